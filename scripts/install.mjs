@@ -1,0 +1,51 @@
+/**
+ * Installs the packages of the lock file where they are missing, before `npm start`, `npm test` and `npm run check`, and
+ * touches no network where they are not. It runs on the Node that the user has, before there is any other, so it uses
+ * nothing newer than Node 14.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+
+const NODE_MAJOR_MIN = 20;
+
+function stop(sentence) {
+  console.error(`\n${sentence}\n`);
+  process.exit(1);
+}
+
+function packagesOf(lockFile) {
+  return JSON.parse(readFileSync(lockFile, "utf8")).packages;
+}
+
+/** Whether npm's own record of what it installed has every package of the lock file that this platform needs. */
+function isInstalled() {
+  if (!existsSync("node_modules/.package-lock.json") || !existsSync("node_modules/.bin/node")) return false;
+  const installed = packagesOf("node_modules/.package-lock.json");
+  return Object.entries(packagesOf("package-lock.json")).every(
+    ([path, { version, optional }]) =>
+      path === "" || (installed[path] ? installed[path].version === version : optional),
+  );
+}
+
+if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
+  stop(
+    `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. See https://nodejs.org.`,
+  );
+
+if (!isInstalled()) {
+  console.info("Installing the packages of package-lock.json, once ...");
+  const npm = process.env.npm_execpath;
+  const options = [
+    "ci",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--fetch-retry-mintimeout=1000",
+    "--fetch-retry-maxtimeout=5000",
+  ];
+  const { status } = npm
+    ? spawnSync(process.execPath, [npm, ...options], { stdio: "inherit" })
+    : spawnSync("npm", options, { stdio: "inherit" });
+  if (status !== 0 || !isInstalled())
+    stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
+}

@@ -1,0 +1,27 @@
+/** One thing that is wrong with a body: where (the keys from the top down) and how to mend it. */
+export type Issue = { path: (string | number)[]; message: string };
+
+/** Everything that the service refuses. The codes are the same words in code, on the wire, in logs and in tests. */
+export type Failure =
+  | { code: "malformed_json" }
+  | { code: "body_required" }
+  | { code: "unauthenticated" }
+  | { code: "credential_expired" }
+  | { code: "credential_revoked" }
+  | { code: "insufficient_access" }
+  | { code: "user_group_not_found" }
+  | { code: "route_not_found" }
+  | { code: "method_not_allowed"; allow: string[] }
+  | { code: "user_group_id_taken" }
+  | { code: "token_superseded" }
+  | { code: "user_group_mismatch" }
+  | { code: "revision_mismatch" }
+  | { code: "body_too_large" }
+  | { code: "unsupported_media_type" }
+  | { code: "invalid_body"; issues: Issue[] }
+  | { code: "internal_error" }
+  | { code: "directory_unavailable" }
+  | { code: "service_not_configured" };
+
+/** The failures with one of `Code`. */
+export type FailureOf<Code extends Failure["code"]> = Extract<Failure, { code: Code }>;

@@ -1,0 +1,158 @@
+import { DurableObject } from "cloudflare:workers";
+import { GroupStore } from "../storage/group-store.ts";
+import { KeyStore } from "../storage/key-store.ts";
+import { migrate } from "../storage/migrations.ts";
+import type { Access, ApiKey, UserGroup } from "../storage/records.ts";
+import { newNonce, sameNonce } from "./credential.ts";
+import type { FailureOf } from "./failure.ts";
+import { fail, ok, type Result } from "./result.ts";
+import { ifMatchAllows, mapsTo, type UserGroupChanges, type UserGroupDraft, withChanges } from "./user-group.ts";
+
+/** The part of an API key or a token that its directory judges; the Worker has checked its signature before. */
+export type Proof = { id: number; nonce: Uint8Array };
+
+/** What a new API key is made of. `expiresInSeconds` is absent for a key that never expires. */
+export type ApiKeyDraft = { name: string; access: Access; expiresInSeconds?: number | undefined };
+
+type AdmitFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked" | "insufficient_access">;
+type RotateFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_superseded">;
+
+/**
+ * The user groups and API keys of one environment, and the only authority on them. Every method is synchronous: nothing
+ * runs between what it reads and what it writes, so ids stay unique, and of two racing rotations one is refused. The
+ * platform holds an answer back until the writes before it are durable.
+ *
+ * Each method that takes a `caller` first judges that API key, so a revoked key is refused from then on.
+ */
+export class GroupDirectory extends DurableObject<Env> {
+  readonly #groups: GroupStore;
+  readonly #keys: KeyStore;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    migrate(ctx.storage);
+    this.#groups = new GroupStore(ctx.storage.sql);
+    this.#keys = new KeyStore(ctx.storage.sql);
+  }
+
+  /** Gets the group with the draft's id as it is, or makes one of the draft. */
+  ensure(
+    caller: Proof,
+    draft: UserGroupDraft,
+  ): Result<{ created: boolean; group: UserGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "read");
+    if (!admitted.ok) return admitted;
+
+    const known = this.#groups.findByProvidedId(draft.providedId);
+    if (known) return ok({ created: false, group: known });
+    if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
+
+    const now = Date.now();
+    const group = this.#groups.insert({
+      providedId: draft.providedId,
+      name: draft.name ?? draft.providedId,
+      mapping: draft.mapping ?? null,
+      properties: draft.properties ?? null,
+      nonce: newNonce(),
+      graceNonce: null,
+      graceEndsAt: null,
+      revision: 1,
+      createdAt: now,
+      updatedAt: now,
+    });
+    return ok({ created: true, group });
+  }
+
+  /** Changes the fields given, if the group's state is one that `ifMatch` names. No change, no write, no new revision. */
+  update(
+    caller: Proof,
+    providedId: string,
+    changes: UserGroupChanges,
+    ifMatch: string | undefined,
+  ): Result<UserGroup, AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">> {
+    const admitted = this.#admit(caller, "write");
+    if (!admitted.ok) return admitted;
+
+    const group = this.#groups.findByProvidedId(providedId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (ifMatch !== undefined && !ifMatchAllows(ifMatch, group)) return fail({ code: "revision_mismatch" });
+
+    const changed = withChanges(group, changes);
+    if (changed === group) return ok(group);
+    if (changed.providedId !== group.providedId && this.#groups.findByProvidedId(changed.providedId))
+      return fail({ code: "user_group_id_taken" });
+    return ok(this.#replace(changed));
+  }
+
+  /** Trades the current token for a new one. Viewers may show the old one for `graceSeconds` more, nobody else. */
+  rotateToken(caller: Proof, current: Proof | undefined, graceSeconds: number): Result<UserGroup, RotateFailure> {
+    const held = this.#findHeld(caller, current);
+    if (!held.ok) return held;
+    const group = held.value;
+    const grace =
+      graceSeconds > 0
+        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
+        : { graceNonce: null, graceEndsAt: null };
+    return ok(this.#replace({ ...group, ...grace, nonce: newNonce() }));
+  }
+
+  /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
+  remove(
+    caller: Proof,
+    current: Proof | undefined,
+    guards: { providedId?: string | undefined; dataSource?: string | undefined },
+  ): Result<undefined, RotateFailure | FailureOf<"user_group_mismatch">> {
+    const held = this.#findHeld(caller, current);
+    if (!held.ok) return held;
+    const group = held.value;
+    const { providedId = group.providedId, dataSource } = guards;
+    if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
+      return fail({ code: "user_group_mismatch" });
+
+    this.#groups.delete(group.teamId);
+    return ok(undefined);
+  }
+
+  /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */
+  checkAccess(caller: Proof, access: Access): Result<undefined, AdmitFailure> {
+    const admitted = this.#admit(caller, access);
+    return admitted.ok ? ok(undefined) : admitted;
+  }
+
+  /** Makes an API key. The operator is judged in the Worker, which alone has the operator's token. */
+  issueKey(draft: ApiKeyDraft): ApiKey {
+    const now = Date.now();
+    return this.#keys.insert({
+      name: draft.name,
+      access: draft.access,
+      nonce: newNonce(),
+      createdAt: now,
+      expiresAt: draft.expiresInSeconds === undefined ? null : now + draft.expiresInSeconds * 1000,
+    });
+  }
+
+  #admit(caller: Proof, access: Access): Result<ApiKey, AdmitFailure> {
+    const key = this.#keys.findById(caller.id);
+    if (!key || !sameNonce(key.nonce, caller.nonce)) return fail({ code: "unauthenticated" });
+    if (key.revokedAt !== null) return fail({ code: "credential_revoked" });
+    if (key.expiresAt !== null && key.expiresAt <= Date.now()) return fail({ code: "credential_expired" });
+    if (access === "write" && key.access !== "write") return fail({ code: "insufficient_access" });
+    return ok(key);
+  }
+
+  /** The group whose current token is `current`. `undefined` stands for a token that cannot be one of this environment. */
+  #findHeld(caller: Proof, current: Proof | undefined): Result<UserGroup, RotateFailure> {
+    const admitted = this.#admit(caller, "write");
+    if (!admitted.ok) return admitted;
+    const group = current && this.#groups.findByTeamId(current.id);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (!sameNonce(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
+    return ok(group);
+  }
+
+  #replace(group: UserGroup): UserGroup {
+    const replaced = { ...group, revision: group.revision + 1, updatedAt: Date.now() };
+    this.#groups.replace(replaced);
+    return replaced;
+  }
+}

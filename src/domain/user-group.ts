@@ -1,0 +1,56 @@
+import type { Access, ApiKey, UserGroup } from "../storage/records.ts";
+
+export type { Access, ApiKey, UserGroup };
+
+/** The tag that SPEC.md calls `api_environment_tag`; `null` is the environment without one. */
+export type EnvironmentTag = "Customer" | "Testing" | null;
+
+/** The scope in which a `user_group_id` is unique, and in which an API key acts. */
+export type Environment = { workspace: string; tag: EnvironmentTag };
+
+/** What a new group is made of. */
+export type UserGroupDraft = {
+  providedId: string;
+  name?: string | undefined;
+  mapping?: string | null | undefined;
+  properties?: string | null | undefined;
+};
+
+/** What an update may change; a field that is absent stays as it is, and `null` clears it. */
+export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { newProvidedId?: string | undefined };
+
+/**
+ * The strong validator of a group's state (RFC 9110, section 8.8). The team id is part of it: a group that was deleted
+ * and made anew starts again at revision 1, and must not pass for the old one.
+ */
+export const etagOf = (group: UserGroup): string => `"${group.teamId}.${group.revision}"`;
+
+/**
+ * Whether an `If-Match` header (RFC 9110, section 13.1.1) allows a change of `group`. Weak validators never match, as
+ * the RFC asks.
+ */
+export function ifMatchAllows(ifMatch: string, group: UserGroup): boolean {
+  return ifMatch.trim() === "*" || ifMatch.split(",").some((etag) => etag.trim() === etagOf(group));
+}
+
+/** The group after `changes`, or the very same object when they change nothing. */
+export function withChanges(group: UserGroup, changes: UserGroupChanges): UserGroup {
+  const next: UserGroup = {
+    ...group,
+    providedId: changes.newProvidedId ?? group.providedId,
+    name: changes.name ?? group.name,
+    mapping: changes.mapping === undefined ? group.mapping : changes.mapping,
+    properties: changes.properties === undefined ? group.properties : changes.properties,
+  };
+  const changed =
+    next.providedId !== group.providedId ||
+    next.name !== group.name ||
+    next.mapping !== group.mapping ||
+    next.properties !== group.properties;
+  return changed ? next : group;
+}
+
+/** Whether the group's mapping leads to `dataSource`. */
+export function mapsTo(group: UserGroup, dataSource: string): boolean {
+  return Object.values(JSON.parse(group.mapping ?? "{}")).includes(dataSource);
+}

@@ -1,0 +1,20 @@
+import type { SigningRing } from "../domain/credential.ts";
+import type { Failure } from "../domain/failure.ts";
+import type { GroupDirectory, Proof } from "../domain/group-directory.ts";
+import type { Access, Environment } from "../domain/user-group.ts";
+
+/** What a request gathers on its way to its route. The optional ones are for the log line. */
+export type AppEnv = {
+  Bindings: Env;
+  Variables: {
+    requestId: string;
+    ring: SigningRing;
+    environment: Environment;
+    caller: Proof;
+    directory: DurableObjectStub<GroupDirectory>;
+    /** Lets whoever showed a credential be judged before a word is said about the body. */
+    vet: (access: Access) => Promise<Failure | undefined>;
+    failureCode?: Failure["code"];
+    keyId?: number;
+  };
+};

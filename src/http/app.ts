@@ -1,0 +1,77 @@
+import { Hono } from "hono";
+import { createMiddleware } from "hono/factory";
+import { routePath } from "hono/route";
+import { parseSigningKeys } from "../domain/credential.ts";
+import { apiKeys } from "./api-keys.ts";
+import type { AppEnv } from "./app-env.ts";
+import { log } from "./log.ts";
+import { allowMethods, overrideMethod } from "./methods.ts";
+import { refuse } from "./refusals.ts";
+import { userGroups } from "./user-groups.ts";
+
+/** Marks every answer with its request id, forbids caches to keep it, and writes its one log line. */
+const accountForIt = createMiddleware<AppEnv>(async (c, next) => {
+  const startedAt = Date.now();
+  c.set("requestId", crypto.randomUUID());
+  c.header("X-Request-Id", c.var.requestId);
+  c.header("Cache-Control", "no-store");
+  await next();
+  log.info({
+    method: c.req.method,
+    // The route's pattern and not the path itself, into which someone may have put a credential.
+    path: routePath(c, -1).replace(/\/\*$/, ""),
+    status: c.res.status,
+    failure: c.var.failureCode,
+    key_id: c.var.keyId,
+    workspace: c.var.environment?.workspace,
+    environment: c.var.environment?.tag,
+    milliseconds: Date.now() - startedAt,
+    request_id: c.var.requestId,
+  });
+});
+
+/** Answers 503 to all until the signing keys are there and well formed, and tells the operator's log what to do. */
+const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
+  const ring = await signingRing(c.env.SIGNING_KEYS);
+  if (!ring.ok) {
+    log.error({
+      request_id: c.var.requestId,
+      message: `SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`,
+    });
+    return refuse(c, { code: "service_not_configured" });
+  }
+  c.set("ring", ring.value);
+  return next();
+});
+
+let lastRing: { text: string | undefined; ring: ReturnType<typeof parseSigningKeys> } | undefined;
+
+/** Imports the keys once per isolate and value: the same secret serves every request. */
+function signingRing(text: string | undefined): ReturnType<typeof parseSigningKeys> {
+  if (!lastRing || lastRing.text !== text) lastRing = { text, ring: parseSigningKeys(text ?? "") };
+  return lastRing.ring;
+}
+
+const router = new Hono<AppEnv>({ strict: false })
+  .use(accountForIt, configuredOnly)
+  .use("/health", allowMethods("GET", "HEAD"))
+  .get("/health", (c) => c.json({ success: 1 }))
+  .route("/api/user", userGroups)
+  .route("/api/keys", apiKeys)
+  .notFound((c) => refuse(c, { code: "route_not_found" }))
+  .onError((error, c) => {
+    log.error({ request_id: c.var.requestId, error: error.stack ?? String(error) });
+    return refuse(c, { code: isUnavailable(error) ? "directory_unavailable" : "internal_error" });
+  });
+
+/**
+ * Whether the platform, not our code, failed a call to the directory. It has by then repeated what is safe to repeat
+ * (Durable Objects, "Automatic retries"), so here nothing is tried again.
+ */
+const isUnavailable = (error: Error) =>
+  ("overloaded" in error && error.overloaded === true) || ("retryable" in error && error.retryable === true);
+
+/** The Worker. */
+export const app = {
+  fetch: (request, env, ctx) => router.fetch(overrideMethod(request), env, ctx),
+} satisfies ExportedHandler<Env>;

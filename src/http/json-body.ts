@@ -1,0 +1,82 @@
+import { createMiddleware } from "hono/factory";
+import type { z } from "zod";
+import type { FailureOf, Issue } from "../domain/failure.ts";
+import { BODY_BYTES_MAX, ISSUES_MAX } from "../domain/limits.ts";
+import { fail, ok, type Result } from "../domain/result.ts";
+import type { Access } from "../domain/user-group.ts";
+import type { AppEnv } from "./app-env.ts";
+import { findInexact } from "./exact-json.ts";
+import { refuse } from "./refusals.ts";
+
+type BodyFailure = FailureOf<
+  "body_required" | "unsupported_media_type" | "body_too_large" | "malformed_json" | "invalid_body"
+>;
+
+/**
+ * Reads the body as JSON of `schema`, for `c.req.valid("json")`. A body that is refused costs the one directory call
+ * that the request had anyway: whoever has no valid key with `access` hears of the key, and nothing of the body.
+ */
+export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Access) =>
+  createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
+    async (c, next) => {
+      const body = await readJson(c.req.raw, schema);
+      if (!body.ok) return refuse(c, (await c.var.vet(access)) ?? body.failure);
+      c.req.addValidatedData("json", body.value as object);
+      return next();
+    },
+  );
+
+async function readJson<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+): Promise<Result<z.output<Schema>, BodyFailure>> {
+  if (!request.body || request.headers.get("Content-Length") === "0") return fail({ code: "body_required" });
+  if (!/^\s*application\/json\s*(;|$)/i.test(request.headers.get("Content-Type") ?? ""))
+    return fail({ code: "unsupported_media_type" });
+
+  const bytes = await readBytes(request.body);
+  if (!bytes) return fail({ code: "body_too_large" });
+  if (bytes.length === 0) return fail({ code: "body_required" });
+
+  const json = parseObject(bytes);
+  if (!json) return fail({ code: "malformed_json" });
+
+  const inexact = findInexact(json.text);
+  const parsed = schema.safeParse(json.value);
+  const issues = [...inexact, ...(parsed.error ? parsed.error.issues.flatMap(issuesOf) : [])];
+  if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: issues.slice(0, ISSUES_MAX) });
+  return ok(parsed.data);
+}
+
+/** The whole body, or `undefined` as soon as it exceeds the limit, whatever its Content-Length says. */
+async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array | undefined> {
+  const bytes = new Uint8Array(BODY_BYTES_MAX);
+  let length = 0;
+  for await (const chunk of body) {
+    if (length + chunk.length > BODY_BYTES_MAX) return undefined;
+    bytes.set(chunk, length);
+    length += chunk.length;
+  }
+  return bytes.subarray(0, length);
+}
+
+function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { text, value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Zod reports all unknown fields of an object at once; here each is an issue at its own place. */
+function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+  const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
+  return issue.code === "unrecognized_keys"
+    ? issue.keys.map((key) => ({
+        path: [...path, key],
+        message: "This call takes no such field. Check its spelling, or leave it out.",
+      }))
+    : [{ path, message: issue.message }];
+}

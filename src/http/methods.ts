@@ -1,0 +1,25 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "./app-env.ts";
+import { refuse } from "./refusals.ts";
+
+/**
+ * Refuses all other methods. HEAD is one of them unless named: Hono would answer it by running the GET, which on some of
+ * these paths creates.
+ */
+export const allowMethods = (...allow: string[]) =>
+  createMiddleware<AppEnv>(async (c, next) =>
+    allow.includes(c.req.method) ? next() : refuse(c, { code: "method_not_allowed", allow }),
+  );
+
+/**
+ * Gives a POST to `/api/user` the method that its `X-HTTP-Method-Override` names, for clients that send no body with a
+ * GET. The method is set on the request itself, before routing: `new Request` refuses a GET with a body (Fetch standard,
+ * section 5.4), and would read the body through a copy.
+ */
+export function overrideMethod(request: Request): Request {
+  const override = request.headers.get("X-HTTP-Method-Override");
+  if (override === null || request.method !== "POST" || !/^\/api\/user\/?$/.test(new URL(request.url).pathname))
+    return request;
+  const method = ["GET", "PUT", "POST", "DELETE"].find((name) => name === override.toUpperCase()) ?? "UNKNOWN";
+  return Object.defineProperty(request, "method", { value: method });
+}

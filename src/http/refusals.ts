@@ -1,0 +1,90 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Failure } from "../domain/failure.ts";
+import { BODY_BYTES_MAX, RETRY_AFTER_SECONDS } from "../domain/limits.ts";
+import type { AppEnv } from "./app-env.ts";
+
+/** Each failure's status and the sentence that says how to mend it. A failure without them does not compile. */
+const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
+  malformed_json: {
+    status: 400,
+    message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
+  },
+  body_required: {
+    status: 400,
+    message:
+      "No body arrived. Send the JSON body with a Content-Length header (not chunked), or, where a client or proxy " +
+      "drops the body of this method, send POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+  },
+  unauthenticated: {
+    status: 401,
+    message:
+      "This call needs the header Authorization: Token <credential>, with a credential that this service issued for it.",
+  },
+  credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
+  credential_revoked: {
+    status: 401,
+    message: "This credential was valid once and has been revoked. Use the current one.",
+  },
+  insufficient_access: {
+    status: 403,
+    message: "This API key may only read. Use a key with write access for this call.",
+  },
+  user_group_not_found: {
+    status: 404,
+    message:
+      "This environment has no such user group. Check the id or token, and that the API key is of the right environment.",
+  },
+  route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
+  method_not_allowed: {
+    status: 405,
+    message: "This path does not take this method. The Allow header lists those that it takes.",
+  },
+  user_group_id_taken: {
+    status: 409,
+    message: "Another user group of this environment has this id. Choose another new_user_group_id.",
+  },
+  token_superseded: {
+    status: 409,
+    message: "This token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
+  },
+  user_group_mismatch: {
+    status: 409,
+    message:
+      "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
+  },
+  revision_mismatch: {
+    status: 412,
+    message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
+  },
+  body_too_large: { status: 413, message: `The body is larger than ${BODY_BYTES_MAX} bytes. Send less.` },
+  unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
+  invalid_body: {
+    status: 422,
+    message: "The body does not fit this call. Each of the issues names a place and how to mend it.",
+  },
+  internal_error: {
+    status: 500,
+    message: "The service has failed at this call. Report the request id to its operator.",
+  },
+  directory_unavailable: {
+    status: 503,
+    message:
+      "The directory of this environment is overloaded or cannot be reached. Repeat the call after the time in Retry-After.",
+  },
+  service_not_configured: {
+    status: 503,
+    message: "The service is not configured. Its operator finds the reason in its log.",
+  },
+};
+
+/** Answers with a failure: its status, its fields, and the headers that its status calls for (RFC 9110). */
+export function refuse(c: Context<AppEnv>, failure: Failure): Response {
+  const { status, message } = REFUSALS[failure.code];
+  const { code, ...fields } = failure;
+  c.set("failureCode", code);
+  if (status === 401) c.header("WWW-Authenticate", "Token");
+  if (status === 503) c.header("Retry-After", String(RETRY_AFTER_SECONDS));
+  if (failure.code === "method_not_allowed") c.header("Allow", failure.allow.join(", "));
+  return c.json({ success: 0, error: { code, message, ...fields }, request_id: c.var.requestId }, status);
+}

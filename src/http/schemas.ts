@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { isWorkspace } from "../domain/credential.ts";
+import {
+  GRACE_SECONDS_MAX,
+  KEY_SECONDS_MAX,
+  MAPPING_ENTRIES_MAX,
+  PROPERTIES_BYTES_MAX,
+  PROPERTIES_DEPTH_MAX,
+  TEXT_UNITS_MAX,
+} from "../domain/limits.ts";
+
+/** The bodies that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or coerced. */
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isText = (value: unknown) => typeof value === "string" && value.length >= 1 && value.length <= TEXT_UNITS_MAX;
+
+const text = `a string of 1 to ${TEXT_UNITS_MAX} characters`;
+
+const Label = z
+  .string({ error: `Give ${text}.` })
+  .refine(isText, { error: `Give ${text}.` })
+  .refine((value) => !/\p{Cc}/u.test(value), { error: "Leave out control characters, such as line breaks and tabs." });
+
+const Credential = z
+  .string({ error: "Give a user group token, a string." })
+  .min(1, { error: "Give a user group token." });
+
+// Checked by hand rather than with z.record, which drops a key named __proto__.
+const Mapping = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (!isObject(value)) return context.addIssue("Give an object from schema ids to data source ids, or null.");
+    const entries = Object.entries(value);
+    if (entries.length > MAPPING_ENTRIES_MAX) context.addIssue(`Give at most ${MAPPING_ENTRIES_MAX} entries.`);
+    for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
+      if (!isText(key)) context.addIssue({ code: "custom", path: [key], message: `Let the key be ${text}.` });
+      if (!isText(dataSource)) context.addIssue({ code: "custom", path: [key], message: `Give ${text}.` });
+    }
+  })
+  .transform((value) => JSON.stringify(value));
+
+const Properties = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (!isObject(value)) return context.addIssue("Give an object of properties, or null.");
+    if (depthOf(value) > PROPERTIES_DEPTH_MAX) return context.addIssue(`Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
+    const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
+    if (bytes > PROPERTIES_BYTES_MAX)
+      context.addIssue(`The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
+  })
+  .transform((value) => JSON.stringify(value));
+
+/** How many objects and lists stand inside one another, counted no further than the first too many. */
+function depthOf(value: unknown, above = 0): number {
+  if (typeof value !== "object" || value === null) return above;
+  if (above === PROPERTIES_DEPTH_MAX) return above + 1;
+  return Math.max(above + 1, ...Object.values(value).map((inner) => depthOf(inner, above + 1)));
+}
+
+const seconds = (least: number, most: number) =>
+  z
+    .int({ error: "Give a whole number of seconds." })
+    .refine((value) => value >= least && value <= most, { error: `Give ${least} to ${most} seconds.` });
+
+const GroupFields = { name: Label.optional(), mapping: Mapping.nullish(), properties: Properties.nullish() };
+
+/** GET /api/user */
+export const EnsureBody = z.strictObject({ user_group_id: Label, ...GroupFields });
+
+/** PUT /api/user */
+export const UpdateBody = z.strictObject({
+  user_group_id: Label,
+  new_user_group_id: Label.optional(),
+  ...GroupFields,
+});
+
+/** POST /api/user */
+export const RotateBody = z.strictObject({
+  current_token: Credential,
+  grace_seconds: seconds(0, GRACE_SECONDS_MAX).default(0),
+});
+
+/** DELETE /api/user */
+export const RemoveBody = z.strictObject({
+  current_token: Credential,
+  user_group_id: Label.optional(),
+  data_source_provided_id: z.string({ error: "Give the id of a data source, a string." }).optional(),
+});
+
+/** POST /api/keys */
+export const IssueKeyBody = z.strictObject({
+  workspace: z
+    .string({ error: "Give the workspace's slug." })
+    .refine(isWorkspace, { error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first." }),
+  environment: z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' }).nullable(),
+  name: Label,
+  access: z.enum(["read", "write"], { error: 'Give "read" or "write".' }).default("write"),
+  expires_in_seconds: seconds(1, KEY_SECONDS_MAX).optional(),
+});

@@ -1,0 +1,78 @@
+import { type Context, Hono } from "hono";
+import { mintCredential, verifyCredential } from "../domain/credential.ts";
+import type { Proof } from "../domain/group-directory.ts";
+import { etagOf, type UserGroup } from "../domain/user-group.ts";
+import type { AppEnv } from "./app-env.ts";
+import { integratorOnly } from "./authenticate.ts";
+import { jsonBody } from "./json-body.ts";
+import { allowMethods } from "./methods.ts";
+import { refuse } from "./refusals.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
+import { onGet, onPost, onPut } from "./wire.ts";
+
+/** The four operations on user groups: SPEC.md, Endpoints. */
+export const userGroups = new Hono<AppEnv>()
+  .use(allowMethods("GET", "PUT", "POST", "DELETE"), integratorOnly)
+
+  .get("/", jsonBody(EnsureBody, "read"), async (c) => {
+    const { user_group_id: providedId, ...draft } = c.req.valid("json");
+    const ensured = await c.var.directory.ensure(c.var.caller, { providedId, ...draft });
+    if (!ensured.ok) return refuse(c, ensured.failure);
+    const { created, group } = ensured.value;
+    const token = await tokenOf(c, group);
+    c.header("ETag", etagOf(group));
+    return c.json({ success: 1, new_user_group: created, user_group: onGet(group, token) });
+  })
+
+  .put("/", jsonBody(UpdateBody, "write"), async (c) => {
+    const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const ifMatch = c.req.header("If-Match");
+    const updated = await c.var.directory.update(c.var.caller, providedId, { newProvidedId, ...changes }, ifMatch);
+    if (!updated.ok) return refuse(c, updated.failure);
+    const group = updated.value;
+    const token = await tokenOf(c, group);
+    c.header("ETag", etagOf(group));
+    return c.json({ success: 1, user_group: onPut(group, token, c.var.environment.tag) });
+  })
+
+  .post("/", jsonBody(RotateBody, "write"), async (c) => {
+    const { current_token: currentToken, grace_seconds: graceSeconds } = c.req.valid("json");
+    const current = await proofOf(c, currentToken);
+    const rotated = await c.var.directory.rotateToken(c.var.caller, current, graceSeconds);
+    if (!rotated.ok) return refuse(c, rotated.failure);
+    const group = rotated.value;
+    const token = await tokenOf(c, group);
+    c.header("ETag", etagOf(group));
+    return c.json({ success: 1, user_group: onPost(group, token, c.var.environment.tag) });
+  })
+
+  .delete("/", jsonBody(RemoveBody, "write"), async (c) => {
+    const {
+      current_token: currentToken,
+      user_group_id: providedId,
+      data_source_provided_id: dataSource,
+    } = c.req.valid("json");
+    const current = await proofOf(c, currentToken);
+    const removed = await c.var.directory.remove(c.var.caller, current, { providedId, dataSource });
+    if (!removed.ok) return refuse(c, removed.failure);
+    return c.json({ success: 1 });
+  });
+
+/** The group's token, made anew: nobody keeps it. */
+const tokenOf = (c: Context<AppEnv>, group: UserGroup) =>
+  mintCredential(c.var.ring, "token", {
+    environment: c.var.environment,
+    id: group.teamId,
+    nonce: new Uint8Array(group.nonce),
+  });
+
+/**
+ * What the directory judges of a token; `undefined` for one that it cannot have given out: forged, or of another
+ * environment, which the caller must not be able to tell apart.
+ */
+async function proofOf(c: Context<AppEnv>, token: string): Promise<Proof | undefined> {
+  const claim = await verifyCredential(c.var.ring, "token", token);
+  const { workspace, tag } = c.var.environment;
+  if (claim?.environment.workspace !== workspace || claim.environment.tag !== tag) return undefined;
+  return { id: claim.id, nonce: claim.nonce };
+}

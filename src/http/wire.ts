@@ -1,0 +1,46 @@
+import type { ApiKey, Environment, EnvironmentTag, UserGroup } from "../domain/user-group.ts";
+
+/** The published names of SPEC.md. Each function gives exactly the fields that one call's answer lists. */
+
+const common = (group: UserGroup, token: string) => ({
+  team_id: group.teamId,
+  token,
+  name: group.name,
+  provided_id: group.providedId,
+});
+
+const propertiesOf = (group: UserGroup): unknown => JSON.parse(group.properties ?? "null");
+
+/** `user_group` as GET shows it. */
+export const onGet = (group: UserGroup, token: string) => ({
+  ...common(group, token),
+  properties: propertiesOf(group),
+});
+
+/** `user_group` as PUT shows it. */
+export const onPut = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
+  ...common(group, token),
+  properties: propertiesOf(group),
+  api_environment_tag: tag,
+});
+
+/** `user_group` as POST shows it. */
+export const onPost = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
+  ...common(group, token),
+  api_environment_tag: tag,
+});
+
+const time = (milliseconds: number | null) => (milliseconds === null ? null : new Date(milliseconds).toISOString());
+
+/** `api_key`, with times in ISO 8601 and never the key itself. */
+export const apiKey = (key: ApiKey, { workspace, tag }: Environment) => ({
+  id: key.id,
+  workspace,
+  environment: tag,
+  name: key.name,
+  access: key.access,
+  created_at: time(key.createdAt),
+  expires_at: time(key.expiresAt),
+  last_used_at: time(key.lastUsedAt),
+  revoked_at: time(key.revokedAt),
+});

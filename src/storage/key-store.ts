@@ -1,0 +1,31 @@
+import type { ApiKey } from "./records.ts";
+
+const COLUMNS = `id, name, access, nonce, created_at AS createdAt, expires_at AS expiresAt, last_used_at AS lastUsedAt,
+  revoked_at AS revokedAt`;
+
+/** The SQL of API keys. */
+export class KeyStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  findById(id: number): ApiKey | undefined {
+    return this.#sql.exec<ApiKey>(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, id).toArray()[0];
+  }
+
+  /** Adds a key and answers with it, under an id that no key had before. */
+  insert(key: Pick<ApiKey, "name" | "access" | "nonce" | "createdAt" | "expiresAt">): ApiKey {
+    return this.#sql
+      .exec<ApiKey>(
+        `INSERT INTO api_keys (name, access, nonce, created_at, expires_at) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
+        key.name,
+        key.access,
+        key.nonce,
+        key.createdAt,
+        key.expiresAt,
+      )
+      .one();
+  }
+}

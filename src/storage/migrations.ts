@@ -1,0 +1,47 @@
+/**
+ * The schema as an append-only list: each entry runs once in each directory, in order. An entry that was released is
+ * never edited, because directories exist that have run it.
+ */
+const MIGRATIONS = [
+  // AUTOINCREMENT: a number is never given out again, not even that of the newest row once it is deleted.
+  `CREATE TABLE user_groups (
+    team_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    provided_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    mapping TEXT,
+    properties TEXT,
+    nonce BLOB NOT NULL,
+    grace_nonce BLOB,
+    grace_ends_at INTEGER,
+    revision INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE api_keys (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    access TEXT NOT NULL,
+    nonce BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;`,
+];
+
+/**
+ * Brings the database to the newest level, in one transaction. The level is kept in a table, since Durable Objects refuse
+ * `PRAGMA user_version`.
+ */
+export function migrate(storage: DurableObjectStorage): void {
+  const { sql } = storage;
+  storage.transactionSync(() => {
+    sql.exec("CREATE TABLE IF NOT EXISTS migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT");
+    const { level } = sql.exec<{ level: number }>("SELECT coalesce(max(level), 0) AS level FROM migrations").one();
+    for (const [index, statements] of MIGRATIONS.entries()) {
+      if (index < level) continue;
+      sql.exec(statements);
+      sql.exec("INSERT INTO migrations (level, ran_at) VALUES (?, ?)", index + 1, Date.now());
+    }
+  });
+}

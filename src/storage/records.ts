@@ -1,0 +1,35 @@
+/** Rows as the stores read and write them. Times are milliseconds since 1970; nonces are the directory's half of a credential. */
+
+/** What a key may do: `read` sees groups that exist, `write` does everything. */
+export type Access = "read" | "write";
+
+/**
+ * One customer of an integrator. `mapping` and `properties` stay the JSON text in which they are stored: hardly anything
+ * between the request and the answer has a reason to look inside, and what is not taken apart cannot be altered.
+ */
+export type UserGroup = {
+  teamId: number;
+  providedId: string;
+  name: string;
+  mapping: string | null;
+  properties: string | null;
+  nonce: ArrayBuffer;
+  /** The nonce before the last rotation, which viewers may show until `graceEndsAt`. */
+  graceNonce: ArrayBuffer | null;
+  graceEndsAt: number | null;
+  revision: number;
+  createdAt: number;
+  updatedAt: number;
+};
+
+/** An API key without its signature, so that nothing here can show it a second time. */
+export type ApiKey = {
+  id: number;
+  name: string;
+  access: Access;
+  nonce: ArrayBuffer;
+  createdAt: number;
+  expiresAt: number | null;
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+};

@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { describe, it } from "vitest";
+import {
+  isWorkspace,
+  mintCredential,
+  parseSigningKeys,
+  type SigningRing,
+  verifyCredential,
+} from "../../src/domain/credential.ts";
+import type { EnvironmentTag } from "../../src/domain/user-group.ts";
+import { CREDENTIAL_PATTERN } from "../support/client.ts";
+
+const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
+
+async function ringOf(text: string): Promise<SigningRing> {
+  const ring = await parseSigningKeys(text);
+  if (!ring.ok) throw new Error(ring.failure);
+  return ring.value;
+}
+
+const kinds = fc.constantFrom("api_key" as const, "token" as const);
+const claims = fc.record({
+  environment: fc.record({
+    workspace: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,39}$/),
+    tag: fc.constantFrom<EnvironmentTag>("Customer", "Testing", null),
+  }),
+  id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => new Uint8Array(bytes)),
+});
+
+describe("a credential", () => {
+  it("gives back what it was made of, to its own kind alone", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    await fc.assert(
+      fc.asyncProperty(kinds, claims, async (kind, claim) => {
+        const credential = await mintCredential(ring, kind, claim);
+        expect(credential).toMatch(CREDENTIAL_PATTERN);
+        expect(await verifyCredential(ring, kind, credential)).toEqual(claim);
+        expect(await verifyCredential(ring, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
+        expect(await mintCredential(ring, kind, claim)).toBe(credential);
+      }),
+    );
+  });
+
+  it("is refused after any change of one character", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \né";
+    const claim = {
+      environment: { workspace: "acme", tag: "Testing" as const },
+      id: 7,
+      nonce: new Uint8Array(16).fill(9),
+    };
+    for (const workspace of ["acme", "acme1", "acme12"]) {
+      const credential = await mintCredential(ring, "token", {
+        ...claim,
+        environment: { ...claim.environment, workspace },
+      });
+      let accepted = 0;
+      for (let at = 0; at <= credential.length; at += 1) {
+        const [before, after] = [credential.slice(0, at), credential.slice(at + 1)];
+        const changes = [...alphabet]
+          .filter((letter) => letter !== credential[at])
+          .map((letter) => before + letter + after);
+        const swapped = [before + after, ...[...alphabet].map((letter) => before + letter + credential.slice(at))];
+        for (const changed of [...changes, ...swapped])
+          if (changed !== credential && (await verifyCredential(ring, "token", changed))) accepted += 1;
+      }
+      expect(accepted).toBe(0);
+    }
+  });
+
+  it("is refused when its tag or kind is exchanged for another", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    await fc.assert(
+      fc.asyncProperty(claims, async (claim) => {
+        const token = await mintCredential(ring, "token", claim);
+        const payload = token.slice(token.lastIndexOf("_", 14) + 1);
+        for (const prefix of [
+          "ugk_customer_",
+          "ugk_testing_",
+          "ugk_untagged_",
+          "ugt_customer_",
+          "ugt_testing_",
+          "ugt_untagged_",
+        ])
+          for (const kind of ["api_key", "token"] as const)
+            if (prefix + payload !== token)
+              expect(await verifyCredential(ring, kind, prefix + payload)).toBeUndefined();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("is refused under every signing key but its own, even one of the same id", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    const stranger = await ringOf(`k1:${base64(2)},k2:${base64(1)}`);
+    await fc.assert(
+      fc.asyncProperty(kinds, claims, async (kind, claim) => {
+        expect(await verifyCredential(stranger, kind, await mintCredential(ring, kind, claim))).toBeUndefined();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("stays good while its key is in the ring, whichever key signs now", async ({ expect }) => {
+    const before = await ringOf(`k1:${base64(1)}`);
+    const between = await ringOf(`k2:${base64(2)},k1:${base64(1)}`);
+    const after = await ringOf(`k2:${base64(2)}`);
+    await fc.assert(
+      fc.asyncProperty(kinds, claims, async (kind, claim) => {
+        const old = await mintCredential(before, kind, claim);
+        const renewed = await mintCredential(between, kind, claim);
+        expect(renewed).not.toBe(old);
+        expect(await verifyCredential(between, kind, old)).toEqual(claim);
+        expect(await verifyCredential(after, kind, renewed)).toEqual(claim);
+        expect(await verifyCredential(after, kind, old)).toBeUndefined();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("is nothing that anybody made up", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    const payloads = fc.oneof(
+      fc.string(),
+      fc.uint8Array({ maxLength: 200 }).map((bytes) => bytes.toBase64({ alphabet: "base64url", omitPadding: true })),
+    );
+    await fc.assert(
+      fc.asyncProperty(kinds, payloads, async (kind, payload) => {
+        expect(await verifyCredential(ring, kind, payload)).toBeUndefined();
+        expect(await verifyCredential(ring, kind, `ugt_testing_${payload}`)).toBeUndefined();
+        expect(await verifyCredential(ring, kind, `ugk_untagged_AQ${payload}`)).toBeUndefined();
+      }),
+    );
+  });
+
+  it("has the form that is published, byte for byte", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(7)}`);
+    const claim = { environment: { workspace: "acme", tag: null }, id: 258, nonce: new Uint8Array(16).fill(5) };
+    const credential = await mintCredential(ring, "api_key", claim);
+    const bytes = Uint8Array.fromBase64(credential.slice("ugk_untagged_".length), { alphabet: "base64url" });
+    expect([...bytes.slice(0, -16)]).toEqual([
+      1,
+      2,
+      ...new TextEncoder().encode("k1"),
+      4,
+      ...new TextEncoder().encode("acme"),
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      1,
+      2,
+      ...claim.nonce,
+    ]);
+    const key = await crypto.subtle.importKey(
+      "raw",
+      new Uint8Array(32).fill(7),
+      { name: "HMAC", hash: "SHA-256" },
+      false,
+      ["sign"],
+    );
+    const signed = new Uint8Array([...new TextEncoder().encode("ugk_untagged_"), ...bytes.slice(0, -16)]);
+    expect([...bytes.slice(-16)]).toEqual([
+      ...new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)).slice(0, 16),
+    ]);
+  });
+});
+
+it.for([
+  ["one key", `k1:${base64(1)}`, "k1"],
+  ["two keys, of which the first signs", `k2:${base64(2)},k1:${base64(1)}`, "k2"],
+  ["white space around", ` k1:${base64(1)} ,\n k2:${base64(2)}\n`, "k1"],
+  ["a key of 64 bytes", `k1:${base64(1, 64)}`, "k1"],
+] as const)("SIGNING_KEYS may hold %s", async ([, text, signingId], { expect }) => {
+  expect((await ringOf(text)).signingId).toBe(signingId);
+});
+
+it.for([
+  ["nothing", "", "entry 1 is not of the form id:base64"],
+  ["31 bytes", `k1:${base64(1, 31)}`, "entry 1 has 31 bytes; give 32 to 64"],
+  ["65 bytes", `k1:${base64(1, 65)}`, "entry 1 has 65 bytes; give 32 to 64"],
+  ["one id twice", `k1:${base64(1)},k1:${base64(2)}`, "the id of entry 2 stands twice"],
+  ["broken base64", `k1:${base64(1)}A`, "entry 1 is not"],
+  ["an id with a blank", `k 1:${base64(1)}`, "entry 1 is not of the form id:base64"],
+] as const)("SIGNING_KEYS may not hold %s", async ([, text, sentence], { expect }) => {
+  expect(await parseSigningKeys(text)).toEqual({ ok: false, failure: expect.stringContaining(sentence) });
+});
+
+it.for([
+  ["a", true],
+  ["acme-2", true],
+  ["a".repeat(40), true],
+  ["a".repeat(41), false],
+  ["-a", false],
+  ["A", false],
+  ["a_b", false],
+  ["", false],
+  ["a/b", false],
+  ["a\n", false],
+] as const)("takes %s for a workspace: %s", ([text, expected], { expect }) => {
+  expect(isWorkspace(text)).toBe(expected);
+});

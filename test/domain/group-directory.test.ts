@@ -1,0 +1,98 @@
+import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { it } from "vitest";
+import { type Answer, CREDENTIAL_PATTERN } from "../support/client.ts";
+import { newIntegrator } from "../support/states.ts";
+
+/** A walk through all operations and most refusals, with `between` run before every call. */
+async function walk(workspace: string, between: () => Promise<unknown>): Promise<Answer[]> {
+  const { get, put, rotate, remove } = await newIntegrator({ workspace });
+  const answers: Answer[] = [];
+  const step = async (call: () => Promise<Answer>) => {
+    await between();
+    const answer = await call();
+    answers.push(answer);
+    return answer;
+  };
+  const tokenIn = ({ body }: Answer): string => body.user_group.token;
+
+  const first = tokenIn(await step(() => get({ user_group_id: "a", properties: { x: 1 }, mapping: { m: "d" } })));
+  await step(() => get({ user_group_id: "a" }));
+  const etag = (await step(() => put({ user_group_id: "a", name: "A" }))).headers.get("ETag") ?? "";
+  await step(() => put({ user_group_id: "a", name: "B" }, { headers: { "If-Match": etag } }));
+  await step(() => put({ user_group_id: "a", name: "C" }, { headers: { "If-Match": etag } }));
+  const second = tokenIn(await step(() => rotate(first, { grace_seconds: 60 })));
+  await step(() => rotate(first));
+  await step(() => put({ user_group_id: "a", new_user_group_id: "b", properties: null }));
+  await step(() => get({ user_group_id: "a" }));
+  await step(() => put({ user_group_id: "a", new_user_group_id: "b" }));
+  await step(() => remove(second, { data_source_provided_id: "other" }));
+  await step(() => remove(second, { data_source_provided_id: "d" }));
+  await step(() => remove(second));
+  await step(() => get({ user_group_id: "b" }));
+  return answers;
+}
+
+it("answers alike whether or not it is evicted between any two calls", async ({ expect }) => {
+  const comparable = (answers: Answer[]) =>
+    answers.map(({ status, headers, body }) => ({
+      status,
+      etag: headers.get("ETag"),
+      body: { ...body, request_id: undefined, user_group: { ...body.user_group, token: undefined } },
+    }));
+  const kept = await walk("kept", async () => undefined);
+  const evicted = await walk("evicted", () => evictAllDurableObjects());
+  expect(comparable(evicted)).toEqual(comparable(kept));
+  expect(kept.map(({ status }) => status)).toEqual([
+    200, 200, 200, 200, 412, 200, 409, 200, 200, 409, 409, 200, 404, 200,
+  ]);
+});
+
+it("lives in one object for each environment, named by it", async ({ expect }) => {
+  for (const [environment, name] of [
+    ["Customer", "acme/Customer"],
+    ["Testing", "acme/Testing"],
+    [null, "acme/untagged"],
+  ] as const) {
+    const { tokenOf } = await newIntegrator({ environment });
+    await tokenOf("acme");
+    const count = await runInDurableObject(env.GROUP_DIRECTORY.getByName(name), (_, { storage }) =>
+      storage.sql.exec("SELECT count(*) AS groups FROM user_groups").one(),
+    );
+    expect(count).toEqual({ groups: 1 });
+  }
+});
+
+it("stores no credential, and nothing of one but the nonce", async ({ expect }) => {
+  const { key, rotate, tokenOf } = await newIntegrator();
+  const old = await tokenOf("acme", { properties: { a: 1 } });
+  const token: string = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
+
+  const rows = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    ["user_groups", "api_keys"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+  );
+
+  const stored = rows
+    .flatMap((row) => Object.values(row))
+    .map((value) => {
+      if (!(value instanceof ArrayBuffer)) return String(value);
+      expect(value.byteLength).toBe(16);
+      return new Uint8Array(value).toHex();
+    });
+  expect(rows).toHaveLength(2);
+  expect(stored.join("\n")).not.toMatch(CREDENTIAL_PATTERN);
+  for (const credential of [key, old, token]) {
+    const bytes = Uint8Array.fromBase64(credential.slice("ugk_testing_".length), { alphabet: "base64url" });
+    const mac = bytes.slice(-16).toHex();
+    const nonce = bytes.slice(-32, -16).toHex();
+    expect(stored).toContain(nonce);
+    expect(stored.join("\n")).not.toContain(mac);
+  }
+});
+
+it("shows no more over RPC than the product's verbs", async ({ expect }) => {
+  const { GroupDirectory } = await import("../../src/domain/group-directory.ts");
+  expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual(
+    ["constructor", "checkAccess", "ensure", "issueKey", "remove", "rotateToken", "update"].toSorted(),
+  );
+});

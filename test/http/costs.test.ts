@@ -1,0 +1,47 @@
+import { describe, it } from "vitest";
+import { call } from "../support/client.ts";
+import { newIntegrator, operator } from "../support/states.ts";
+import { watchedEnv } from "../support/watched-env.ts";
+
+/** A call by its name: the RPC that it makes, its status, and its method and body, given a current token. */
+const CALLS: [string, string, number, (token: string) => [string, object]][] = [
+  ["GET that creates", "ensure", 200, (token: string) => ["GET", { user_group_id: `new ${token.length}` }]],
+  ["GET that finds", "ensure", 200, () => ["GET", { user_group_id: "acme" }]],
+  ["PUT", "update", 200, () => ["PUT", { user_group_id: "acme", name: "x" }]],
+  ["POST", "rotateToken", 200, (token: string) => ["POST", { current_token: token }]],
+  ["DELETE", "remove", 200, (token: string) => ["DELETE", { current_token: token }]],
+  ["POST with a token that is none", "rotateToken", 404, () => ["POST", { current_token: "none" }]],
+  ["a body that is refused", "checkAccess", 422, () => ["PUT", { name: 7 }]],
+];
+
+describe("one RPC and no KV", () => {
+  it.for(CALLS)("cost %s", async ([, rpc, status, callOf], { expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { key, tokenOf } = await newIntegrator();
+    const [method, body] = callOf(await tokenOf("acme"));
+
+    const answer = await call(method, "/api/user", { credential: key, body, env: watched });
+
+    expect(answer.status).toBe(status);
+    expect(costs).toEqual({ rpcs: [rpc], kv: [] });
+  });
+
+  it("cost the issue of a key", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const body = { workspace: "acme", environment: "Testing", name: "x" };
+    await call("POST", "/api/keys", { credential: operator, body, env: watched });
+    expect(costs).toEqual({ rpcs: ["issueKey"], kv: [] });
+  });
+});
+
+it("a forged, truncated or mistyped credential costs nothing at all", async ({ expect }) => {
+  const { watched, costs } = watchedEnv();
+  const { key, tokenOf } = await newIntegrator();
+  const token = await tokenOf("acme");
+  const changed = [...key].map((letter, at) => key.slice(0, at) + (letter === "x" ? "y" : "x") + key.slice(at + 1));
+  for (const credential of [...changed, key.slice(0, -1), `${key}A`, token, "", "x"]) {
+    const answer = await call("GET", "/api/user", { credential, body: { user_group_id: "acme" }, env: watched });
+    expect(answer.status).toBe(401);
+  }
+  expect(costs).toEqual({ rpcs: [], kv: [] });
+});

@@ -1,0 +1,279 @@
+import { reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { call } from "../support/client.ts";
+import { logLines } from "../support/each-test.ts";
+import { issueKey, newIntegrator, operator } from "../support/states.ts";
+
+const BODIES = {
+  GET: { user_group_id: "acme" },
+  PUT: { user_group_id: "acme", name: "x" },
+  POST: { current_token: "x" },
+  DELETE: { current_token: "x" },
+};
+
+const KEY_ROUTES = [["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }]] as const;
+const GROUP_ROUTES = Object.entries(BODIES).map(([method, body]) => [method, "/api/user", body] as const);
+
+/** The credential with one character of its MAC changed. */
+const forged = (credential: string) =>
+  credential.slice(0, -10) + (credential.at(-10) === "x" ? "y" : "x") + credential.slice(-9);
+
+/** What each route refuses, as `[name, credential for the path]`. */
+const BAD_CREDENTIALS: [string, (path: string) => Promise<string | undefined>][] = [
+  ["no credential", async () => undefined],
+  ["an empty one", async () => ""],
+  ["what is no credential", async () => "x".repeat(100)],
+  ["a forged API key", async () => forged(await issueKey())],
+  ["a truncated API key", async () => (await issueKey()).slice(0, -1)],
+  ["an API key with something behind it", async () => `${await issueKey()}A`],
+  ["the token of a user group", async () => (await newIntegrator()).tokenOf("acme")],
+  ["a credential for other routes", async (path) => (path === "/api/user" ? operator : issueKey())],
+  [
+    "an API key that the directory does not know",
+    async (path) => {
+      const key = await issueKey();
+      await reset();
+      return path === "/api/user" ? key : "unknown";
+    },
+  ],
+];
+
+describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) => {
+  it.for(BAD_CREDENTIALS)("refuses %s with 401, and says nothing of the body", async ([, credentialOf], { expect }) => {
+    const credential = await credentialOf(path);
+    const answers = [
+      await call(method, path, { credential, body }),
+      await call(method, path, { credential }),
+      await call(method, path, { credential, body: "{" }),
+      await call(method, path, { credential, body: "x".repeat(70_000), headers: { "Content-Type": "text/plain" } }),
+    ];
+    for (const answer of answers) {
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
+      expect(answer.body).toEqual({
+        success: 0,
+        error: { code: "unauthenticated", message: expect.stringContaining("Authorization: Token") },
+        request_id: answer.headers.get("X-Request-Id"),
+      });
+    }
+  });
+
+  it.for(["token", "Token", "TOKEN", "tOkEn"])("takes the scheme as %s", async (scheme, { expect }) => {
+    const credential = path === "/api/user" ? await issueKey() : operator;
+    const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
+    expect(answer.status).not.toBe(401);
+  });
+
+  it.for(["Bearer", "Basic", "Tokens", ""])("does not take the scheme %s", async (scheme, { expect }) => {
+    const credential = path === "/api/user" ? await issueKey() : operator;
+    const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
+    expect(answer.status).toBe(401);
+  });
+});
+
+describe("every answer", () => {
+  it.for([
+    ["a success", "GET", "/api/user", { user_group_id: "acme" }, 200],
+    ["a refusal", "PUT", "/api/user", { user_group_id: "acme" }, 404],
+    ["an unknown path", "GET", "/nothing", undefined, 404],
+    ["the health check", "GET", "/health", undefined, 200],
+  ] as const)(
+    "is JSON with a request id, and not to be cached: %s",
+    async ([, method, path, body, status], { expect }) => {
+      const answer = await call(method, path, { credential: await issueKey(), body });
+      expect(answer.status).toBe(status);
+      expect(answer.body.success).toBe(status === 200 ? 1 : 0);
+      expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
+      expect(answer.headers.get("Cache-Control")).toBe("no-store");
+      expect(answer.headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
+    },
+  );
+
+  it("comes with and without a trailing slash", async ({ expect }) => {
+    const credential = await issueKey();
+    for (const path of ["/api/user", "/api/user/"])
+      expect(await call("GET", path, { credential, body: { user_group_id: "acme" } })).toMatchObject({ status: 200 });
+  });
+});
+
+it("answers GET /health without a credential", async ({ expect }) => {
+  expect(await call("GET", "/health")).toMatchObject({ status: 200, body: { success: 1 } });
+});
+
+it.for([
+  ["PATCH", "/api/user", "GET, PUT, POST, DELETE"],
+  ["OPTIONS", "/api/user", "GET, PUT, POST, DELETE"],
+  ["HEAD", "/api/user", "GET, PUT, POST, DELETE"],
+  ["PUT", "/api/keys", "POST"],
+  ["DELETE", "/health", "GET, HEAD"],
+] as const)("refuses %s %s with 405 and names what it takes", async ([method, path, allow], { expect }) => {
+  const answer = await call(method, path);
+  expect(answer.status).toBe(405);
+  expect(answer.headers.get("Allow")).toBe(allow);
+});
+
+it.for(["/", "/api", "/api/users", "/api/user/acme", "/API/USER"])("serves nothing at %s", async (path, { expect }) => {
+  const answer = await call("PUT", path, { credential: await issueKey() });
+  expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
+});
+
+describe("X-HTTP-Method-Override", () => {
+  const post = async (override: string, body: object | undefined, headers = {}) =>
+    call("POST", "/api/user", {
+      credential: await issueKey(),
+      body,
+      headers: { "X-HTTP-Method-Override": override, ...headers },
+    });
+
+  it.for(["GET", "get", "PUT", "DELETE", "POST"] as const)(
+    "turns a POST into a %s, refusals included",
+    async (method, { expect }) => {
+      const real = method.toUpperCase() as keyof typeof BODIES;
+      const direct = await call(real, "/api/user", { credential: await issueKey(), body: BODIES[real] });
+      const overridden = await post(method, BODIES[real]);
+      expect(overridden.status).toBe(direct.status);
+      expect(overridden.body.error).toEqual(direct.body.error);
+      expect(await post(method, undefined)).toMatchObject({ status: 400, body: { error: { code: "body_required" } } });
+    },
+  );
+
+  it.for(["PATCH", "HEAD", "rotate", " "])("refuses %s with 405", async (method, { expect }) => {
+    expect(await post(method, BODIES.POST)).toMatchObject({ status: 405 });
+  });
+
+  it("means nothing on any other method or path", async ({ expect }) => {
+    const headers = { "X-HTTP-Method-Override": "DELETE" };
+    const credential = await issueKey();
+    expect(await call("PUT", "/api/user", { credential, body: BODIES.PUT, headers })).toMatchObject({ status: 404 });
+    const keys = await call("POST", "/api/keys", { credential: operator, body: KEY_ROUTES[0][2], headers });
+    expect(keys.status).toBe(201);
+  });
+});
+
+describe("when something breaks", () => {
+  /** The environment with a directory whose every call throws `error`. */
+  const broken = (error: Error) =>
+    ({
+      ...env,
+      GROUP_DIRECTORY: { getByName: () => new Proxy({}, { get: () => () => Promise.reject(error) }) },
+    }) as unknown as Env;
+
+  it("answers a crash with 500 and the request id alone, and logs the cause", async ({ expect }) => {
+    const credential = await issueKey();
+    const answer = await call("GET", "/api/user", {
+      credential,
+      body: BODIES.GET,
+      env: broken(new Error("disk on fire")),
+    });
+    expect(answer.status).toBe(500);
+    expect(answer.body.error.code).toBe("internal_error");
+    expect(JSON.stringify(answer.body)).not.toContain("fire");
+    expect(logLines).toContainEqual(
+      expect.objectContaining({ request_id: answer.body.request_id, error: expect.stringContaining("disk on fire") }),
+    );
+  });
+
+  it.for(["overloaded", "retryable"])(
+    "answers 503 with Retry-After when the directory is %s",
+    async (flag, { expect }) => {
+      const error = Object.assign(new Error("busy"), { [flag]: true });
+      const credential = await issueKey();
+      const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: broken(error) });
+      expect(answer).toMatchObject({ status: 503, body: { error: { code: "directory_unavailable" } } });
+      expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    },
+  );
+});
+
+describe("the secrets", () => {
+  const SECRET = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3JldA==";
+
+  it.for([
+    ["missing", ""],
+    ["without an id", SECRET],
+    ["too short", "k1:c2hvcnQ="],
+    ["not base64", "k1:!!!!"],
+    ["base64 of no whole bytes", `k1:${"A".repeat(45)}`],
+    ["given twice under one id", `k1:${SECRET},k1:${SECRET}`],
+    ["with an empty entry", `k1:${SECRET},`],
+    ["too many", Array.from({ length: 9 }, (_, index) => `k${index}:${SECRET}`).join(",")],
+  ])(
+    "answers 503 to all while SIGNING_KEYS is %s, and logs the command that sets it",
+    async ([, keys = ""], { expect }) => {
+      const unset = { ...env, SIGNING_KEYS: keys };
+      const credential = await issueKey();
+      for (const [method, path] of [
+        ["GET", "/health"],
+        ["GET", "/api/user"],
+        ["POST", "/api/keys"],
+        ["GET", "/nothing"],
+      ] as const) {
+        const answer = await call(method, path, { credential, env: unset });
+        expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
+        expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+      }
+      const told = JSON.stringify(logLines);
+      expect(told).toContain("SIGNING_KEYS is unusable");
+      expect(told).toContain("npx wrangler secret put SIGNING_KEYS");
+      expect(told).not.toContain(SECRET);
+    },
+  );
+
+  it("answers 401 at the operator's routes while OPERATOR_TOKEN is unset, and logs the command that sets it", async ({
+    expect,
+  }) => {
+    for (const OPERATOR_TOKEN of ["", undefined]) {
+      const unset = { ...env, OPERATOR_TOKEN } as Env;
+      for (const credential of ["", "undefined", operator])
+        expect(await call("POST", "/api/keys", { credential, body: KEY_ROUTES[0][2], env: unset })).toMatchObject({
+          status: 401,
+        });
+    }
+    expect(JSON.stringify(logLines)).toContain("npx wrangler secret put OPERATOR_TOKEN");
+  });
+});
+
+describe("the log", () => {
+  it("has one line for each request, with who called and what came of it", async ({ expect }) => {
+    const { put } = await newIntegrator();
+    logLines.length = 0;
+
+    const answer = await put({ user_group_id: "acme", name: "secret name" });
+
+    expect(logLines).toEqual([
+      {
+        method: "PUT",
+        path: "/api/user",
+        status: 404,
+        failure: "user_group_not_found",
+        key_id: 1,
+        workspace: "acme",
+        environment: "Testing",
+        milliseconds: expect.any(Number),
+        request_id: answer.body.request_id,
+      },
+    ]);
+  });
+
+  it("holds nothing of a path or a header that somebody made up", async ({ expect }) => {
+    const credential = await (await newIntegrator()).tokenOf("acme");
+    logLines.length = 0;
+    const spy = vi.fn();
+    for (const path of [
+      `/${credential}`,
+      `/api/user/${credential}`,
+      `/api/user?token=${credential}`,
+      `/api/keys/${credential}`,
+    ])
+      spy(
+        await call("POST", path, {
+          credential,
+          headers: { "X-HTTP-Method-Override": credential, "X-Request-Id": credential },
+        }),
+      );
+    expect(spy).toHaveBeenCalledTimes(4);
+    expect(logLines).toHaveLength(4);
+    expect(JSON.stringify(logLines)).not.toContain(credential.slice(12, 40));
+  });
+});

@@ -1,0 +1,301 @@
+import { describe, it } from "vitest";
+import { newIntegrator } from "../support/states.ts";
+
+describe("GET /api/user", () => {
+  it("creates a group on an unknown id and shows it, unchanged, on a known one", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    const fields = { name: "Acme Inc.", mapping: { main: "warehouse-7" }, properties: { region: "eu", tier: 2 } };
+
+    const created = await get({ user_group_id: "acme", ...fields });
+    const found = await get({ user_group_id: "acme", name: "Other", mapping: {}, properties: { other: true } });
+
+    expect(created.status).toBe(200);
+    expect(created.body).toEqual({
+      success: 1,
+      new_user_group: true,
+      user_group: {
+        team_id: 1,
+        token: expect.stringMatching(/^ugt_testing_[\w-]+$/),
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties: { region: "eu", tier: 2 },
+      },
+    });
+    expect(found.status).toBe(200);
+    expect(found.body).toEqual({ ...created.body, new_user_group: false });
+  });
+
+  it("takes the id for the name, and null for properties, where none are given", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    const { body } = await get({ user_group_id: "acme" });
+    expect(body.user_group).toMatchObject({ name: "acme", provided_id: "acme", properties: null });
+  });
+
+  it("says new_user_group to exactly one of 64 simultaneous calls, and shows all of them one token", async ({
+    expect,
+  }) => {
+    const { get } = await newIntegrator();
+    for (let round = 0; round < 50; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 64 }, () => get({ user_group_id: `group ${round}` })));
+      expect(answers.filter(({ body }) => body.new_user_group)).toHaveLength(1);
+      expect(new Set(answers.map(({ body }) => body.user_group.token)).size).toBe(1);
+    }
+  });
+
+  it("keeps one id apart in each environment and workspace", async ({ expect }) => {
+    const integrators = await Promise.all([
+      newIntegrator({ environment: "Testing" }),
+      newIntegrator({ environment: "Customer" }),
+      newIntegrator({ environment: null }),
+      newIntegrator({ workspace: "other" }),
+    ]);
+    const tokens = await Promise.all(integrators.map(({ tokenOf }) => tokenOf("acme")));
+    expect(new Set(tokens).size).toBe(4);
+    expect(tokens.map((token) => token.split("_")[1])).toEqual(["testing", "customer", "untagged", "testing"]);
+  });
+});
+
+describe("PUT /api/user", () => {
+  it("changes only the fields given, and shows the group with its tag", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    const { token } = (await get({ user_group_id: "acme", properties: { tier: 1 } })).body.user_group;
+
+    const updated = await put({ user_group_id: "acme", name: "Acme Inc." });
+
+    expect(updated.status).toBe(200);
+    expect(updated.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        token,
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties: { tier: 1 },
+        api_environment_tag: "Testing",
+      },
+    });
+  });
+
+  it("replaces properties whole, and clears them with null", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    await get({ user_group_id: "acme", properties: { a: 1, b: 2 } });
+    expect((await put({ user_group_id: "acme", properties: { c: 3 } })).body.user_group.properties).toEqual({ c: 3 });
+    expect((await put({ user_group_id: "acme", properties: null })).body.user_group.properties).toBeNull();
+  });
+
+  it("replaces the mapping whole, and clears it with null", async ({ expect }) => {
+    const { put, remove, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { mapping: { main: "old" } });
+    await put({ user_group_id: "acme", mapping: { main: "new" } });
+    expect(await remove(token, { data_source_provided_id: "old" })).toMatchObject({ status: 409 });
+    await put({ user_group_id: "acme", mapping: null });
+    expect(await remove(token, { data_source_provided_id: "new" })).toMatchObject({ status: 409 });
+  });
+
+  it("shows api_environment_tag null in the environment without a tag", async ({ expect }) => {
+    const { put, tokenOf } = await newIntegrator({ environment: null });
+    await tokenOf("acme");
+    expect((await put({ user_group_id: "acme", name: "x" })).body.user_group.api_environment_tag).toBeNull();
+  });
+
+  it("refuses an unknown id with 404 user_group_not_found and creates nothing", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    expect(await put({ user_group_id: "acme", name: "x" })).toMatchObject({
+      status: 404,
+      body: { success: 0, error: { code: "user_group_not_found" } },
+    });
+    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(true);
+  });
+
+  it("renames a group, which keeps its token and frees its old id", async ({ expect }) => {
+    const { get, put, tokenOf } = await newIntegrator();
+    const token = await tokenOf("old");
+    const renamed = await put({ user_group_id: "old", new_user_group_id: "new" });
+    expect(renamed.body.user_group).toMatchObject({ team_id: 1, token, provided_id: "new" });
+    expect((await get({ user_group_id: "new" })).body).toMatchObject({ new_user_group: false, user_group: { token } });
+    expect((await get({ user_group_id: "old" })).body).toMatchObject({ new_user_group: true });
+  });
+
+  it("refuses a taken new id with 409 user_group_id_taken and changes nothing", async ({ expect }) => {
+    const { get, put, tokenOf } = await newIntegrator();
+    await tokenOf("one");
+    await tokenOf("two");
+    expect(await put({ user_group_id: "one", new_user_group_id: "two", name: "changed" })).toMatchObject({
+      status: 409,
+      body: { error: { code: "user_group_id_taken" } },
+    });
+    expect((await get({ user_group_id: "one" })).body.user_group.name).toBe("one");
+  });
+
+  it("lets a group be renamed to the id that it has", async ({ expect }) => {
+    const { put, tokenOf } = await newIntegrator();
+    await tokenOf("one");
+    expect(await put({ user_group_id: "one", new_user_group_id: "one" })).toMatchObject({ status: 200 });
+  });
+
+  describe("with If-Match", () => {
+    it("changes the group whose ETag it is, once", async ({ expect }) => {
+      const { get, put } = await newIntegrator();
+      const etag = (await get({ user_group_id: "acme" })).headers.get("ETag") ?? "";
+      const conditionally = (name: string, ifMatch: string) =>
+        put({ user_group_id: "acme", name }, { headers: { "If-Match": ifMatch } });
+
+      const first = await conditionally("first", etag);
+      const second = await conditionally("second", etag);
+      const third = await conditionally("third", first.headers.get("ETag") ?? "");
+
+      expect(first.status).toBe(200);
+      expect(second).toMatchObject({ status: 412, body: { error: { code: "revision_mismatch" } } });
+      expect(third.body.user_group.name).toBe("third");
+    });
+
+    it.for([
+      ["any state", "*", 200],
+      ["one of a list", '"no", "1.1"', 200],
+      ["a weak validator, which never matches", 'W/"1.1"', 412],
+      ["a bare number", "1.1", 412],
+      ["another group's ETag", '"2.1"', 412],
+    ] as const)("takes %s", async ([, ifMatch, status], { expect }) => {
+      const { put, tokenOf } = await newIntegrator();
+      await tokenOf("acme");
+      const answer = await put({ user_group_id: "acme", name: "x" }, { headers: { "If-Match": ifMatch } });
+      expect(answer.status).toBe(status);
+    });
+
+    it("tells a group from a later one with the same id", async ({ expect }) => {
+      const { get, put, remove, tokenOf } = await newIntegrator();
+      const before = await get({ user_group_id: "acme" });
+      await remove(before.body.user_group.token);
+      await tokenOf("acme");
+      const stale = { headers: { "If-Match": before.headers.get("ETag") ?? "" } };
+      expect(await put({ user_group_id: "acme", name: "x" }, stale)).toMatchObject({ status: 412 });
+    });
+
+    it("keeps the ETag when a PUT changes nothing, and gives a new one after a rotation", async ({ expect }) => {
+      const { get, put, rotate } = await newIntegrator();
+      const created = await get({ user_group_id: "acme", name: "Acme" });
+      const same = await put({ user_group_id: "acme", name: "Acme" });
+      expect(same.headers.get("ETag")).toBe(created.headers.get("ETag"));
+      const rotated = await rotate(created.body.user_group.token);
+      expect(rotated.headers.get("ETag")).not.toBe(created.headers.get("ETag"));
+    });
+  });
+});
+
+describe("POST /api/user", () => {
+  it("trades the current token for a new one, and shows the group without properties", async ({ expect }) => {
+    const { get, rotate } = await newIntegrator();
+    const before = (await get({ user_group_id: "acme", name: "Acme", properties: { a: 1 } })).body.user_group;
+
+    const rotated = await rotate(before.token);
+
+    expect(rotated.status).toBe(200);
+    expect(rotated.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        token: expect.stringMatching(/^ugt_testing_/),
+        name: "Acme",
+        provided_id: "acme",
+        api_environment_tag: "Testing",
+      },
+    });
+    expect(rotated.body.user_group.token).not.toBe(before.token);
+    expect((await get({ user_group_id: "acme" })).body.user_group.token).toBe(rotated.body.user_group.token);
+  });
+
+  it("lets exactly one of 64 simultaneous rotations with one token win", async ({ expect }) => {
+    const { rotate, tokenOf } = await newIntegrator();
+    let token = await tokenOf("acme");
+    for (let round = 0; round < 50; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 64 }, () => rotate(token)));
+      const winners = answers.filter(({ status }) => status === 200);
+      expect(winners).toHaveLength(1);
+      expect(answers.filter(({ body }) => body.error?.code === "token_superseded")).toHaveLength(63);
+      token = winners[0]?.body.user_group.token;
+    }
+  });
+
+  it("refuses a superseded token with 409 token_superseded, with grace and without", async ({ expect }) => {
+    const { rotate, remove, tokenOf } = await newIntegrator();
+    for (const grace_seconds of [0, 604800]) {
+      const old = await tokenOf(`acme ${grace_seconds}`);
+      await rotate(old, { grace_seconds });
+      for (const answer of [await rotate(old), await remove(old)])
+        expect(answer).toMatchObject({ status: 409, body: { error: { code: "token_superseded" } } });
+    }
+  });
+
+  it("answers alike, but for the request id, for every token that is none of this environment's", async ({
+    expect,
+  }) => {
+    const { rotate, remove, tokenOf, key } = await newIntegrator();
+    const deleted = await tokenOf("deleted");
+    await remove(deleted);
+    const elsewhere = [
+      await (await newIntegrator({ environment: "Customer" })).tokenOf("deleted"),
+      await (await newIntegrator({ environment: null })).tokenOf("deleted"),
+      await (await newIntegrator({ workspace: "other" })).tokenOf("deleted"),
+    ];
+    const current = await tokenOf("acme");
+    const forged = `${current.slice(0, -1)}${current.endsWith("A") ? "E" : "A"}`;
+
+    const answers = await Promise.all(
+      [deleted, ...elsewhere, forged, key, "never a token"].flatMap((token) => [rotate(token), remove(token)]),
+    );
+
+    for (const { status, body } of answers) {
+      expect(status).toBe(404);
+      expect({ ...body, request_id: "" }).toEqual({ ...answers[0]?.body, request_id: "" });
+      expect(body.error.code).toBe("user_group_not_found");
+    }
+  });
+});
+
+describe("DELETE /api/user", () => {
+  it("deletes the group; a later GET with the id makes another one", async ({ expect }) => {
+    const { get, put, remove, rotate } = await newIntegrator();
+    const before = (await get({ user_group_id: "acme" })).body.user_group;
+
+    const removed = await remove(before.token);
+
+    expect(removed).toMatchObject({ status: 200 });
+    expect(removed.body).toEqual({ success: 1 });
+    expect(await put({ user_group_id: "acme", name: "x" })).toMatchObject({ status: 404 });
+    expect(await rotate(before.token)).toMatchObject({ status: 404 });
+    const after = (await get({ user_group_id: "acme" })).body;
+    expect(after.new_user_group).toBe(true);
+    expect(after.user_group.team_id).toBeGreaterThan(before.team_id);
+    expect(after.user_group.token).not.toBe(before.token);
+  });
+
+  it("never gives a team id twice, not even the newest one", async ({ expect }) => {
+    const { get, remove } = await newIntegrator();
+    const seen = new Set<number>();
+    for (let round = 0; round < 5; round += 1) {
+      const { team_id: teamId, token } = (await get({ user_group_id: "acme" })).body.user_group;
+      expect(seen).not.toContain(teamId);
+      seen.add(teamId);
+      await remove(token);
+    }
+  });
+
+  it.for([
+    ["the group's own id", { user_group_id: "acme" }, 200],
+    ["a data source of its mapping", { data_source_provided_id: "warehouse-7" }, 200],
+    ["both", { user_group_id: "acme", data_source_provided_id: "warehouse-7" }, 200],
+    ["another id", { user_group_id: "other" }, 409],
+    ["a data source that it has not", { data_source_provided_id: "warehouse-8" }, 409],
+    ["a schema id in place of a data source", { data_source_provided_id: "main" }, 409],
+    ["its id, and a data source that it has not", { user_group_id: "acme", data_source_provided_id: "x" }, 409],
+  ] as const)("guarded by %s", async ([, guards, status], { expect }) => {
+    const { get, remove, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { mapping: { main: "warehouse-7" } });
+
+    const answer = await remove(token, guards);
+
+    expect(answer.status).toBe(status);
+    expect(answer.body.error?.code).toBe(status === 409 ? "user_group_mismatch" : undefined);
+    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(status === 200);
+  });
+});

@@ -1,0 +1,45 @@
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { app } from "../../src/http/app.ts";
+
+/** What a secret scanner would look for. */
+export const CREDENTIAL_PATTERN = /ug[kt]_(customer|testing|untagged)_[\w-]{60,154}/;
+
+export type Answer = {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an answer, whatever its type.
+  body: any;
+};
+
+export type CallOptions = {
+  credential?: string | undefined;
+  /** An object is sent as JSON, a string or bytes as they are. */
+  body?: object | string | undefined;
+  headers?: Record<string, string>;
+  env?: Env;
+};
+
+/**
+ * Calls the Worker as a client would. `fetch` sends no body with a GET, so to `/api/user` it goes as a POST with the
+ * method override; the tests over sockets send the real one.
+ */
+export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  const { credential, body, headers = {}, env: callEnv = env } = options;
+  const overridden = method === "GET" && path.startsWith("/api/user");
+  const request = new Request(`http://localhost${path}`, {
+    method: overridden ? "POST" : method,
+    headers: {
+      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(credential === undefined ? {} : { Authorization: `Token ${credential}` }),
+      ...(overridden ? { "X-HTTP-Method-Override": method } : {}),
+      ...headers,
+    },
+    ...(body === undefined
+      ? {}
+      : { body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) }),
+  });
+  const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, createExecutionContext());
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+}

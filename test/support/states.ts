@@ -1,0 +1,44 @@
+import { env } from "cloudflare:workers";
+import { expect } from "vitest";
+import { type Answer, type CallOptions, call } from "./client.ts";
+
+/** The states that tests start from, each reached through the API as a user would. */
+
+export const operator = env.OPERATOR_TOKEN;
+
+/** Issues an API key; without fields it is one of workspace acme, environment Testing. */
+export async function issueKey(fields: object = {}): Promise<string> {
+  const body = { workspace: "acme", environment: "Testing", name: "backend", ...fields };
+  const answer = await call("POST", "/api/keys", { credential: operator, body });
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body.key;
+}
+
+/** An integrator: its API key, and the four calls with it. */
+export type Integrator = {
+  key: string;
+  get: (body: object | string, options?: CallOptions) => Promise<Answer>;
+  put: (body: object | string, options?: CallOptions) => Promise<Answer>;
+  rotate: (currentToken: string, fields?: object) => Promise<Answer>;
+  remove: (currentToken: string, fields?: object) => Promise<Answer>;
+  /** Makes a group, or finds it, and answers with its token. */
+  tokenOf: (id: string, fields?: object) => Promise<string>;
+};
+
+/** An integrator with a fresh key. Every call goes to `callEnv`, where a test wants to watch or to break something. */
+export async function newIntegrator(keyFields: object = {}, callEnv: Env = env): Promise<Integrator> {
+  const key = await issueKey(keyFields);
+  const to =
+    (method: string) =>
+    (body: object | string, options: CallOptions = {}) =>
+      call(method, "/api/user", { credential: key, body, env: callEnv, ...options });
+  const get = to("GET");
+  return {
+    key,
+    get,
+    put: to("PUT"),
+    rotate: (current_token, fields = {}) => to("POST")({ current_token, ...fields }),
+    remove: (current_token, fields = {}) => to("DELETE")({ current_token, ...fields }),
+    tokenOf: async (id, fields = {}) => (await get({ user_group_id: id, ...fields })).body.user_group.token,
+  };
+}

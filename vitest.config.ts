@@ -1,0 +1,51 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { SummaryReporter } from "./test/support/summary-reporter.ts";
+
+/** Runs files by name, and last the one that searches what all others left behind. */
+class AtRestLast extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith("at-rest.test.ts") ? 1 : 0);
+    return files.toSorted((a, b) => rank(a) - rank(b) || a.moduleId.localeCompare(b.moduleId));
+  }
+}
+
+export default defineConfig({
+  test: {
+    reporters: ["default", new SummaryReporter()],
+    sequence: { sequencer: AtRestLast },
+    projects: [
+      {
+        plugins: [
+          cloudflareTest({
+            main: "./src/index.ts",
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: {
+              bindings: {
+                SIGNING_KEYS: `test:${Buffer.alloc(32, 7).toString("base64")}`,
+                OPERATOR_TOKEN: "the-operator-of-these-tests",
+              },
+            },
+          }),
+        ],
+        test: {
+          name: "runtime",
+          include: ["test/{http,domain,storage}/**/*.test.ts", "test/*.test.ts"],
+          setupFiles: ["test/support/each-test.ts"],
+        },
+      },
+      {
+        test: {
+          name: "sockets",
+          include: ["test/sockets/**/*.test.ts"],
+          globalSetup: ["test/sockets/support/server.ts"],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
