@@ -31,15 +31,15 @@ export default defineConfig({
         ],
         test: {
           name: "runtime",
-          include: ["test/{http,domain,storage}/**/*.test.ts", "test/*.test.ts"],
+          include: ["test/{http,domain,storage}/**/*.test.ts"],
           setupFiles: ["test/support/each-test.ts"],
         },
       },
       {
         test: {
-          name: "sockets",
-          include: ["test/sockets/**/*.test.ts"],
-          globalSetup: ["test/sockets/support/server.ts"],
+          name: "node",
+          include: ["test/node/**/*.test.ts"],
+          globalSetup: ["test/node/support/server.ts"],
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,

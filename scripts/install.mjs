@@ -29,7 +29,7 @@ function isInstalled() {
 
 if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
   stop(
-    `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. See https://nodejs.org.`,
+    `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
   );
 
 if (!isInstalled()) {

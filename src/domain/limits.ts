@@ -1,6 +1,7 @@
 /** Every bound of the service, with its unit last in the name. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
+export const BODY_DRAINED_BYTES_MAX = 64 * 1024 * 1024;
 export const BODY_DEPTH_MAX = 64;
 
 export const TEXT_UNITS_MAX = 255;

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { z } from "zod";
 import type { FailureOf, Issue } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, ISSUES_MAX } from "../domain/limits.ts";
+import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX, ISSUES_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
@@ -48,16 +48,19 @@ async function readJson<Schema extends z.ZodType>(
   return ok(parsed.data);
 }
 
-/** The whole body, or `undefined` as soon as it exceeds the limit, whatever its Content-Length says. */
+/**
+ * The whole body, or `undefined` when it exceeds the limit, whatever its Content-Length says. What is too much is read to
+ * its end and dropped: a body left half read resets the connection before the client has seen the refusal.
+ */
 async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array | undefined> {
   const bytes = new Uint8Array(BODY_BYTES_MAX);
   let length = 0;
   for await (const chunk of body) {
-    if (length + chunk.length > BODY_BYTES_MAX) return undefined;
-    bytes.set(chunk, length);
+    if (length + chunk.length <= BODY_BYTES_MAX) bytes.set(chunk, length);
     length += chunk.length;
+    if (length > BODY_DRAINED_BYTES_MAX) return undefined;
   }
-  return bytes.subarray(0, length);
+  return length <= BODY_BYTES_MAX ? bytes.subarray(0, length) : undefined;
 }
 
 function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { inject, it } from "vitest";
+import { call } from "./support/client.ts";
+
+const { folder, key, logFile } = inject("service");
+const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/g;
+
+/** The bytes of every file of the local state, by name. */
+const state = () =>
+  readdirSync(join(folder, ".wrangler"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => ({ file, bytes: readFileSync(file) }));
+
+it("after all tests no file of the local state holds a credential or a secret", async ({ expect }) => {
+  const { token } = (await call("GET", "/api/user", { user_group_id: "at rest" })).body.user_group;
+  const secrets = Object.values(parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8"))).map((value) =>
+    String(value).replace(/^k1:/, ""),
+  );
+  const macs = [token, key].map((credential) =>
+    Buffer.from(credential.split("_").slice(2).join("_"), "base64url").subarray(-16),
+  );
+  const files = state();
+  const stored = Buffer.concat(files.map(({ bytes }) => bytes));
+
+  expect(stored.includes("at rest")).toBe(true);
+  expect(files.filter(({ bytes }) => bytes.toString("latin1").match(CREDENTIAL)).map(({ file }) => file)).toEqual([]);
+  for (const secret of secrets) expect(stored.includes(secret)).toBe(false);
+  for (const secret of secrets) expect(stored.includes(Buffer.from(secret, "base64"))).toBe(false);
+  for (const mac of macs) expect(stored.includes(mac)).toBe(false);
+});
+
+it("after all tests no log line holds a credential, but for the key that npm start prints on purpose", ({ expect }) => {
+  const log = readFileSync(logFile, "utf8");
+  expect(log).toContain('"path":"/api/user"');
+  expect(log.match(CREDENTIAL)).toEqual([key, key]);
+});

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { it } from "vitest";
+
+const LAYERS = ["http", "domain", "storage"];
+
+/** Every source file by its path below src, without the generated types. */
+const sources = readdirSync("src", { recursive: true, withFileTypes: true })
+  .filter(({ name }) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+  .map(({ parentPath, name }) => join(parentPath, name))
+  .map((file) => ({ file: relative("src", file), text: readFileSync(file, "utf8") }));
+
+it("imports go down only: http, domain, storage", ({ expect }) => {
+  const upward = sources.flatMap(({ file, text }) => {
+    const from = LAYERS.indexOf(file.split("/")[0] ?? "");
+    const imported = [...text.matchAll(/from "\.\.?\/(?:(\w+)\/)?[^"]+"/g)].map(([, layer]) =>
+      LAYERS.indexOf(layer ?? ""),
+    );
+    return imported.filter((to) => to !== -1 && to < from).map((to) => `${file} imports from ${LAYERS[to]}`);
+  });
+  expect(sources.length).toBeGreaterThan(10);
+  expect(upward).toEqual([]);
+});
+
+it("only storage speaks SQL or KV, and only http speaks HTTP", ({ expect }) => {
+  const offenders = sources
+    .filter(
+      ({ file, text }) =>
+        (!file.startsWith("storage/") && /\.exec\(["`]|\bSELECT\b|TOKEN_INDEX\./.test(text)) ||
+        (!file.startsWith("http/") && /from "hono|\bResponse\b|\bRequest\b/.test(text)),
+    )
+    .map(({ file }) => file);
+  expect(offenders).toEqual([]);
+});

@@ -1,0 +1,19 @@
+import type { TestProject } from "vitest/node";
+import { freshCopy, removeCopy, type Service, startService } from "./service.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    service: Service;
+  }
+}
+
+/** One service for all tests over sockets, started in a fresh copy as the README says. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const running = await startService(freshCopy());
+  const { url, key, operatorToken, folder, logFile } = running;
+  project.provide("service", { url, key, operatorToken, folder, logFile });
+  return async () => {
+    await running.stop();
+    removeCopy(folder);
+  };
+}

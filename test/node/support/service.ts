@@ -1,0 +1,96 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseEnv } from "node:util";
+
+const READY_SECONDS_MAX = 60;
+
+/** A copy of what git would clone, with the packages of this one, so that tests start where a new user does. */
+export function freshCopy(): string {
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
+  for (const file of files.split("\n").filter((name) => name !== "" && existsSync(name)))
+    cpSync(file, join(folder, file));
+  symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+export const removeCopy = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+/** Waits until `condition` holds, and throws with `what` when it does not in time. */
+export async function waitUntil(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + READY_SECONDS_MAX * 1000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain until ${what}.`);
+    await delay(50);
+  }
+}
+
+export type Service = {
+  url: string;
+  /** The API key that `npm start` printed. */
+  key: string;
+  operatorToken: string;
+  folder: string;
+  logFile: string;
+};
+
+export type RunningService = Service & {
+  process: ChildProcess;
+  /** Stops it as Ctrl-C in a terminal does: by SIGINT to all of its processes. Waits until all of them are gone. */
+  stop: () => Promise<void>;
+};
+
+/** Runs `npm start` in `folder` until it has printed how to call it. */
+export async function startService(folder: string, options: string[] = []): Promise<RunningService> {
+  const port = await freePort();
+  const logFile = join(folder, `npm-start-${port}.log`);
+  const child = runNpm(folder, ["start", "--", "--port", String(port), ...options]);
+  const log = createWriteStream(logFile);
+  child.stdout?.pipe(log);
+  child.stderr?.pipe(log);
+  const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
+  await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
+  const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
+  if (!url || !key) throw new Error(`npm start printed no URL and key:\n${output()}`);
+  return {
+    url,
+    key,
+    operatorToken: parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "",
+    folder,
+    logFile,
+    process: child,
+    stop: () => endGroup(child, "SIGINT"),
+  };
+}
+
+/** Runs npm in a process group of its own, without the variables by which an outer npm and vitest would shine through. */
+export function runNpm(folder: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_OPTIONS|TEST$)/.test(name));
+  return spawn("npm", args, { cwd: folder, detached: true, env: { ...Object.fromEntries(inherited), ...env } });
+}
+
+/** Sends a signal to all processes that npm started, and waits until none is left. */
+export async function endGroup(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (processesOf(child).length > 0) process.kill(-(child.pid ?? 0), signal);
+  await waitUntil(() => processesOf(child).length === 0, "all processes that npm started were gone");
+}
+
+/** The processes that belong to the group which `child` leads, as the system lists them. */
+export function processesOf(child: ChildProcess): string[] {
+  const lines = execFileSync("ps", ["-eo", "pgid=,stat=,args="], { encoding: "utf8" }).split("\n");
+  return lines.filter((line) => line.trim().startsWith(`${child.pid} `) && !/^\s*\d+\s+Z/.test(line));
+}

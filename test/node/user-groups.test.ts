@@ -1,0 +1,113 @@
+import { execFileSync } from "node:child_process";
+import { connect } from "node:net";
+import { describe, inject, it } from "vitest";
+import { call } from "./support/client.ts";
+
+const { url, key } = inject("service");
+const AUTHENTICATED = { Authorization: `Token ${key}`, "Content-Type": "application/json" };
+
+const ensure = async (id: string) => (await call("GET", "/api/user", { user_group_id: id })).body.user_group;
+
+describe("with curl and a body on every method", () => {
+  const curl = (method: string, body: object, ...options: string[]) => {
+    const headers = Object.entries(AUTHENTICATED).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+    const args = ["-s", "-X", method, `${url}/api/user`, ...headers, "-d", JSON.stringify(body), ...options];
+    return JSON.parse(execFileSync("curl", args, { encoding: "utf8" }));
+  };
+
+  it("gets, updates, rotates and deletes a group", ({ expect }) => {
+    const created = curl("GET", { user_group_id: "curl" });
+    expect(created).toMatchObject({ success: 1, new_user_group: true });
+    expect(curl("PUT", { user_group_id: "curl", name: "Curl" })).toMatchObject({ user_group: { name: "Curl" } });
+    const rotated = curl("POST", { current_token: created.user_group.token });
+    expect(rotated.user_group.token).not.toBe(created.user_group.token);
+    expect(curl("DELETE", { current_token: rotated.user_group.token })).toEqual({ success: 1 });
+    expect(curl("GET", { user_group_id: "curl" })).toMatchObject({ new_user_group: true });
+  });
+
+  it("refuses a chunked GET, whose body does not arrive, with body_required, and creates nothing", ({ expect }) => {
+    const refused = curl("GET", { user_group_id: "chunked" }, "-H", "Transfer-Encoding: chunked");
+    expect(refused).toMatchObject({ success: 0, error: { code: "body_required" } });
+    expect(refused.error.message).toContain("Content-Length");
+    expect(refused.error.message).toContain("X-HTTP-Method-Override");
+    expect(curl("GET", { user_group_id: "chunked" })).toMatchObject({ new_user_group: true });
+  });
+});
+
+it("takes the override from fetch, which cannot send a body with GET", async ({ expect }) => {
+  const response = await fetch(`${url}/api/user`, {
+    method: "POST",
+    headers: { ...AUTHENTICATED, "X-HTTP-Method-Override": "GET" },
+    body: JSON.stringify({ user_group_id: "fetch" }),
+  });
+  expect(await response.json()).toMatchObject({ success: 1, new_user_group: true });
+});
+
+describe("64 at once, 50 times", () => {
+  const ROUNDS = Array.from({ length: 50 }, (_, round) => round);
+  const at64 = <Value>(one: () => Promise<Value>) => Promise.all(Array.from({ length: 64 }, one));
+
+  it("of simultaneous POSTs with one token exactly one gets 200 and 63 get 409", async ({ expect }) => {
+    let { token } = await ensure("rotated");
+    for (const _ of ROUNDS) {
+      const answers = await at64(() => call("POST", "/api/user", { current_token: token }));
+      const winners = answers.filter(({ status }) => status === 200);
+      expect(winners).toHaveLength(1);
+      expect(answers.filter(({ status }) => status === 409)).toHaveLength(63);
+      token = winners[0]?.body.user_group.token;
+    }
+    expect((await ensure("rotated")).token).toBe(token);
+  });
+
+  it("of simultaneous GETs for one new id exactly one says new_user_group, and all show one token", async ({
+    expect,
+  }) => {
+    for (const round of ROUNDS) {
+      const answers = await at64(() => call("GET", "/api/user", { user_group_id: `created ${round}` }));
+      expect(answers.filter(({ body }) => body.new_user_group)).toHaveLength(1);
+      expect(new Set(answers.map(({ body }) => body.user_group.token)).size).toBe(1);
+    }
+  });
+
+  it("of simultaneous DELETEs exactly one succeeds, and the others find nothing", async ({ expect }) => {
+    for (const round of ROUNDS.slice(0, 10)) {
+      const { token } = await ensure(`deleted ${round}`);
+      const answers = await at64(() => call("DELETE", "/api/user", { current_token: token }));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(answers.filter(({ status }) => status === 404)).toHaveLength(63);
+    }
+  });
+});
+
+describe("a hostile client", () => {
+  /** Sends bytes as they are and gives back all that comes until the service closes. */
+  const raw = (text: string) =>
+    new Promise<string>((settle) => {
+      const { hostname, port } = new URL(url);
+      let answer = "";
+      connect(Number(port), hostname)
+        .on("data", (data) => {
+          answer += data;
+        })
+        .on("error", () => settle(answer))
+        .on("close", () => settle(answer))
+        .end(text);
+    });
+
+  it("gets 413 for a body of many megabytes", async ({ expect }) => {
+    const answer = await call("PUT", "/api/user", JSON.stringify({ user_group_id: "x".repeat(8_000_000) }));
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: "body_too_large" } } });
+  });
+
+  it("gets JSON with a numeric success for a chunked body, one with two values, and one that is only blanks", async ({
+    expect,
+  }) => {
+    const head = (method: string, more: string) =>
+      `${method} /api/user HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${key}\r\nContent-Type: application/json\r\nConnection: close\r\n${more}\r\n\r\n`;
+    const chunked = await raw(`${head("PUT", "Transfer-Encoding: chunked")}2\r\n{}\r\n0\r\n\r\n`);
+    expect(chunked).toContain("422 Unprocessable");
+    expect(chunked).toContain('"success":0');
+    expect(await raw(`${head("PUT", "Content-Length: 4")}{}{}`)).toContain("malformed_json");
+    expect(await raw(`${head("PUT", "Content-Length: 2")}  `)).toContain("malformed_json");
+  });
+});
