@@ -33,6 +33,7 @@ export default defineConfig({
           name: "runtime",
           include: ["test/{http,domain,storage}/**/*.test.ts"],
           setupFiles: ["test/support/each-test.ts"],
+          testTimeout: 60_000,
         },
       },
       {

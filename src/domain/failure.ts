@@ -9,7 +9,9 @@ export type Failure =
   | { code: "credential_expired" }
   | { code: "credential_revoked" }
   | { code: "insufficient_access" }
+  | { code: "secret_key_in_browser" }
   | { code: "user_group_not_found" }
+  | { code: "api_key_not_found" }
   | { code: "route_not_found" }
   | { code: "method_not_allowed"; allow: string[] }
   | { code: "user_group_id_taken" }
@@ -19,6 +21,7 @@ export type Failure =
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
   | { code: "invalid_body"; issues: Issue[] }
+  | { code: "rate_limited" }
   | { code: "internal_error" }
   | { code: "directory_unavailable" }
   | { code: "service_not_configured" };

@@ -5,6 +5,7 @@ import { migrate } from "../storage/migrations.ts";
 import type { Access, ApiKey, UserGroup } from "../storage/records.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
+import { LAST_USED_SECONDS } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { ifMatchAllows, mapsTo, type UserGroupChanges, type UserGroupDraft, withChanges } from "./user-group.ts";
 
@@ -119,7 +120,9 @@ export class GroupDirectory extends DurableObject<Env> {
     return admitted.ok ? ok(undefined) : admitted;
   }
 
-  /** Makes an API key. The operator is judged in the Worker, which alone has the operator's token. */
+  // The operator is judged in the Worker, which alone has the operator's token.
+
+  /** Makes an API key. */
   issueKey(draft: ApiKeyDraft): ApiKey {
     const now = Date.now();
     return this.#keys.insert({
@@ -131,11 +134,44 @@ export class GroupDirectory extends DurableObject<Env> {
     });
   }
 
+  /** All API keys, those that are no longer good included. */
+  listKeys(): ApiKey[] {
+    return this.#keys.list();
+  }
+
+  /** Makes an API key useless from here on. One that was revoked before keeps the time of that. */
+  revokeKey(id: number): Result<undefined, FailureOf<"api_key_not_found">> {
+    const key = this.#keys.findById(id);
+    if (!key) return fail({ code: "api_key_not_found" });
+    this.#revokeAt(key, Date.now());
+    return ok(undefined);
+  }
+
+  /** Makes a key like this one in its place; this one stays good for `graceSeconds`, unless its time is up before. */
+  rollKey(id: number, graceSeconds: number): Result<ApiKey, FailureOf<"api_key_not_found">> {
+    const now = Date.now();
+    const key = this.#keys.findById(id);
+    if (!key || refusalOf(key, now)) return fail({ code: "api_key_not_found" });
+    return ok(
+      this.ctx.storage.transactionSync(() => {
+        this.#revokeAt(key, now + graceSeconds * 1000);
+        return this.#keys.insert({ ...key, nonce: newNonce(), createdAt: now });
+      }),
+    );
+  }
+
+  #revokeAt(key: ApiKey, time: number): void {
+    if (key.revokedAt === null || time < key.revokedAt) this.#keys.setRevokedAt(key.id, time);
+  }
+
   #admit(caller: Proof, access: Access): Result<ApiKey, AdmitFailure> {
     const key = this.#keys.findById(caller.id);
     if (!key || !sameNonce(key.nonce, caller.nonce)) return fail({ code: "unauthenticated" });
-    if (key.revokedAt !== null) return fail({ code: "credential_revoked" });
-    if (key.expiresAt !== null && key.expiresAt <= Date.now()) return fail({ code: "credential_expired" });
+    const now = Date.now();
+    const refusal = refusalOf(key, now);
+    if (refusal) return fail(refusal);
+    if (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000)
+      this.#keys.setLastUsedAt(key.id, now);
     if (access === "write" && key.access !== "write") return fail({ code: "insufficient_access" });
     return ok(key);
   }
@@ -155,4 +191,11 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#groups.replace(replaced);
     return replaced;
   }
+}
+
+/** Why a key is no longer good at `now`, if it is not. */
+function refusalOf(key: ApiKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
+  if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
+  if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };
+  return undefined;
 }

@@ -13,6 +13,7 @@ export const ISSUES_MAX = 100;
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60;
 
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
+export const LAST_USED_SECONDS = 60 * 60;
 
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
@@ -20,4 +21,6 @@ export const SIGNING_KEY_BYTES_MIN = 32;
 export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
 
-export const RETRY_AFTER_SECONDS = 1;
+export const UNAVAILABLE_RETRY_SECONDS = 1;
+/** The period of the rate limits in wrangler.toml. */
+export const RATE_LIMIT_SECONDS = 60;

@@ -4,6 +4,7 @@ import { routePath } from "hono/route";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
+import { limitRefusals, noSecretsInBrowsers } from "./authenticate.ts";
 import { log } from "./log.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
@@ -53,7 +54,7 @@ function signingRing(text: string | undefined): ReturnType<typeof parseSigningKe
 }
 
 const router = new Hono<AppEnv>({ strict: false })
-  .use(accountForIt, configuredOnly)
+  .use(accountForIt, configuredOnly, limitRefusals, noSecretsInBrowsers)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => c.json({ success: 1 }))
   .route("/api/user", userGroups)

@@ -7,15 +7,40 @@ import type { AppEnv } from "./app-env.ts";
 import { log } from "./log.ts";
 import { refuse } from "./refusals.ts";
 
+/**
+ * Refuses the secrets of servers when a browser shows them, on every route. Browsers send `Origin` or `Sec-Fetch-Site`
+ * (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node, Deno and Bun sends neither.
+ */
+export const noSecretsInBrowsers = createMiddleware<AppEnv>(async (c, next) => {
+  const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
+  const credential = shownCredential(c);
+  if (isBrowser && ((await isOperator(c)) || (await verifyCredential(c.var.ring, "api_key", credential))))
+    return refuse(c, { code: "secret_key_in_browser" });
+  return next();
+});
+
+/** Slows down whoever tries credentials: refusals are counted by client address, and too many of them answered with 429. */
+export const limitRefusals = createMiddleware<AppEnv>(async (c, next) => {
+  await next();
+  if (c.res.status !== 401) return;
+  const address = c.req.header("CF-Connecting-IP") ?? "unknown";
+  const { success } = await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: address });
+  if (!success) c.res = refuse(c, { code: "rate_limited" });
+});
+
 /** Lets pass whoever shows an API key that this service signed. The directory judges the rest within the call's own RPC. */
 export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
   const claim = await verifyCredential(c.var.ring, "api_key", shownCredential(c));
   if (!claim) return refuse(c, { code: "unauthenticated" });
+  c.set("keyId", claim.id);
+  c.set("environment", claim.environment);
+
+  const name = directoryName(claim.environment);
+  const { success } = await c.env.API_KEY_LIMIT.limit({ key: `${name}/${claim.id}` });
+  if (!success) return refuse(c, { code: "rate_limited" });
 
   const caller = { id: claim.id, nonce: claim.nonce };
   const directory = directoryOf(c.env, claim.environment);
-  c.set("keyId", claim.id);
-  c.set("environment", claim.environment);
   c.set("caller", caller);
   c.set("directory", directory);
   c.set("vet", async (access) => {
@@ -27,31 +52,31 @@ export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
 
 /** Lets pass whoever shows `OPERATOR_TOKEN`, and nobody while there is none. */
 export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
-  const { OPERATOR_TOKEN } = c.env;
-  if (!OPERATOR_TOKEN)
+  if (!c.env.OPERATOR_TOKEN)
     log.warn({
       request_id: c.var.requestId,
       message:
         "OPERATOR_TOKEN is not set, so nobody can manage API keys. Set it with: npx wrangler secret put OPERATOR_TOKEN",
     });
-  if (!OPERATOR_TOKEN || !(await sameText(OPERATOR_TOKEN, shownCredential(c))))
-    return refuse(c, { code: "unauthenticated" });
+  if (!(await isOperator(c))) return refuse(c, { code: "unauthenticated" });
   c.set("vet", async () => undefined);
   return next();
 });
 
-/** The directory of an environment, by the name that DESIGN.md gives it. */
-export const directoryOf = (env: Env, { workspace, tag }: Environment): DurableObjectStub<GroupDirectory> =>
-  env.GROUP_DIRECTORY.getByName(`${workspace}/${tag ?? "untagged"}`);
+/** The directory of an environment. */
+export const directoryOf = (env: Env, environment: Environment): DurableObjectStub<GroupDirectory> =>
+  env.GROUP_DIRECTORY.getByName(directoryName(environment));
+
+const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
 
 /** What stands behind the scheme `Token` (in any case, as RFC 9110 has it), or an empty string. */
 const shownCredential = (c: Context<AppEnv>): string =>
   /^token +(\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1] ?? "";
 
 /** Compares digests, so that neither content nor length shows in the time it takes. */
-async function sameText(one: string, other: string): Promise<boolean> {
-  const [a, b] = await Promise.all(
-    [one, other].map((text) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
-  );
-  return a !== undefined && b !== undefined && crypto.subtle.timingSafeEqual(a, b);
+async function isOperator(c: Context<AppEnv>): Promise<boolean> {
+  const { OPERATOR_TOKEN } = c.env;
+  if (!OPERATOR_TOKEN) return false;
+  const digest = (text: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return crypto.subtle.timingSafeEqual(await digest(OPERATOR_TOKEN), await digest(shownCredential(c)));
 }

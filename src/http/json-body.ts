@@ -1,12 +1,13 @@
 import { createMiddleware } from "hono/factory";
 import type { z } from "zod";
-import type { FailureOf, Issue } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX, ISSUES_MAX } from "../domain/limits.ts";
-import { fail, ok, type Result } from "../domain/result.ts";
+import type { FailureOf } from "../domain/failure.ts";
+import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX } from "../domain/limits.ts";
+import { fail, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
 import { findInexact } from "./exact-json.ts";
 import { refuse } from "./refusals.ts";
+import { validate } from "./validate.ts";
 
 type BodyFailure = FailureOf<
   "body_required" | "unsupported_media_type" | "body_too_large" | "malformed_json" | "invalid_body"
@@ -16,10 +17,10 @@ type BodyFailure = FailureOf<
  * Reads the body as JSON of `schema`, for `c.req.valid("json")`. A body that is refused costs the one directory call
  * that the request had anyway: whoever has no valid key with `access` hears of the key, and nothing of the body.
  */
-export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Access) =>
+export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Access, { optional = false } = {}) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const body = await readJson(c.req.raw, schema);
+      const body = optional && !c.req.raw.body ? validate(schema, {}) : await readJson(c.req.raw, schema);
       if (!body.ok) return refuse(c, (await c.var.vet(access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
@@ -41,11 +42,7 @@ async function readJson<Schema extends z.ZodType>(
   const json = parseObject(bytes);
   if (!json) return fail({ code: "malformed_json" });
 
-  const inexact = findInexact(json.text);
-  const parsed = schema.safeParse(json.value);
-  const issues = [...inexact, ...(parsed.error ? parsed.error.issues.flatMap(issuesOf) : [])];
-  if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: issues.slice(0, ISSUES_MAX) });
-  return ok(parsed.data);
+  return validate(schema, json.value, findInexact(json.text));
 }
 
 /**
@@ -71,15 +68,4 @@ function parseObject(bytes: Uint8Array): { text: string; value: object } | undef
   } catch {
     return undefined;
   }
-}
-
-/** Zod reports all unknown fields of an object at once; here each is an issue at its own place. */
-function issuesOf(issue: z.core.$ZodIssue): Issue[] {
-  const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
-  return issue.code === "unrecognized_keys"
-    ? issue.keys.map((key) => ({
-        path: [...path, key],
-        message: "This call takes no such field. Check its spelling, or leave it out.",
-      }))
-    : [{ path, message: issue.message }];
 }

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, RETRY_AFTER_SECONDS } from "../domain/limits.ts";
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../domain/limits.ts";
 import type { AppEnv } from "./app-env.ts";
 
 /** Each failure's status and the sentence that says how to mend it. A failure without them does not compile. */
@@ -30,10 +30,20 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
     status: 403,
     message: "This API key may only read. Use a key with write access for this call.",
   },
+  secret_key_in_browser: {
+    status: 403,
+    message:
+      "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
+      "Revoke it, issue a new one, and make this call from a server. Browsers show the token of a user group, at /api/viewer.",
+  },
   user_group_not_found: {
     status: 404,
     message:
       "This environment has no such user group. Check the id or token, and that the API key is of the right environment.",
+  },
+  api_key_not_found: {
+    status: 404,
+    message: "This environment has no such API key, or none that is still good. GET /api/keys lists its keys.",
   },
   route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
   method_not_allowed: {
@@ -61,8 +71,9 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
   unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
   invalid_body: {
     status: 422,
-    message: "The body does not fit this call. Each of the issues names a place and how to mend it.",
+    message: "The request does not fit this call. Each of the issues names a field and how to mend it.",
   },
+  rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,
     message: "The service has failed at this call. Report the request id to its operator.",
@@ -84,7 +95,8 @@ export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   const { code, ...fields } = failure;
   c.set("failureCode", code);
   if (status === 401) c.header("WWW-Authenticate", "Token");
-  if (status === 503) c.header("Retry-After", String(RETRY_AFTER_SECONDS));
+  if (status === 429) c.header("Retry-After", String(RATE_LIMIT_SECONDS));
+  if (status === 503) c.header("Retry-After", String(UNAVAILABLE_RETRY_SECONDS));
   if (failure.code === "method_not_allowed") c.header("Allow", failure.allow.join(", "));
   return c.json({ success: 0, error: { code, message, ...fields }, request_id: c.var.requestId }, status);
 }

@@ -89,11 +89,24 @@ export const RemoveBody = z.strictObject({
   data_source_provided_id: z.string({ error: "Give the id of a data source, a string." }).optional(),
 });
 
+const Workspace = z
+  .string({ error: "Give the workspace's slug." })
+  .refine(isWorkspace, { error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first." });
+
+/** The query by which the operator names an environment. */
+export const EnvironmentQuery = z
+  .strictObject({
+    workspace: Workspace,
+    environment: z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
+  })
+  .transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment }));
+
+/** POST /api/keys/{id}/roll */
+export const RollKeyBody = z.strictObject({ grace_seconds: seconds(0, GRACE_SECONDS_MAX).default(0) });
+
 /** POST /api/keys */
 export const IssueKeyBody = z.strictObject({
-  workspace: z
-    .string({ error: "Give the workspace's slug." })
-    .refine(isWorkspace, { error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first." }),
+  workspace: Workspace,
   environment: z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' }).nullable(),
   name: Label,
   access: z.enum(["read", "write"], { error: 'Give "read" or "write".' }).default("write"),

@@ -15,6 +15,19 @@ export class KeyStore {
     return this.#sql.exec<ApiKey>(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, id).toArray()[0];
   }
 
+  /** All keys, revoked and expired ones included, in the order in which they were made. */
+  list(): ApiKey[] {
+    return this.#sql.exec<ApiKey>(`SELECT ${COLUMNS} FROM api_keys ORDER BY id`).toArray();
+  }
+
+  setLastUsedAt(id: number, lastUsedAt: number): void {
+    this.#sql.exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", lastUsedAt, id);
+  }
+
+  setRevokedAt(id: number, revokedAt: number): void {
+    this.#sql.exec("UPDATE api_keys SET revoked_at = ? WHERE id = ?", revokedAt, id);
+  }
+
   /** Adds a key and answers with it, under an id that no key had before. */
   insert(key: Pick<ApiKey, "name" | "access" | "nonce" | "createdAt" | "expiresAt">): ApiKey {
     return this.#sql

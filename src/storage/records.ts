@@ -30,6 +30,8 @@ export type ApiKey = {
   nonce: ArrayBuffer;
   createdAt: number;
   expiresAt: number | null;
+  /** The last use, or one less than an hour before it. */
   lastUsedAt: number | null;
+  /** When it stopped to be good, or, after a roll with grace, when it will. */
   revokedAt: number | null;
 };

@@ -93,6 +93,17 @@ it("stores no credential, and nothing of one but the nonce", async ({ expect }) 
 it("shows no more over RPC than the product's verbs", async ({ expect }) => {
   const { GroupDirectory } = await import("../../src/domain/group-directory.ts");
   expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual(
-    ["constructor", "checkAccess", "ensure", "issueKey", "remove", "rotateToken", "update"].toSorted(),
+    [
+      "constructor",
+      "checkAccess",
+      "ensure",
+      "issueKey",
+      "listKeys",
+      "remove",
+      "revokeKey",
+      "rollKey",
+      "rotateToken",
+      "update",
+    ].toSorted(),
   );
 });

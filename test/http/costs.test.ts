@@ -1,5 +1,6 @@
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
+import { countRows } from "../support/rows.ts";
 import { newIntegrator, operator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
@@ -44,4 +45,13 @@ it("a forged, truncated or mistyped credential costs nothing at all", async ({ e
     expect(answer.status).toBe(401);
   }
   expect(costs).toEqual({ rpcs: [], kv: [] });
+});
+
+it("a GET that finds its group reads 2 rows and writes none", async ({ expect }) => {
+  const { tokenOf } = await newIntegrator();
+  for (let group = 0; group < 20; group += 1) await tokenOf(`group ${group}`);
+  const rows = await countRows("acme/Testing");
+  await tokenOf("group 7");
+  expect(rows.statements).toHaveLength(2);
+  expect(rows).toMatchObject({ read: 2, written: 0 });
 });

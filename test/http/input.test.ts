@@ -67,6 +67,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     expect(await send({ body: "x".repeat(70_000) })).toMatchObject({ status: 413 });
   });
 
+  it("is not echoed in the places of its issues, however deep they are", async ({ expect }) => {
+    const deep = `{"x":${"[".repeat(5000)}${Array(200).fill("1e999").join(",")}${"]".repeat(5000)}}`;
+    const { body } = await send({ body: deep });
+    expect(body.error.code).toBe("invalid_body");
+    expect(JSON.stringify(body).length).toBeLessThan(2000);
+  });
+
   it("survives 30,000 levels of nesting", async ({ expect }) => {
     const deep = `{"properties":${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}}`;
     expect(await send({ body: deep })).toMatchObject({ status: 422 });

@@ -12,7 +12,12 @@ const BODIES = {
   DELETE: { current_token: "x" },
 };
 
-const KEY_ROUTES = [["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }]] as const;
+const KEY_ROUTES = [
+  ["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }],
+  ["GET", "/api/keys?workspace=acme&environment=Testing", undefined],
+  ["DELETE", "/api/keys/1?workspace=acme&environment=Testing", undefined],
+  ["POST", "/api/keys/1/roll?workspace=acme&environment=Testing", {}],
+] as const;
 const GROUP_ROUTES = Object.entries(BODIES).map(([method, body]) => [method, "/api/user", body] as const);
 
 /** The credential with one character of its MAC changed. */
@@ -37,6 +42,15 @@ const BAD_CREDENTIALS: [string, (path: string) => Promise<string | undefined>][]
       return path === "/api/user" ? key : "unknown";
     },
   ],
+  [
+    "an API key whose number is another key's, as after a restored backup",
+    async () => {
+      const key = await issueKey();
+      await reset();
+      await issueKey();
+      return key;
+    },
+  ],
 ];
 
 describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) => {
@@ -45,8 +59,16 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
     const answers = [
       await call(method, path, { credential, body }),
       await call(method, path, { credential }),
-      await call(method, path, { credential, body: "{" }),
-      await call(method, path, { credential, body: "x".repeat(70_000), headers: { "Content-Type": "text/plain" } }),
+      ...(body
+        ? [
+            await call(method, path, { credential, body: "{" }),
+            await call(method, path, {
+              credential,
+              body: "x".repeat(70_000),
+              headers: { "Content-Type": "text/plain" },
+            }),
+          ]
+        : [await call(method, path.replace("acme", "A C M E"), { credential })]),
     ];
     for (const answer of answers) {
       expect(answer.status).toBe(401);
@@ -57,6 +79,28 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
         request_id: answer.headers.get("X-Request-Id"),
       });
     }
+  });
+
+  it.for([
+    ["an Origin", { Origin: "https://app.example" }],
+    ["an opaque Origin", { Origin: "null" }],
+    ["Sec-Fetch-Site", { "Sec-Fetch-Site": "same-origin" }],
+  ] as const)(
+    "refuses an API key and the operator's token with %s: 403 secret_key_in_browser",
+    async ([, headers], { expect }) => {
+      for (const credential of [await issueKey(), operator]) {
+        const answer = await call(method, path, { credential, body, headers });
+        expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
+        expect(answer.headers.get("Access-Control-Allow-Origin")).toBeNull();
+      }
+      expect(await call(method, path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
+    },
+  );
+
+  it("does not take the fetch of a server for a browser", async ({ expect }) => {
+    const credential = path === "/api/user" ? await issueKey() : operator;
+    const headers = { "Sec-Fetch-Mode": "cors", "User-Agent": "node", "Accept-Language": "*" };
+    expect((await call(method, path, { credential, body, headers })).status).not.toBe(403);
   });
 
   it.for(["token", "Token", "TOKEN", "tOkEn"])("takes the scheme as %s", async (scheme, { expect }) => {
@@ -105,7 +149,11 @@ it.for([
   ["PATCH", "/api/user", "GET, PUT, POST, DELETE"],
   ["OPTIONS", "/api/user", "GET, PUT, POST, DELETE"],
   ["HEAD", "/api/user", "GET, PUT, POST, DELETE"],
-  ["PUT", "/api/keys", "POST"],
+  ["PUT", "/api/keys", "GET, POST"],
+  ["HEAD", "/api/keys", "GET, POST"],
+  ["GET", "/api/keys/1", "DELETE"],
+  ["DELETE", "/api/keys/1/roll", "POST"],
+  ["OPTIONS", "/api/keys", "GET, POST"],
   ["DELETE", "/health", "GET, HEAD"],
 ] as const)("refuses %s %s with 405 and names what it takes", async ([method, path, allow], { expect }) => {
   const answer = await call(method, path);

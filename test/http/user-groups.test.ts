@@ -232,12 +232,18 @@ describe("POST /api/user", () => {
     const { rotate, remove, tokenOf, key } = await newIntegrator();
     const deleted = await tokenOf("deleted");
     await remove(deleted);
-    const elsewhere = [
-      await (await newIntegrator({ environment: "Customer" })).tokenOf("deleted"),
-      await (await newIntegrator({ environment: null })).tokenOf("deleted"),
-      await (await newIntegrator({ workspace: "other" })).tokenOf("deleted"),
-    ];
     const current = await tokenOf("acme");
+    // Of the same team id as the current one's, so that only the environment tells them apart.
+    const sameNumberIn = async (fields: object) => {
+      const integrator = await newIntegrator(fields);
+      await integrator.tokenOf("first");
+      return integrator.tokenOf("acme");
+    };
+    const elsewhere = [
+      await sameNumberIn({ environment: "Customer" }),
+      await sameNumberIn({ environment: null }),
+      await sameNumberIn({ workspace: "other" }),
+    ];
     const forged = `${current.slice(0, -1)}${current.endsWith("A") ? "E" : "A"}`;
 
     const answers = await Promise.all(

@@ -20,6 +20,8 @@ export type CallOptions = {
   env?: Env;
 };
 
+let callCount = 0;
+
 /**
  * Calls the Worker as a client would. `fetch` sends no body with a GET, so to `/api/user` it goes as a POST with the
  * method override; the tests over sockets send the real one.
@@ -27,9 +29,12 @@ export type CallOptions = {
 export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   const { credential, body, headers = {}, env: callEnv = env } = options;
   const overridden = method === "GET" && path.startsWith("/api/user");
+  callCount += 1;
   const request = new Request(`http://localhost${path}`, {
     method: overridden ? "POST" : method,
     headers: {
+      // Each call comes from another address, so that only tests of the limit on refusals meet it.
+      "CF-Connecting-IP": `client ${callCount}`,
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
       ...(credential === undefined ? {} : { Authorization: `Token ${credential}` }),
       ...(overridden ? { "X-HTTP-Method-Override": method } : {}),
