@@ -21,9 +21,9 @@ const anonymous = (text: string) =>
 
 it("prints what the README shows, when all of its examples are pasted in order", ({ expect }) => {
   const MARK = "----- the next example -----";
-  const script = examples
-    .map(({ command }) => command.replaceAll("http://localhost:8787", url))
-    .join(`\necho\necho "${MARK}"\n`);
+  const here = (command: string) =>
+    command.replaceAll("http://localhost:8787", url).replaceAll(/^npm run --silent keys .*$/gm, `$& --url ${url}`);
+  const script = examples.map(({ command }) => here(command)).join(`\necho\necho "${MARK}"\n`);
   const printed = execFileSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", stdio: "pipe" }).split(MARK);
 
   expect(examples.filter(({ shown }) => shown !== "").length).toBeGreaterThanOrEqual(8);

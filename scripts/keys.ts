@@ -1,0 +1,150 @@
+/** `npm run keys`: the operator's routes as a command. No secret is ever an argument, where other users could read it. */
+import { existsSync, readFileSync } from "node:fs";
+import { parseArgs, parseEnv } from "node:util";
+
+const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
+
+  issue --name NAME [--access read|write] [--expires-in 90d]   make a key, and show it this once
+  list                                                         list the keys, never their text
+  revoke ID                                                    make a key useless at once
+  roll ID [--grace 1h]                                         make a key in its place, and keep the old one good so long
+
+  --url URL   the service; http://localhost:8787 by default
+  --json      print the answer as JSON
+
+A time is a number and s, m, h or d. OPERATOR_TOKEN is read from the environment, or else from .dev.vars.`;
+
+const LOCAL_URL = "http://localhost:8787";
+const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
+
+type Answer = {
+  api_key?: Record<string, string | number | null>;
+  api_keys?: Record<string, string | number | null>[];
+  key?: string;
+  error?: { message: string; issues?: { path: string[]; message: string }[] };
+};
+
+/** What the operator can mend. Its message is the sentence that is printed. */
+class Refusal extends Error {}
+
+function readArguments() {
+  const options = {
+    workspace: { type: "string" },
+    environment: { type: "string" },
+    name: { type: "string" },
+    access: { type: "string" },
+    "expires-in": { type: "string" },
+    grace: { type: "string" },
+    url: { type: "string", default: LOCAL_URL },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  } as const;
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch {
+    // Not its message, which repeats what was typed: perhaps a secret.
+    throw new Refusal("An option is unknown, or lacks its value; --help shows them all.");
+  }
+}
+
+function secondsOf(time: string | undefined): number | undefined {
+  if (time === undefined) return undefined;
+  const [, count, unit = ""] = /^(\d{1,9})([smhd])$/.exec(time) ?? [];
+  if (!count) throw new Refusal("Give a time as a number and s, m, h or d, such as 90d.");
+  return Number(count) * (UNIT_SECONDS[unit] ?? 0);
+}
+
+function operatorToken(): string {
+  const inFile = existsSync(".dev.vars") ? parseEnv(readFileSync(".dev.vars", "utf8")).OPERATOR_TOKEN : undefined;
+  const token = process.env.OPERATOR_TOKEN || inFile;
+  if (!token)
+    throw new Refusal("Set OPERATOR_TOKEN in the environment, or start the service once to have a .dev.vars.");
+  return token;
+}
+
+function serviceUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url?.protocol !== "https:" && !isLocal)
+    throw new Refusal("Give --url as https://…; without TLS the operator's token goes to this machine alone.");
+  return url as URL;
+}
+
+async function ask(method: string, url: URL, body?: object): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    redirect: "error",
+    headers: { Authorization: `Token ${operatorToken()}`, "Content-Type": "application/json" },
+    ...(body && { body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new Refusal(`The service at ${url.origin} cannot be reached; start it, or name another with --url.`);
+  });
+  const answer = (await response.json().catch(() => {
+    throw new Refusal(`What answers at ${url.origin} (status ${response.status}) is not the user group service.`);
+  })) as Answer;
+  if (response.ok) return answer;
+  if (response.status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);
+  const issues = answer.error?.issues?.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
+  throw new Refusal([answer.error?.message, ...issues].join("\n  "));
+}
+
+/** The rows as columns of text, under their names. */
+function tableOf(rows: Record<string, unknown>[]): string {
+  const names = ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"];
+  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "-")))];
+  const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  return cells
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+async function run(): Promise<string> {
+  const { values, positionals } = readArguments();
+  const [command = "", id = "", ...rest] = positionals;
+  if (values.help) return USAGE;
+  if (!["issue", "list", "revoke", "roll"].includes(command))
+    throw new Refusal("Say what to do: issue, list, revoke or roll; --help shows how.");
+  if (rest.length > 0 || (id === "") !== ["issue", "list"].includes(command))
+    throw new Refusal("revoke and roll take the id of one key, issue and list take none.");
+
+  const { workspace, environment, name, access } = values;
+  const inEnvironment = (path: string) => {
+    const url = new URL(path, serviceUrl(values.url));
+    for (const [field, value] of Object.entries({ workspace, environment }))
+      if (value) url.searchParams.set(field, value);
+    return url;
+  };
+  const oneKey = `/api/keys/${encodeURIComponent(id)}`;
+
+  const calls: Record<string, () => Promise<Answer>> = {
+    issue: () =>
+      ask("POST", new URL("/api/keys", serviceUrl(values.url)), {
+        workspace,
+        environment: environment === "untagged" ? null : environment,
+        name,
+        access,
+        expires_in_seconds: secondsOf(values["expires-in"]),
+      }),
+    list: () => ask("GET", inEnvironment("/api/keys")),
+    revoke: () => ask("DELETE", inEnvironment(oneKey)),
+    roll: () => ask("POST", inEnvironment(`${oneKey}/roll`), { grace_seconds: secondsOf(values.grace) }),
+  };
+  const answer = (await calls[command]?.()) ?? {};
+  if (values.json) return JSON.stringify(answer);
+  if (answer.api_key) return `${tableOf([answer.api_key])}\n\nThe key, shown this once:\n\n${answer.key}`;
+  if (answer.api_keys) return tableOf(answer.api_keys);
+  return `Key ${id} is revoked.`;
+}
+
+try {
+  console.info(await run());
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

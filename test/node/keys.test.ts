@@ -1,0 +1,75 @@
+import { spawnSync } from "node:child_process";
+import { inject, it } from "vitest";
+
+const { url, folder, operatorToken } = inject("service");
+const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
+
+/** Runs the command as the README does. Neither its arguments nor its output may ever hold the operator's token. */
+function keys(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const at = args.includes("--url") ? [] : ["--url", url];
+  const { status, stdout, stderr } = spawnSync("npm", ["run", "--silent", "keys", "--", ...args, ...at], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+  });
+  return { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
+}
+
+it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
+  const issued = keys(["issue", ...WHERE, "--name", "backend", "--access", "read", "--expires-in", "90d", "--json"]);
+  expect(issued.status).toBe(0);
+  const { api_key: apiKey, key } = JSON.parse(issued.stdout);
+  expect(apiKey).toMatchObject({ id: 1, environment: null, name: "backend", access: "read", last_used_at: null });
+  expect(Date.parse(apiKey.expires_at) - Date.parse(apiKey.created_at)).toBe(90 * 24 * 60 * 60 * 1000);
+  expect(key).toMatch(/^ugk_untagged_/);
+
+  const rolled = keys(["roll", "1", ...WHERE, "--grace", "1h"]);
+  expect(rolled.stdout).toMatch(
+    /^id +name +access .*\n2 +backend +read .*\n\nThe key, shown this once:\n\nugk_untagged_[\w-]+$/,
+  );
+  expect(keys(["revoke", "2", ...WHERE])).toEqual({ status: 0, stdout: "Key 2 is revoked.", stderr: "" });
+
+  const listed = JSON.parse(keys(["list", ...WHERE, "--json"]).stdout).api_keys;
+  expect(listed.map(({ revoked_at: revokedAt }: { revoked_at: string }) => Date.parse(revokedAt) > Date.now())).toEqual(
+    [true, false],
+  );
+  const table = keys(["list", ...WHERE]).stdout;
+  expect(table.split("\n")).toHaveLength(3);
+  expect(table).not.toContain("ugk_");
+});
+
+it.for([
+  ["no command", [], "Say what to do: issue, list, revoke or roll"],
+  ["an unknown command", ["destroy"], "Say what to do: issue, list, revoke or roll"],
+  ["a missing id", ["revoke", ...WHERE], "take the id of one key"],
+  ["an id too many", ["list", "1", ...WHERE], "take the id of one key"],
+  ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
+  ["a time that is none", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
+  [
+    "fields that the service refuses",
+    ["issue", "--workspace", "X", "--environment", "untagged", "--name", "x"],
+    "workspace: Give a slug",
+  ],
+  ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
+  ["a service that is not there", ["list", ...WHERE, "--url", "http://localhost:1"], "cannot be reached"],
+] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
+  const { status, stdout, stderr } = keys(args);
+  expect(status).toBe(1);
+  expect(stdout).toBe("");
+  expect(stderr).toContain(sentence);
+  expect(stderr).not.toMatch(/^\s+at /m);
+});
+
+it("never repeats what was typed for an option that it does not have", ({ expect }) => {
+  const { status, stderr } = keys(["list", "--operator-token=hunter2"]);
+  expect(status).toBe(1);
+  expect(stderr).not.toContain("hunter2");
+});
+
+it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", ({ expect }) => {
+  const refused = keys(["list", ...WHERE], { OPERATOR_TOKEN: "another-token" });
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toContain("has another OPERATOR_TOKEN");
+  expect(refused.stderr + refused.stdout).not.toContain("another-token");
+  expect(keys(["list", ...WHERE], { OPERATOR_TOKEN: operatorToken }).status).toBe(0);
+});
