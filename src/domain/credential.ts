@@ -45,7 +45,7 @@ export const isWorkspace = (text: string): boolean => WORKSPACE.test(text);
 export const newNonce = (): ArrayBuffer => crypto.getRandomValues(new Uint8Array(NONCE_BYTES)).buffer;
 
 /** Compares nonces in constant time. */
-export const sameNonce = (one: ArrayBuffer, other: Uint8Array): boolean =>
+export const sameNonce = (one: ArrayBuffer, other: BufferSource): boolean =>
   one.byteLength === other.byteLength && crypto.subtle.timingSafeEqual(one, other);
 
 /**

@@ -21,6 +21,9 @@ export type Failure =
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
   | { code: "invalid_body"; issues: Issue[] }
+  | { code: "unknown_variable"; variable: string }
+  | { code: "unusable_variable"; variable: string }
+  | { code: "invalid_template"; position: number; reason: string }
   | { code: "rate_limited" }
   | { code: "internal_error" }
   | { code: "directory_unavailable" }

@@ -2,12 +2,23 @@ import { DurableObject } from "cloudflare:workers";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { migrate } from "../storage/migrations.ts";
-import type { Access, ApiKey, UserGroup } from "../storage/records.ts";
+import { OutboxStore } from "../storage/outbox-store.ts";
+import type { Access, ApiKey, GroupSnapshot, UserGroup } from "../storage/records.ts";
+import { TokenIndex } from "../storage/token-index.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
-import { LAST_USED_SECONDS } from "./limits.ts";
+import { IndexDrain } from "./index-drain.ts";
+import { INDEX_BACKSTOP_SECONDS, LAST_USED_SECONDS } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
-import { ifMatchAllows, mapsTo, type UserGroupChanges, type UserGroupDraft, withChanges } from "./user-group.ts";
+import {
+  ifMatchAllows,
+  mapsTo,
+  noncesOf,
+  snapshotFor,
+  type UserGroupChanges,
+  type UserGroupDraft,
+  withChanges,
+} from "./user-group.ts";
 
 /** The part of an API key or a token that its directory judges; the Worker has checked its signature before. */
 export type Proof = { id: number; nonce: Uint8Array };
@@ -29,11 +40,17 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #groups: GroupStore;
   readonly #keys: KeyStore;
 
+  readonly #outbox: OutboxStore;
+  readonly #drain: IndexDrain;
+  #alarmAt = Number.POSITIVE_INFINITY;
+
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     migrate(ctx.storage);
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new KeyStore(ctx.storage.sql);
+    this.#outbox = new OutboxStore(ctx.storage.sql);
+    this.#drain = new IndexDrain(this.#outbox, this.#groups, new TokenIndex(env.TOKEN_INDEX));
   }
 
   /** Gets the group with the draft's id as it is, or makes one of the draft. */
@@ -49,7 +66,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
 
     const now = Date.now();
-    const group = this.#groups.insert({
+    const fresh = {
       providedId: draft.providedId,
       name: draft.name ?? draft.providedId,
       mapping: draft.mapping ?? null,
@@ -60,6 +77,11 @@ export class GroupDirectory extends DurableObject<Env> {
       revision: 1,
       createdAt: now,
       updatedAt: now,
+    };
+    const group = this.#write(() => {
+      const inserted = this.#groups.insert(fresh);
+      this.#announce(inserted.teamId, noncesOf(inserted));
+      return inserted;
     });
     return ok({ created: true, group });
   }
@@ -82,7 +104,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (changed === group) return ok(group);
     if (changed.providedId !== group.providedId && this.#groups.findByProvidedId(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    return ok(this.#replace(changed));
+    return ok(this.#replace(group, changed));
   }
 
   /** Trades the current token for a new one. Viewers may show the old one for `graceSeconds` more, nobody else. */
@@ -94,7 +116,7 @@ export class GroupDirectory extends DurableObject<Env> {
       graceSeconds > 0
         ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
         : { graceNonce: null, graceEndsAt: null };
-    return ok(this.#replace({ ...group, ...grace, nonce: newNonce() }));
+    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce() }));
   }
 
   /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
@@ -110,8 +132,17 @@ export class GroupDirectory extends DurableObject<Env> {
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });
 
-    this.#groups.delete(group.teamId);
+    this.#write(() => {
+      this.#groups.delete(group.teamId);
+      this.#announce(group.teamId, noncesOf(group));
+    });
     return ok(undefined);
+  }
+
+  /** What the viewer who shows this token sees. A token of ours that shows no group was one once. */
+  view(viewer: Proof): Result<GroupSnapshot, FailureOf<"credential_revoked">> {
+    const snapshot = snapshotFor(this.#groups.findByTeamId(viewer.id), viewer.nonce, Date.now());
+    return snapshot ? ok(snapshot) : fail({ code: "credential_revoked" });
   }
 
   /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */
@@ -186,10 +217,47 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok(group);
   }
 
-  #replace(group: UserGroup): UserGroup {
-    const replaced = { ...group, revision: group.revision + 1, updatedAt: Date.now() };
-    this.#groups.replace(replaced);
-    return replaced;
+  #replace(before: UserGroup, changed: UserGroup): UserGroup {
+    const after = { ...changed, revision: before.revision + 1, updatedAt: Date.now() };
+    this.#write(() => {
+      this.#groups.replace(after);
+      if (after.providedId !== before.providedId) this.#groups.rename(after.teamId, after.providedId);
+      this.#announce(after.teamId, [...noncesOf(before), ...noncesOf(after)]);
+    });
+    return after;
+  }
+
+  /** Commits a change together with its announcement, sees to it that an alarm follows, and starts to tell the index. */
+  #write<Value>(change: () => Value): Value {
+    const value = this.ctx.storage.transactionSync(change);
+    this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
+    this.ctx.waitUntil(this.#tellIndex());
+    return value;
+  }
+
+  #announce(teamId: number, nonces: ArrayBuffer[]): void {
+    for (const nonce of new Set(nonces)) this.#outbox.queue(nonce, teamId, Date.now());
+  }
+
+  /**
+   * Runs when an alarm is due, by the platform. It never throws: after six throws the platform would stop calling it
+   * (Durable Objects, "Alarms"), and the index would stay behind.
+   */
+  override async alarm(): Promise<void> {
+    this.#alarmAt = Number.POSITIVE_INFINITY;
+    await this.#tellIndex();
+  }
+
+  async #tellIndex(): Promise<void> {
+    const next = await this.#drain.run();
+    if (next !== undefined) this.#setAlarm(next);
+  }
+
+  /** Sets the alarm, unless one is set that comes earlier. An alarm that finds nothing to do costs little. */
+  #setAlarm(time: number): void {
+    if (time >= this.#alarmAt) return;
+    this.#alarmAt = time;
+    this.ctx.waitUntil(this.ctx.storage.setAlarm(time));
   }
 }
 

@@ -22,5 +22,22 @@ export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
 
 export const UNAVAILABLE_RETRY_SECONDS = 1;
+/** A stale answer must be allowed to be this old, or it is not stale enough to come from KV. */
+export const STALE_SECONDS_MIN = 60;
+export const INDEX_READ_SECONDS_MAX = 1;
+export const INDEX_WRITE_SECONDS_MAX = 10;
+/** KV takes one write a second for each key. */
+export const INDEX_WRITE_SPACING_SECONDS = 1;
+/** How long a write to KV that was not acknowledged may still come to pass. */
+export const INDEX_UNCERTAIN_SECONDS = 60;
+export const INDEX_BACKOFF_SECONDS_MAX = 30;
+/** When the alarm looks after a change whose own drain may have been cut off. */
+export const INDEX_BACKSTOP_SECONDS = 5;
+/** So that an alarm ends before the platform ends it. */
+export const INDEX_PAGES_PER_PASS_MAX = 2_000;
+export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
+
+export const QUERY_PARAMETERS_MAX = 10_000;
+
 /** The period of the rate limits in wrangler.toml. */
 export const RATE_LIMIT_SECONDS = 60;

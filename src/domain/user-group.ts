@@ -1,6 +1,7 @@
-import type { Access, ApiKey, UserGroup } from "../storage/records.ts";
+import type { Access, ApiKey, GroupSnapshot, UserGroup } from "../storage/records.ts";
+import { sameNonce } from "./credential.ts";
 
-export type { Access, ApiKey, UserGroup };
+export type { Access, ApiKey, GroupSnapshot, UserGroup };
 
 /** The tag that SPEC.md calls `api_environment_tag`; `null` is the environment without one. */
 export type EnvironmentTag = "Customer" | "Testing" | null;
@@ -54,3 +55,20 @@ export function withChanges(group: UserGroup, changes: UserGroupChanges): UserGr
 export function mapsTo(group: UserGroup, dataSource: string): boolean {
   return Object.values(JSON.parse(group.mapping ?? "{}")).includes(dataSource);
 }
+
+/**
+ * What a viewer sees who shows the token with this nonce at `now`: the group, for the current token and for the one
+ * before it while its grace lasts; `undefined` for any other.
+ */
+export function snapshotFor(group: UserGroup | undefined, nonce: BufferSource, now: number): GroupSnapshot | undefined {
+  if (!group) return undefined;
+  const { teamId, providedId, name, mapping, properties, graceNonce, graceEndsAt } = group;
+  const snapshot = { teamId, providedId, name, mapping, properties };
+  if (sameNonce(group.nonce, nonce)) return { ...snapshot, validUntil: null };
+  const isInGrace = graceNonce && graceEndsAt !== null && now < graceEndsAt && sameNonce(graceNonce, nonce);
+  return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
+}
+
+/** The nonces that viewers may show, or could a moment ago. */
+export const noncesOf = (group: UserGroup): ArrayBuffer[] =>
+  group.graceNonce ? [group.nonce, group.graceNonce] : [group.nonce];

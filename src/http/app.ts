@@ -2,13 +2,14 @@ import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import { parseSigningKeys } from "../domain/credential.ts";
+import { log } from "../domain/log.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
 import { limitRefusals, noSecretsInBrowsers } from "./authenticate.ts";
-import { log } from "./log.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
 import { userGroups } from "./user-groups.ts";
+import { viewers } from "./viewers.ts";
 
 /** Marks every answer with its request id, forbids caches to keep it, and writes its one log line. */
 const accountForIt = createMiddleware<AppEnv>(async (c, next) => {
@@ -59,6 +60,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .get("/health", (c) => c.json({ success: 1 }))
   .route("/api/user", userGroups)
   .route("/api/keys", apiKeys)
+  .route("/api/viewer", viewers)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     log.error({ request_id: c.var.requestId, error: error.stack ?? String(error) });

@@ -2,9 +2,9 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../domain/credential.ts";
 import type { GroupDirectory } from "../domain/group-directory.ts";
+import { log } from "../domain/log.ts";
 import type { Environment } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
-import { log } from "./log.ts";
 import { refuse } from "./refusals.ts";
 
 /**
@@ -67,10 +67,11 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
 export const directoryOf = (env: Env, environment: Environment): DurableObjectStub<GroupDirectory> =>
   env.GROUP_DIRECTORY.getByName(directoryName(environment));
 
-const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
+/** The name that DESIGN.md gives the directory of an environment. */
+export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
 
 /** What stands behind the scheme `Token` (in any case, as RFC 9110 has it), or an empty string. */
-const shownCredential = (c: Context<AppEnv>): string =>
+export const shownCredential = (c: Context<AppEnv>): string =>
   /^token +(\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1] ?? "";
 
 /** Compares digests, so that neither content nor length shows in the time it takes. */

@@ -73,6 +73,20 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
     status: 422,
     message: "The request does not fit this call. Each of the issues names a field and how to mend it.",
   },
+  unknown_variable: {
+    status: 422,
+    message:
+      "The user group has no such variable. Give it the property, or put the clause that may go without it in [[ ]].",
+  },
+  unusable_variable: {
+    status: 422,
+    message:
+      "The variable's value cannot be a parameter: an object, an empty list, a list of lists, or too many values.",
+  },
+  invalid_template: {
+    status: 422,
+    message: "The SQL template is not well formed. The reason says what to mend, the position where.",
+  },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,

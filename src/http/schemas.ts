@@ -104,6 +104,12 @@ export const EnvironmentQuery = z
 /** POST /api/keys/{id}/roll */
 export const RollKeyBody = z.strictObject({ grace_seconds: seconds(0, GRACE_SECONDS_MAX).default(0) });
 
+/** POST /api/viewer/query */
+export const QueryBody = z.strictObject({
+  sql: z.string({ error: "Give the SQL template, a string." }),
+  placeholders: z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }).default("?"),
+});
+
 /** POST /api/keys */
 export const IssueKeyBody = z.strictObject({
   workspace: Workspace,

@@ -1,6 +1,8 @@
-import type { ApiKey, Environment, EnvironmentTag, UserGroup } from "../domain/user-group.ts";
+import type { ApiKey, Environment, EnvironmentTag, GroupSnapshot, UserGroup } from "../domain/user-group.ts";
 
 /** The published names of SPEC.md. Each function gives exactly the fields that one call's answer lists. */
+
+const parsed = (json: string | null): unknown => JSON.parse(json ?? "null");
 
 const common = (group: UserGroup, token: string) => ({
   team_id: group.teamId,
@@ -9,24 +11,32 @@ const common = (group: UserGroup, token: string) => ({
   provided_id: group.providedId,
 });
 
-const propertiesOf = (group: UserGroup): unknown => JSON.parse(group.properties ?? "null");
-
 /** `user_group` as GET shows it. */
 export const onGet = (group: UserGroup, token: string) => ({
   ...common(group, token),
-  properties: propertiesOf(group),
+  properties: parsed(group.properties),
 });
 
 /** `user_group` as PUT shows it. */
 export const onPut = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
   ...common(group, token),
-  properties: propertiesOf(group),
+  properties: parsed(group.properties),
   api_environment_tag: tag,
 });
 
 /** `user_group` as POST shows it. */
 export const onPost = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
   ...common(group, token),
+  api_environment_tag: tag,
+});
+
+/** `user_group` as its viewers see it: never with the token. */
+export const onView = (group: GroupSnapshot, tag: EnvironmentTag) => ({
+  team_id: group.teamId,
+  name: group.name,
+  provided_id: group.providedId,
+  properties: parsed(group.properties),
+  mapping: parsed(group.mapping),
   api_environment_tag: tag,
 });
 

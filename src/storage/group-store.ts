@@ -25,22 +25,28 @@ export class GroupStore {
   insert(group: Omit<UserGroup, "teamId">): UserGroup {
     const { teamId } = this.#sql
       .exec<{ teamId: number }>(
-        `INSERT INTO user_groups (provided_id, name, mapping, properties, nonce, grace_nonce, grace_ends_at, revision,
-          created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING team_id AS teamId`,
-        ...valuesOf(group),
+        `INSERT INTO user_groups (provided_id, created_at, name, mapping, properties, nonce, grace_nonce, grace_ends_at,
+          revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING team_id AS teamId`,
+        group.providedId,
+        group.createdAt,
+        ...changingValues(group),
       )
       .one();
     return { teamId, ...group };
   }
 
-  /** Writes every field of the group that has this team id. */
+  /** Writes every field but the id that the integrator gave, whose index would be written with it. */
   replace(group: UserGroup): void {
     this.#sql.exec(
-      `UPDATE user_groups SET provided_id = ?, name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce = ?,
-        grace_ends_at = ?, revision = ?, created_at = ?, updated_at = ? WHERE team_id = ?`,
-      ...valuesOf(group),
+      `UPDATE user_groups SET name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce = ?, grace_ends_at = ?,
+        revision = ?, updated_at = ? WHERE team_id = ?`,
+      ...changingValues(group),
       group.teamId,
     );
+  }
+
+  rename(teamId: number, providedId: string): void {
+    this.#sql.exec("UPDATE user_groups SET provided_id = ? WHERE team_id = ?", providedId, teamId);
   }
 
   delete(teamId: number): void {
@@ -48,8 +54,7 @@ export class GroupStore {
   }
 }
 
-const valuesOf = (group: Omit<UserGroup, "teamId">) => [
-  group.providedId,
+const changingValues = (group: Omit<UserGroup, "teamId">) => [
   group.name,
   group.mapping,
   group.properties,
@@ -57,6 +62,5 @@ const valuesOf = (group: Omit<UserGroup, "teamId">) => [
   group.graceNonce,
   group.graceEndsAt,
   group.revision,
-  group.createdAt,
   group.updatedAt,
 ];

@@ -27,6 +27,12 @@ const MIGRATIONS = [
     last_used_at INTEGER,
     revoked_at INTEGER
   ) STRICT;`,
+  `CREATE TABLE outbox (
+    nonce BLOB PRIMARY KEY,
+    team_id INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;`,
 ];
 
 /**

@@ -22,6 +22,14 @@ export type UserGroup = {
   updatedAt: number;
 };
 
+/** What a viewer may know of a group, and until when; `null` stands for as long as the token is the current one. */
+export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
+  validUntil: number | null;
+};
+
+/** A token whose entry in the index may differ from what is true. `version` tells whether it was queued again since. */
+export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number; queuedAt: number };
+
 /** An API key without its signature, so that nothing here can show it a second time. */
 export type ApiKey = {
   id: number;

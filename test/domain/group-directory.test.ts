@@ -94,7 +94,9 @@ it("shows no more over RPC than the product's verbs", async ({ expect }) => {
   const { GroupDirectory } = await import("../../src/domain/group-directory.ts");
   expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual(
     [
+      "alarm",
       "constructor",
+      "view",
       "checkAccess",
       "ensure",
       "issueKey",

@@ -1,0 +1,79 @@
+import { Hono } from "hono";
+import { cors } from "hono/cors";
+import { createMiddleware } from "hono/factory";
+import { verifyCredential } from "../domain/credential.ts";
+import type { Proof } from "../domain/group-directory.ts";
+import { inTime } from "../domain/in-time.ts";
+import { INDEX_READ_SECONDS_MAX } from "../domain/limits.ts";
+import { bindTemplate } from "../domain/sql-template.ts";
+import type { GroupSnapshot } from "../domain/user-group.ts";
+import { variablesOf } from "../domain/variables.ts";
+import { TokenIndex } from "../storage/token-index.ts";
+import type { AppEnv } from "./app-env.ts";
+import { directoryName, directoryOf, shownCredential } from "./authenticate.ts";
+import { allowsStale } from "./freshness.ts";
+import { jsonBody } from "./json-body.ts";
+import { allowMethods } from "./methods.ts";
+import { refuse } from "./refusals.ts";
+import { QueryBody } from "./schemas.ts";
+import { onView } from "./wire.ts";
+
+/**
+ * Finds the group whose token is shown. The directory answers, unless the caller allows a stale answer and the index has
+ * one; whatever the index fails at, the directory answers as well.
+ */
+const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
+  const claim = await verifyCredential(c.var.ring, "token", shownCredential(c));
+  if (!claim) return refuse(c, { code: "unauthenticated" });
+  c.set("environment", claim.environment);
+  const { success } = await c.env.TOKEN_LIMIT.limit({ key: `${directoryName(claim.environment)}/${claim.id}` });
+  if (!success) return refuse(c, { code: "rate_limited" });
+
+  const indexed = allowsStale(c.req.header("Cache-Control")) ? await findIndexed(c.env, claim) : undefined;
+  c.header("X-Answered-By", indexed ? "index" : "directory");
+  if (indexed) {
+    c.set("group", indexed);
+  } else {
+    const viewed = await directoryOf(c.env, claim.environment).view({ id: claim.id, nonce: claim.nonce });
+    if (!viewed.ok) return refuse(c, viewed.failure);
+    c.set("group", viewed.value);
+  }
+  c.set("vet", async () => undefined);
+  return next();
+});
+
+/** What the index has on a token, if it answers in time and the entry is still valid. */
+async function findIndexed(env: Env, { id, nonce }: Proof): Promise<GroupSnapshot | undefined> {
+  const read = new TokenIndex(env.TOKEN_INDEX).find(nonce);
+  const found = await inTime(read, INDEX_READ_SECONDS_MAX).catch(() => undefined);
+  const isValid = found?.teamId === id && (found.validUntil === null || Date.now() < found.validUntil);
+  return isValid ? found : undefined;
+}
+
+/** What dashboards ask with the token of a user group, from browsers too. */
+export const viewers = new Hono<AppEnv>()
+  .use(
+    cors({
+      origin: "*",
+      allowMethods: ["GET", "POST"],
+      allowHeaders: ["Authorization", "Cache-Control", "Content-Type"],
+      exposeHeaders: ["Retry-After", "X-Answered-By", "X-Request-Id"],
+      maxAge: 86_400,
+    }),
+  )
+  .use("/", allowMethods("GET"))
+  .use("/query", allowMethods("POST"))
+  .use(viewersOnly)
+
+  .get("/", (c) => {
+    const { group, environment } = c.var;
+    const variables = Object.fromEntries(variablesOf(group));
+    return c.json({ success: 1, user_group: onView(group, environment.tag), variables });
+  })
+
+  .post("/query", jsonBody(QueryBody, "read"), (c) => {
+    const { sql, placeholders } = c.req.valid("json");
+    const bound = bindTemplate(sql, variablesOf(c.var.group), placeholders);
+    if (!bound.ok) return refuse(c, bound.failure);
+    return c.json({ success: 1, ...bound.value });
+  });

@@ -1,0 +1,175 @@
+import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, it, vi } from "vitest";
+import { CREDENTIAL_PATTERN, call } from "../support/client.ts";
+import { logLines } from "../support/each-test.ts";
+import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
+import { indexSettled, indexSettledByAlarms, outboxSize, runAlarm } from "../support/index-state.ts";
+import { newIntegrator } from "../support/states.ts";
+
+// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
+const NOW = new Date("2035-01-01T00:00:00.000Z");
+const TESTING = "acme/Testing";
+
+const isIndexed = async (token: string) => {
+  const headers = { "Cache-Control": "max-age=60" };
+  const answer = await call("GET", "/api/viewer", { credential: token, headers });
+  return answer.headers.get("X-Answered-By") === "index";
+};
+
+describe("the index", () => {
+  it("is told at once of creations, changes, rotations and deletes", async ({ expect }) => {
+    const { tokenOf, rotate, remove } = await newIntegrator();
+    const first = await tokenOf("acme");
+    await indexSettled(TESTING);
+    expect(await isIndexed(first)).toBe(true);
+    const second: string = (await rotate(first)).body.user_group.token;
+    await indexSettled(TESTING);
+    expect([await isIndexed(first), await isIndexed(second)]).toEqual([false, true]);
+    await remove(second);
+    await indexSettled(TESTING);
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+  });
+
+  it("holds no credential, and no nonce that one could be made of", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { properties: { a: 1 } });
+    await indexSettled(TESTING);
+    const { keys } = await env.TOKEN_INDEX.list();
+    expect(keys).toHaveLength(1);
+    const name = keys[0]?.name ?? "";
+    const stored = name + (await env.TOKEN_INDEX.get(name));
+    const bytes = Uint8Array.fromBase64(token.slice("ugt_testing_".length), { alphabet: "base64url" });
+    expect(stored).not.toMatch(CREDENTIAL_PATTERN);
+    for (const secret of [bytes.slice(-16), bytes.slice(-32, -16)])
+      for (const spelling of [secret.toHex(), secret.toBase64(), secret.toBase64({ alphabet: "base64url" })])
+        expect(stored).not.toContain(spelling.replaceAll("=", ""));
+  });
+
+  it("lets the entry of a grace expire by itself", async ({ expect }) => {
+    const { tokenOf, rotate } = await newIntegrator();
+    const old = await tokenOf("acme");
+    await rotate(old, { grace_seconds: 600 });
+    await indexSettled(TESTING);
+    const expirations = (await env.TOKEN_INDEX.list()).keys.map(({ expiration }) => expiration);
+    expect(expirations).toHaveLength(2);
+    expect(expirations.filter((expiration) => expiration !== undefined)).toEqual([expect.any(Number)]);
+  });
+
+  it("gets at most one operation for each token in a second, and few at a time", async ({ expect }) => {
+    const times = new Map<string, number[]>();
+    let inFlight = 0;
+    let most = 0;
+    replaceKv(async (operation, [key], real) => {
+      if (operation === "get") return real();
+      times.set(String(key), [...(times.get(String(key)) ?? []), Date.now()]);
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      return real().finally(() => {
+        inFlight -= 1;
+      });
+    });
+    const { put, tokenOf } = await newIntegrator();
+    await Promise.all(Array.from({ length: 30 }, (_, index) => tokenOf(`group ${index}`)));
+    for (let version = 0; version < 30; version += 1) await put({ user_group_id: "group 1", name: `v${version}` });
+    await indexSettled(TESTING);
+
+    const gaps = [...times.values()].flatMap((each) => each.slice(1).map((time, index) => time - (each[index] ?? 0)));
+    expect(times.size).toBe(30);
+    expect(gaps.length).toBeGreaterThan(0);
+    expect(gaps.length).toBeLessThan(10);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000);
+    expect(most).toBeLessThanOrEqual(6);
+    const token = await tokenOf("group 1");
+    const stale = await call("GET", "/api/viewer", { credential: token, headers: { "Cache-Control": "max-age=60" } });
+    expect(stale.headers.get("X-Answered-By")).toBe("index");
+    expect(stale.body.user_group.name).toBe("v29");
+  });
+});
+
+describe("while the clock is stopped", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  });
+
+  it("is complete within a minute after KV was down for three hours, and no alarm ever throws", async ({ expect }) => {
+    const { tokenOf, rotate, remove } = await newIntegrator();
+    let isDown = true;
+    replaceKv((_, __, real) => (isDown ? Promise.reject(new Error("KV is down.")) : real()));
+    const tokens = await Promise.all(Array.from({ length: 40 }, (_, index) => tokenOf(`group ${index}`)));
+    const rotated: string = (await rotate(tokens[0] ?? "")).body.user_group.token;
+    await remove(tokens[1] ?? "");
+    for (let minute = 0; minute < 180; minute += 1) {
+      vi.setSystemTime(NOW.getTime() + minute * 60_000);
+      if (minute % 20 === 0) await evictAllDurableObjects();
+      expect(await runAlarm(TESTING)).toBe(true);
+    }
+    isDown = false;
+    const backAt = Date.now();
+
+    const alarm = () =>
+      runInDurableObject(env.GROUP_DIRECTORY.getByName(TESTING), (_, { storage }) => storage.getAlarm());
+    for (;;) {
+      const at = await alarm();
+      if (at === null || at > backAt + 60_000) break;
+      vi.setSystemTime(Math.max(Date.now(), at));
+      await runAlarm(TESTING);
+    }
+
+    expect(Date.now() - backAt).toBeLessThanOrEqual(60_000);
+    expect(await Promise.all([rotated, ...tokens.slice(2)].map(isIndexed))).toEqual(Array(39).fill(true));
+    expect((await env.TOKEN_INDEX.list()).keys).toHaveLength(39);
+    await indexSettledByAlarms(TESTING);
+    expect(logLines.some(({ message }) => String(message).includes("token index"))).toBe(true);
+  });
+
+  it("waits longer after each failure, half a minute at the most", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    failingKv();
+    await tokenOf("acme");
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      await runAlarm(TESTING);
+      const at = await runInDurableObject(env.GROUP_DIRECTORY.getByName(TESTING), (_, { storage }) =>
+        storage.getAlarm(),
+      );
+      waits.push(((at ?? 0) - Date.now()) / 1000);
+      vi.setSystemTime(at ?? 0);
+    }
+    expect(waits.slice(-2)).toEqual([30, 30]);
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+    expect(await outboxSize(TESTING)).toBe(1);
+  });
+
+  it("writes again behind a write that may still be on its way from an evicted directory", async ({ expect }) => {
+    const { tokenOf, remove } = await newIntegrator();
+    let late: (() => Promise<unknown>) | undefined;
+    replaceKv((operation, _, real) => {
+      if (operation !== "put" || late) return real();
+      late = real;
+      return new Promise(() => undefined);
+    });
+    vi.setSystemTime(NOW.getTime() + 1);
+    const token = await tokenOf("acme");
+    await vi.waitUntil(() => late !== undefined);
+    await evictAllDurableObjects();
+    await remove(token);
+    vi.setSystemTime(Date.now() + 2000);
+    await runAlarm(TESTING);
+    await late?.();
+    expect((await env.TOKEN_INDEX.list()).keys).toHaveLength(1);
+    expect(await outboxSize(TESTING)).toBe(1);
+    await indexSettledByAlarms(TESTING);
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+  });
+
+  it("answers every management call while KV hangs", async ({ expect }) => {
+    hangingKv();
+    const { tokenOf, put, rotate, remove } = await newIntegrator();
+    const token = await tokenOf("acme");
+    expect((await put({ user_group_id: "acme", name: "x" })).status).toBe(200);
+    const rotated = await rotate(token);
+    expect(rotated.status).toBe(200);
+    expect((await remove(rotated.body.user_group.token)).status).toBe(200);
+  });
+});

@@ -1,0 +1,247 @@
+import fc from "fast-check";
+import { describe, it } from "vitest";
+import { bindTemplate, type PlaceholderStyle } from "../../src/domain/sql-template.ts";
+
+const VARIABLES = new Map<string, unknown>([
+  ["id", "acme"],
+  ["user_group.tier", 2],
+  ["user_group.active", true],
+  ["user_group.nothing", null],
+  ["user_group.regions", ["eu", "us"]],
+  ["user_group.none", []],
+  ["user_group.object", { a: 1 }],
+  ["user_group.nested", [1, [2]]],
+  ["user_group.a key", "spaced"],
+]);
+
+const bind = (template: string, style: PlaceholderStyle = "?") => bindTemplate(template, VARIABLES, style);
+
+describe("bindTemplate", () => {
+  it.for([
+    ["SELECT 1", "SELECT 1", []],
+    ["SELECT * FROM t WHERE id = {{id}}", "SELECT * FROM t WHERE id = ?", ["acme"]],
+    ["x = {{ id }} AND y = {{id}}", "x = ? AND y = ?", ["acme", "acme"]],
+    ["x IN ({{user_group.regions}}) AND y = {{user_group.tier}}", "x IN (?, ?) AND y = ?", ["eu", "us", 2]],
+    ["x = {{user_group.active}} OR y = {{user_group.nothing}}", "x = ? OR y = ?", [true, null]],
+    ["x = {{user_group.a key}}", "x = ?", ["spaced"]],
+    [
+      "a::int + {{id}}::text, arr[1], '{\"a\":{\"b\":1}}', '[[1]]' ",
+      "a::int + ?::text, arr[1], '{\"a\":{\"b\":1}}', '[[1]]' ",
+      ["acme"],
+    ],
+    ["WHERE 1=1 [[AND x = {{id}}]]", "WHERE 1=1 AND x = ?", ["acme"]],
+    ["WHERE 1=1 [[AND x = {{missing}}]]", "WHERE 1=1 ", []],
+    ["[[a = {{id}} AND b = {{missing}}]] c", " c", []],
+    ["[[no variable at all]]", "no variable at all", []],
+    [
+      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ /* */ ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c {{id}}",
+      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ /* */ ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c ?",
+      ["acme"],
+    ],
+  ] as const)("binds %s", ([template, sql, params], { expect }) => {
+    expect(bind(template)).toEqual({ ok: true, value: { sql, params } });
+  });
+
+  it("numbers the placeholders of PostgreSQL, and leaves its operators with a question mark alone", ({ expect }) => {
+    expect(bind("j ? 'k' AND x IN ({{user_group.regions}}) AND y = {{id}}", "$1")).toEqual({
+      ok: true,
+      value: { sql: "j ? 'k' AND x IN ($1, $2) AND y = $3", params: ["eu", "us", "acme"] },
+    });
+  });
+
+  it.for([
+    ["{{missing}}", "missing"],
+    ["a {{id}} {{user_group.missing}}", "user_group.missing"],
+    ["{{__proto__}}", "__proto__"],
+    ["{{constructor}}", "constructor"],
+  ] as const)("refuses the missing variable of %s", ([template, variable], { expect }) => {
+    expect(bind(template)).toEqual({ ok: false, failure: { code: "unknown_variable", variable } });
+  });
+
+  it.for(["user_group.none", "user_group.object", "user_group.nested"])(
+    "refuses %s, in brackets too",
+    (variable, { expect }) => {
+      for (const template of [`x = {{${variable}}}`, `a [[ x = {{${variable}}} ]]`])
+        expect(bind(template)).toEqual({ ok: false, failure: { code: "unusable_variable", variable } });
+    },
+  );
+
+  it("refuses more values than a database takes", ({ expect }) => {
+    const many = new Map([["many", Array(2000).fill(1)]]);
+    expect(bindTemplate("{{many}} ".repeat(5), many, "?").ok).toBe(true);
+    expect(bindTemplate("{{many}} ".repeat(6), many, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
+  });
+
+  it.for([
+    ["braces that are not closed", "SELECT {{id", 7],
+    ["braces that are closed by one", "SELECT {{id}", 7],
+    ["braces in braces", "SELECT {{{id}}}", 7],
+    ["braces that close none", "SELECT id}}", 9],
+    ["braces around nothing", "SELECT {{ }}", 7],
+    ["brackets that are not closed", "a [[ b", 2],
+    ["brackets that close none", "a ]] b", 2],
+    ["brackets in brackets", "a [[ b [[ c ]] ]]", 7],
+    ["a variable in a string", "x = '{{id}}'", 5],
+    ["a variable in a string with a doubled quote", "x = 'it''s {{id}}'", 11],
+    ["a variable in a string with a backslash", "x = e'it\\'s {{id}}'", 12],
+    ["a variable in a quoted identifier", 'SELECT "{{id}}"', 8],
+    ["a variable in a MySQL identifier", "SELECT `{{id}}`", 8],
+    ["a variable in a line comment", "SELECT 1 -- {{id}}", 12],
+    ["a variable in a comment", "SELECT /* {{id}} */ 1", 10],
+    ["a variable behind a nested comment", "/* /* */ {{id}} */", 9],
+    ["a variable in a dollar quote", "SELECT $$ {{id}} $$", 10],
+    ["a variable in a tagged dollar quote", "SELECT $q$ $$ {{id}} $q$", 14],
+    ["a string that is not closed", "SELECT 'a", 7],
+    ["an identifier that is not closed", 'SELECT "a', 7],
+    ["a comment that is not closed", "SELECT /* /* */ a", 7],
+    ["a dollar quote that is not closed", "SELECT $a$ $$", 7],
+    ["a clause whose end is commented out", "a [[ b -- ]]", 2],
+    ["a question mark of its own", "x = ? AND y = {{id}}", 4],
+    ["a numbered placeholder of its own", "x = $1 AND y = {{id}}", 4],
+    ["a placeholder that would be part of a name", "tenant{{id}}", 6],
+    ["a placeholder that would be part of a number", "x = {{id}}0", 4],
+    ["a placeholder that would begin a dollar quote", "x = @{{id}}", 5],
+    ["placeholders side by side", "{{id}}{{id}}", 0],
+  ] as const)("refuses %s, and names its place", ([, template, position], { expect }) => {
+    expect(bind(template)).toEqual({
+      ok: false,
+      failure: { code: "invalid_template", position, reason: expect.stringMatching(/\.$/) },
+    });
+  });
+
+  it("lets nothing that brackets kept apart run together", ({ expect }) => {
+    for (const template of [
+      "-[[-]] DROP",
+      "/[[ {{missing}} ]]* x",
+      "a[[{{id}}]]b",
+      "-[[ {{missing}} ]]- x",
+      "'a'[['b']]",
+    ]) {
+      const bound = bind(template);
+      expect(bound.ok && bound.value.sql).not.toMatch(/--|\/\*|a\?|\?b|''/);
+    }
+  });
+});
+
+describe("whatever the values are", () => {
+  const hostile = fc.oneof(
+    fc.string(),
+    fc.constantFrom(
+      "'; DROP TABLE t; --",
+      "{{id}}",
+      "]]",
+      "[[",
+      "?",
+      "$1",
+      "*/",
+      "--",
+      "$$",
+      "\\",
+      "\u0000",
+      "{{",
+      "}}",
+    ),
+  );
+  const values = fc.oneof(
+    hostile,
+    fc.double(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(hostile, { minLength: 1, maxLength: 4 }),
+  );
+  const texts = fc.array(
+    fc.constantFrom(
+      "SELECT ",
+      " = ",
+      " AND ",
+      "(",
+      ")",
+      " 'q''s' ",
+      ' "i" ',
+      " -- c\n",
+      " /* c */ ",
+      " $$ d $$ ",
+      "a.b",
+      " 1 ",
+      ", ",
+      "::text ",
+    ),
+    { maxLength: 4 },
+  );
+
+  it("the SQL is the template's text with placeholders, and the values are its parameters", ({ expect }) => {
+    const parts = fc.array(fc.tuple(texts, fc.option(values, { nil: undefined })), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(parts, fc.constantFrom<PlaceholderStyle>("?", "$1"), (pieces, style) => {
+        const variables = new Map<string, unknown>();
+        const expected: unknown[] = [];
+        let template = "";
+        let sql = "";
+        for (const [index, [text, value]] of pieces.entries()) {
+          template += `${text.join("")} `;
+          sql += `${text.join("")} `;
+          if (value === undefined) continue;
+          variables.set(`v${index}`, value);
+          template += `{{v${index}}} `;
+          const listed = [value].flat();
+          sql += `${listed.map((_, offset) => (style === "?" ? "?" : `$${expected.length + offset + 1}`)).join(", ")} `;
+          expected.push(...listed);
+        }
+        expect(bindTemplate(template, variables, style)).toEqual({ ok: true, value: { sql, params: expected } });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("the SQL is the same for all values of a template that it takes, but for the number of placeholders", ({
+    expect,
+  }) => {
+    const soup = fc
+      .array(
+        fc.constantFrom(
+          "{{a}}",
+          "{{b}}",
+          "[[",
+          "]]",
+          "'",
+          '"',
+          "`",
+          "--",
+          "\n",
+          "/*",
+          "*/",
+          "$$",
+          "$t$",
+          " ",
+          "x",
+          "0",
+          "e'",
+          "\\",
+          "?",
+          "-",
+          "{",
+          "}",
+          "(",
+        ),
+        { maxLength: 14 },
+      )
+      .map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(soup, hostile, hostile, (template, one, other) => {
+        const bound = (value: unknown) =>
+          bindTemplate(
+            template,
+            new Map([
+              ["a", value],
+              ["b", 1],
+            ]),
+            "?",
+          );
+        const [first, second] = [bound(one), bound(other)];
+        expect(first.ok).toBe(second.ok);
+        if (first.ok && second.ok) expect(first.value.sql).toBe(second.value.sql);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,400 @@
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { type Answer, call } from "../support/client.ts";
+import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
+import { indexSettled, indexSettledByAlarms } from "../support/index-state.ts";
+import { issueKey, newIntegrator } from "../support/states.ts";
+import { watchedEnv } from "../support/watched-env.ts";
+
+// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
+const NOW = new Date("2035-01-01T00:00:00.000Z");
+const STALE = { "Cache-Control": "max-age=60" };
+
+const view = (token: string | undefined, headers: Record<string, string> = {}, callEnv = env) =>
+  call("GET", "/api/viewer", { credential: token, headers, env: callEnv });
+const query = (token: string | undefined, body: object | string, headers: Record<string, string> = {}) =>
+  call("POST", "/api/viewer/query", { credential: token, body, headers });
+const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
+const answeredBy = ({ headers }: Answer) => headers.get("X-Answered-By");
+
+/** What shows no group, and never did. */
+const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [
+  ["nothing", async () => undefined],
+  ["what was never a token", async () => "x".repeat(80)],
+  ["an API key", async () => issueKey()],
+  ["a forged token", async () => `${(await (await newIntegrator()).tokenOf("a")).slice(0, -4)}AAAA`],
+];
+
+describe("GET /api/viewer", () => {
+  it("shows the group whose token it is, its variables, and never the token", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const properties = { region: "eu", plans: ["pro", 2], "a key": null, ["__proto__"]: 1 };
+    const token = await tokenOf("acme", { name: "Acme Inc.", mapping: { sales: "warehouse-7" }, properties });
+
+    const answer = await view(token);
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties,
+        mapping: { sales: "warehouse-7" },
+        api_environment_tag: "Testing",
+      },
+      variables: {
+        user_group_id: "acme",
+        user_group_name: "Acme Inc.",
+        "user_group.region": "eu",
+        "user_group.plans": ["pro", 2],
+        "user_group.a key": null,
+        "user_group.__proto__": 1,
+      },
+    });
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(answeredBy(answer)).toBe("directory");
+  });
+
+  it("shows null where a group has no properties, mapping or tag", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator({ environment: null });
+    const { user_group: group, variables } = (await view(await tokenOf("acme"))).body;
+    expect(group).toMatchObject({ properties: null, mapping: null, api_environment_tag: null });
+    expect(variables).toEqual({ user_group_id: "acme", user_group_name: "acme" });
+  });
+
+  it.for(NEVER_TOKENS)("refuses %s with 401 unauthenticated", async ([, credentialOf], { expect }) => {
+    const credential = await credentialOf();
+    for (const answer of [await view(credential), await view(credential, STALE), await query(credential, "{")]) {
+      expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
+      expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
+    }
+  });
+
+  it("refuses a rotated and a deleted token with 401 credential_revoked, at once, stale reads of the directory included", async ({
+    expect,
+  }) => {
+    const { tokenOf, rotate, remove } = await newIntegrator();
+    const first = await tokenOf("acme");
+    const second: string = (await rotate(first)).body.user_group.token;
+    expect(codeOf(await view(first))).toEqual([401, "credential_revoked"]);
+    expect(codeOf(await query(first, { sql: "SELECT 1" }))).toEqual([401, "credential_revoked"]);
+    expect((await view(second)).status).toBe(200);
+    await remove(second);
+    await tokenOf("acme");
+    expect(codeOf(await view(second))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("shows a PUT from its answer on", async ({ expect }) => {
+    const { tokenOf, put } = await newIntegrator();
+    const token = await tokenOf("acme");
+    for (let tier = 0; tier < 10; tier += 1) {
+      await put({ user_group_id: "acme", properties: { tier } });
+      expect((await view(token)).body.variables["user_group.tier"]).toBe(tier);
+    }
+  });
+
+  it.for(["rotate", "remove"] as const)(
+    "lets not one of eight busy viewers succeed after a %s has returned",
+    async (revoke, { expect }) => {
+      const { tokenOf, ...integrator } = await newIntegrator();
+      for (let round = 0; round < 20; round += 1) {
+        const token = await tokenOf(`acme ${round}`);
+        let turn = 0;
+        let revokedAt = Number.POSITIVE_INFINITY;
+        const late: unknown[] = [];
+        const viewers = Array.from({ length: 8 }, async () => {
+          for (let calls = 0; calls < 15; calls += 1) {
+            turn += 1;
+            const startedAt = turn;
+            const answer = await view(token);
+            if (startedAt > revokedAt) late.push(answer.body.error?.code);
+          }
+        });
+        await view(token);
+        expect((await integrator[revoke](token)).status).toBe(200);
+        revokedAt = turn;
+        await Promise.all(viewers);
+        expect(late.length).toBeGreaterThan(0);
+        expect(new Set(late)).toEqual(new Set(["credential_revoked"]));
+      }
+    },
+  );
+
+  it("costs one RPC and no KV, or with a stale answer one KV read and no RPC", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await indexSettled("acme/Testing");
+    const { watched, costs } = watchedEnv();
+    await view(token, {}, watched);
+    expect(costs).toEqual({ rpcs: ["view"], kv: [] });
+    const stale = await view(token, STALE, watched);
+    expect(stale.status).toBe(200);
+    expect(costs).toEqual({ rpcs: ["view"], kv: ["get"] });
+  });
+
+  it("answers 429 to one token that is shown too often, before any RPC", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    const { watched, costs } = watchedEnv();
+    const busy = { ...watched, TOKEN_LIMIT: { limit: async () => ({ success: false }) } };
+    const answer = await view(token, {}, busy);
+    expect(codeOf(answer)).toEqual([429, "rate_limited"]);
+    expect(answer.headers.get("Retry-After")).toBe("60");
+    expect(costs.rpcs).toEqual([]);
+  });
+
+  it.for([
+    ["PUT", "/api/viewer", "GET"],
+    ["HEAD", "/api/viewer", "GET"],
+    ["GET", "/api/viewer/query", "POST"],
+  ] as const)("takes no %s %s", async ([method, path, allow], { expect }) => {
+    const answer = await call(method, path);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("Allow")).toBe(allow);
+  });
+});
+
+describe("from a browser", () => {
+  const ORIGIN = { Origin: "https://dashboards.example" };
+
+  it("may be called from any origin, refusals included", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    for (const answer of [await view(token, ORIGIN), await view("x", ORIGIN), await query(token, { sql: 1 }, ORIGIN)]) {
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+      expect(answer.headers.get("Access-Control-Expose-Headers")).toContain("X-Request-Id");
+    }
+    const limited = { ...env, REFUSED_CREDENTIAL_LIMIT: { limit: async () => ({ success: false }) } };
+    const answer = await view("x", ORIGIN, limited);
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  });
+
+  it.for([
+    ["/api/viewer", "GET"],
+    ["/api/viewer/query", "POST"],
+  ] as const)("gets its preflight for %s answered without a credential", async ([path, method], { expect }) => {
+    const answer = await call("OPTIONS", path, {
+      headers: {
+        ...ORIGIN,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "authorization",
+      },
+    });
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    expect(answer.headers.get("Access-Control-Allow-Methods")).toContain(method);
+    expect(answer.headers.get("Access-Control-Allow-Headers")).toMatch(/Authorization.*Cache-Control.*Content-Type/);
+  });
+
+  it("refuses an API key with 403 secret_key_in_browser", async ({ expect }) => {
+    expect(codeOf(await view(await issueKey(), ORIGIN))).toEqual([403, "secret_key_in_browser"]);
+  });
+});
+
+describe("a viewer that allows a stale answer", () => {
+  const poison = (value: string | null) =>
+    replaceKv(async (operation, _, real) => (operation === "get" ? value : real()));
+
+  it.for([
+    ["max-age=60", "index"],
+    ["max-age=3600", "index"],
+    ["MAX-AGE=60", "index"],
+    ["  max-age = 60  ", "index"],
+    ['max-age="60"', "index"],
+    ["no-transform, max-age=60, stale-if-error=5", "index"],
+    ['private="a, no-cache", max-age=60', "index"],
+    ["max-age=59", "directory"],
+    ["max-age=0", "directory"],
+    ["max-age=-60", "directory"],
+    ["max-age=60.5", "directory"],
+    ["max-age=60s", "directory"],
+    ["max-age", "directory"],
+    ["s-maxage=60", "directory"],
+    ["max-stale=600", "directory"],
+    ["xmax-age=60", "directory"],
+    ["max-age=60, no-cache", "directory"],
+    ["NO-CACHE, max-age=60", "directory"],
+    ["no-store, max-age=60", "directory"],
+    ["max-age=60, max-age=0", "directory"],
+    ["", "directory"],
+  ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by], { expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await indexSettled("acme/Testing");
+    const answer = await view(token, { "Cache-Control": cacheControl });
+    expect(answer.status).toBe(200);
+    expect(answeredBy(answer)).toBe(by);
+  });
+
+  it("gets the same answer from the index as from the directory", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", {
+      name: "Acme",
+      mapping: { m: "d" },
+      properties: { n: 1, list: [1], ["__proto__"]: 2 },
+    });
+    await indexSettled("acme/Testing");
+    const stale = await view(token, STALE);
+    expect(answeredBy(stale)).toBe("index");
+    expect(stale.body).toEqual((await view(token)).body);
+    const bound = await query(token, { sql: "x = {{user_group.n}}" }, STALE);
+    expect(answeredBy(bound)).toBe("index");
+    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1] });
+  });
+
+  it("is answered by the directory on a miss, and refused there for a token that is no more", async ({ expect }) => {
+    const { tokenOf, rotate } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await rotate(token);
+    await indexSettled("acme/Testing");
+    const answer = await view(token, STALE);
+    expect(codeOf(answer)).toEqual([401, "credential_revoked"]);
+    expect(answeredBy(answer)).toBe("directory");
+  });
+
+  it.for([
+    ["no JSON", "{"],
+    ["JSON of another shape", '{"teamId":"1"}'],
+    ["null", "null"],
+    ["another group", '{"teamId":2,"providedId":"b","name":"b","mapping":null,"properties":null,"validUntil":null}'],
+    [
+      "a grace that is over",
+      '{"teamId":1,"providedId":"a","name":"a","mapping":null,"properties":null,"validUntil":1}',
+    ],
+  ] as const)("is answered by the directory where the index holds %s", async ([, value], { expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    poison(value);
+    const answer = await view(token, STALE);
+    expect(answer.body.user_group.provided_id).toBe("acme");
+    expect(answeredBy(answer)).toBe("directory");
+  });
+
+  it.for([
+    ["fails", failingKv],
+    ["hangs", hangingKv],
+  ] as const)("is answered by the directory when KV %s", async ([, breakKv], { expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    breakKv();
+    const answer = await view(token, STALE);
+    expect(answer.status).toBe(200);
+    expect(answeredBy(answer)).toBe("directory");
+  });
+});
+
+describe("grace", () => {
+  const start = async () => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const integrator = await newIntegrator();
+    const old = await integrator.tokenOf("acme");
+    const current: string = (await integrator.rotate(old, { grace_seconds: 3600 })).body.user_group.token;
+    return { ...integrator, old, current };
+  };
+
+  it("lets viewers show the old token until its end, and not a moment longer", async ({ expect }) => {
+    const { old, current } = await start();
+    vi.setSystemTime(NOW.getTime() + 3_599_999);
+    expect((await view(old)).body).toEqual((await view(current)).body);
+    vi.setSystemTime(NOW.getTime() + 3_600_000);
+    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
+    expect((await view(current)).status).toBe(200);
+  });
+
+  it("shows what a PUT changed to viewers with the old token too", async ({ expect }) => {
+    const { old, put } = await start();
+    await put({ user_group_id: "acme", name: "Renamed" });
+    expect((await view(old)).body.user_group.name).toBe("Renamed");
+    await indexSettledByAlarms("acme/Testing");
+    const stale = await view(old, STALE);
+    expect(answeredBy(stale)).toBe("index");
+    expect(stale.body.user_group.name).toBe("Renamed");
+  });
+
+  it("is ended early by the next rotation, which leaves one grace at the most, and by the delete", async ({
+    expect,
+  }) => {
+    const { old, current, rotate, remove } = await start();
+    const newest: string = (await rotate(current, { grace_seconds: 60 })).body.user_group.token;
+    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
+    expect((await view(current)).status).toBe(200);
+    await remove(newest);
+    expect(codeOf(await view(current))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("is none without grace_seconds", async ({ expect }) => {
+    const { old, current, rotate } = await start();
+    await rotate(current);
+    for (const token of [old, current]) expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("holds in the index as in the directory", async ({ expect }) => {
+    const { old, current } = await start();
+    await indexSettledByAlarms("acme/Testing");
+    for (const token of [old, current]) expect(answeredBy(await view(token, STALE))).toBe("index");
+    vi.setSystemTime(NOW.getTime() + 3_600_000);
+    const late = await view(old, STALE);
+    expect(codeOf(late)).toEqual([401, "credential_revoked"]);
+    expect(answeredBy(late)).toBe("directory");
+    expect(answeredBy(await view(current, STALE))).toBe("index");
+  });
+});
+
+describe("POST /api/viewer/query", () => {
+  const withGroup = async () => {
+    const { tokenOf } = await newIntegrator();
+    return tokenOf("acme", { properties: { regions: ["eu", "us"], tier: 2, none: [], object: {} } });
+  };
+
+  it.for([
+    [
+      { sql: "SELECT * FROM t WHERE g = {{user_group_id}} AND r IN ({{user_group.regions}})" },
+      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"] },
+    ],
+    [
+      { sql: "x = {{user_group.tier}}", placeholders: "$1" },
+      { success: 1, sql: "x = $1", params: [2] },
+    ],
+    [
+      { sql: "1 = 1 [[AND x = {{user_group.gone}}]]", placeholders: "?" },
+      { success: 1, sql: "1 = 1 ", params: [] },
+    ],
+    [{ sql: "" }, { success: 1, sql: "", params: [] }],
+  ] as const)("binds %o", async ([body, expected], { expect }) => {
+    const answer = await query(await withGroup(), body);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual(expected);
+  });
+
+  it.for([
+    [{ sql: "x = {{user_group.gone}}" }, { code: "unknown_variable", variable: "user_group.gone" }],
+    [{ sql: "x IN ({{user_group.none}})" }, { code: "unusable_variable", variable: "user_group.none" }],
+    [{ sql: "x = {{user_group.object}}" }, { code: "unusable_variable", variable: "user_group.object" }],
+    [{ sql: "x = {{user_group_id" }, { code: "invalid_template", position: 4 }],
+    [{ sql: "x = '{{user_group_id}}'" }, { code: "invalid_template", position: 5 }],
+    [{}, { code: "invalid_body", issues: [{ path: ["sql"] }] }],
+    [
+      { sql: "", placeholders: ":1" },
+      { code: "invalid_body", issues: [{ path: ["placeholders"] }] },
+    ],
+    [
+      { sql: "", params: [] },
+      { code: "invalid_body", issues: [{ path: ["params"] }] },
+    ],
+  ] as const)("refuses %o with 422", async ([body, error], { expect }) => {
+    expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
+  });
+
+  it.for([
+    ["", 400, "body_required"],
+    ["{", 400, "malformed_json"],
+    [`{"sql":"${"x".repeat(70_000)}"}`, 413, "body_too_large"],
+  ] as const)("refuses a body that is none: %s", async ([body, status, code], { expect }) => {
+    const token = await withGroup();
+    expect(codeOf(await query(token, body))).toEqual([status, code]);
+    expect(codeOf(await query(token, "{}", { "Content-Type": "text/plain" }))).toEqual([415, "unsupported_media_type"]);
+  });
+});
