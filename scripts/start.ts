@@ -111,6 +111,7 @@ async function greet(url: string): Promise<void> {
         `  ${key}\n`,
         "Get or create a user group:\n",
         `  curl -X GET ${url}/api/user -H 'Authorization: Token ${key}' -H 'Content-Type: application/json' -d '{"user_group_id":"acme"}'\n`,
+        `See what a viewer sees, with the token that this shows: ${url}/demo\n`,
         "Ctrl-C stops the service. What follows is its log.\n",
       ].join("\n"),
     );
@@ -130,6 +131,8 @@ const wrangler = spawn(
     "dev",
     ...(values.port === undefined ? ["--port", port] : []),
     "--show-interactive-dev-session=false",
+    "--var",
+    "DEMO_PAGE:on",
     ...wranglerArguments,
   ],
   {

@@ -6,6 +6,7 @@ import { log } from "../domain/log.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
 import { limitRefusals, noSecretsInBrowsers } from "./authenticate.ts";
+import { demo } from "./demo.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
 import { userGroups } from "./user-groups.ts";
@@ -61,6 +62,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .route("/api/user", userGroups)
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)
+  .route("/demo", demo)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     log.error({ request_id: c.var.requestId, error: error.stack ?? String(error) });

@@ -19,10 +19,13 @@ export const noSecretsInBrowsers = createMiddleware<AppEnv>(async (c, next) => {
   return next();
 });
 
-/** Slows down whoever tries credentials: refusals are counted by client address, and too many of them answered with 429. */
+/**
+ * Slows down whoever tries credentials: those that are none are counted by client address, and too many of them answered
+ * with 429. What was good once and is no more was not guessed; its own limit counts it.
+ */
 export const limitRefusals = createMiddleware<AppEnv>(async (c, next) => {
   await next();
-  if (c.res.status !== 401) return;
+  if (c.var.failureCode !== "unauthenticated") return;
   const address = c.req.header("CF-Connecting-IP") ?? "unknown";
   const { success } = await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: address });
   if (!success) c.res = refuse(c, { code: "rate_limited" });

@@ -1,8 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { type Answer, call } from "../support/client.ts";
-import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
-import { indexSettled, indexSettledByAlarms } from "../support/index-state.ts";
 import { issueKey, newIntegrator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
@@ -122,18 +120,6 @@ describe("GET /api/viewer", () => {
     },
   );
 
-  it("costs one RPC and no KV, or with a stale answer one KV read and no RPC", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    await indexSettled("acme/Testing");
-    const { watched, costs } = watchedEnv();
-    await view(token, {}, watched);
-    expect(costs).toEqual({ rpcs: ["view"], kv: [] });
-    const stale = await view(token, STALE, watched);
-    expect(stale.status).toBe(200);
-    expect(costs).toEqual({ rpcs: ["view"], kv: ["get"] });
-  });
-
   it("answers 429 to one token that is shown too often, before any RPC", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
@@ -194,98 +180,6 @@ describe("from a browser", () => {
   });
 });
 
-describe("a viewer that allows a stale answer", () => {
-  const poison = (value: string | null) =>
-    replaceKv(async (operation, _, real) => (operation === "get" ? value : real()));
-
-  it.for([
-    ["max-age=60", "index"],
-    ["max-age=3600", "index"],
-    ["MAX-AGE=60", "index"],
-    ["  max-age = 60  ", "index"],
-    ['max-age="60"', "index"],
-    ["no-transform, max-age=60, stale-if-error=5", "index"],
-    ['private="a, no-cache", max-age=60', "index"],
-    ["max-age=59", "directory"],
-    ["max-age=0", "directory"],
-    ["max-age=-60", "directory"],
-    ["max-age=60.5", "directory"],
-    ["max-age=60s", "directory"],
-    ["max-age", "directory"],
-    ["s-maxage=60", "directory"],
-    ["max-stale=600", "directory"],
-    ["xmax-age=60", "directory"],
-    ["max-age=60, no-cache", "directory"],
-    ["NO-CACHE, max-age=60", "directory"],
-    ["no-store, max-age=60", "directory"],
-    ["max-age=60, max-age=0", "directory"],
-    ["", "directory"],
-  ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    await indexSettled("acme/Testing");
-    const answer = await view(token, { "Cache-Control": cacheControl });
-    expect(answer.status).toBe(200);
-    expect(answeredBy(answer)).toBe(by);
-  });
-
-  it("gets the same answer from the index as from the directory", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme", {
-      name: "Acme",
-      mapping: { m: "d" },
-      properties: { n: 1, list: [1], ["__proto__"]: 2 },
-    });
-    await indexSettled("acme/Testing");
-    const stale = await view(token, STALE);
-    expect(answeredBy(stale)).toBe("index");
-    expect(stale.body).toEqual((await view(token)).body);
-    const bound = await query(token, { sql: "x = {{user_group.n}}" }, STALE);
-    expect(answeredBy(bound)).toBe("index");
-    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1] });
-  });
-
-  it("is answered by the directory on a miss, and refused there for a token that is no more", async ({ expect }) => {
-    const { tokenOf, rotate } = await newIntegrator();
-    const token = await tokenOf("acme");
-    await rotate(token);
-    await indexSettled("acme/Testing");
-    const answer = await view(token, STALE);
-    expect(codeOf(answer)).toEqual([401, "credential_revoked"]);
-    expect(answeredBy(answer)).toBe("directory");
-  });
-
-  it.for([
-    ["no JSON", "{"],
-    ["JSON of another shape", '{"teamId":"1"}'],
-    ["null", "null"],
-    ["another group", '{"teamId":2,"providedId":"b","name":"b","mapping":null,"properties":null,"validUntil":null}'],
-    [
-      "a grace that is over",
-      '{"teamId":1,"providedId":"a","name":"a","mapping":null,"properties":null,"validUntil":1}',
-    ],
-  ] as const)("is answered by the directory where the index holds %s", async ([, value], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    poison(value);
-    const answer = await view(token, STALE);
-    expect(answer.body.user_group.provided_id).toBe("acme");
-    expect(answeredBy(answer)).toBe("directory");
-  });
-
-  it.for([
-    ["fails", failingKv],
-    ["hangs", hangingKv],
-  ] as const)("is answered by the directory when KV %s", async ([, breakKv], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    breakKv();
-    const answer = await view(token, STALE);
-    expect(answer.status).toBe(200);
-    expect(answeredBy(answer)).toBe("directory");
-  });
-});
-
 describe("grace", () => {
   const start = async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
@@ -304,16 +198,6 @@ describe("grace", () => {
     expect((await view(current)).status).toBe(200);
   });
 
-  it("shows what a PUT changed to viewers with the old token too", async ({ expect }) => {
-    const { old, put } = await start();
-    await put({ user_group_id: "acme", name: "Renamed" });
-    expect((await view(old)).body.user_group.name).toBe("Renamed");
-    await indexSettledByAlarms("acme/Testing");
-    const stale = await view(old, STALE);
-    expect(answeredBy(stale)).toBe("index");
-    expect(stale.body.user_group.name).toBe("Renamed");
-  });
-
   it("is ended early by the next rotation, which leaves one grace at the most, and by the delete", async ({
     expect,
   }) => {
@@ -329,17 +213,6 @@ describe("grace", () => {
     const { old, current, rotate } = await start();
     await rotate(current);
     for (const token of [old, current]) expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
-  });
-
-  it("holds in the index as in the directory", async ({ expect }) => {
-    const { old, current } = await start();
-    await indexSettledByAlarms("acme/Testing");
-    for (const token of [old, current]) expect(answeredBy(await view(token, STALE))).toBe("index");
-    vi.setSystemTime(NOW.getTime() + 3_600_000);
-    const late = await view(old, STALE);
-    expect(codeOf(late)).toEqual([401, "credential_revoked"]);
-    expect(answeredBy(late)).toBe("directory");
-    expect(answeredBy(await view(current, STALE))).toBe("index");
   });
 });
 

@@ -1,0 +1,20 @@
+import { Hono } from "hono";
+import type { AppEnv } from "./app-env.ts";
+import page from "./demo.html";
+import { allowMethods } from "./methods.ts";
+
+/** A page on which to see what a viewer sees. It is there only where wrangler.toml or `npm start` sets DEMO_PAGE to "on". */
+export const demo = new Hono<AppEnv>()
+  .use(async (c, next) => (c.env.DEMO_PAGE === "on" ? next() : c.notFound()))
+  .use(allowMethods("GET", "HEAD"))
+  .get("/", (c) => {
+    const nonce = crypto.getRandomValues(new Uint8Array(16)).toBase64();
+    c.header(
+      "Content-Security-Policy",
+      `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'; ` +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    c.header("Referrer-Policy", "no-referrer");
+    c.header("X-Content-Type-Options", "nosniff");
+    return c.html(page.replaceAll("NONCE", nonce));
+  });

@@ -1,0 +1,4 @@
+import { beforeEach } from "vitest";
+import { failingKv } from "./hostile-kv.ts";
+
+beforeEach(failingKv);
