@@ -21,6 +21,11 @@ export const SIGNING_KEY_BYTES_MIN = 32;
 export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
 
+/** A call that the directory has not answered by then is refused. */
+export const DIRECTORY_SECONDS_MAX = 8;
+export const DIRECTORY_TRIES_MAX = 4;
+/** The wait before the second try; it doubles from there. */
+export const DIRECTORY_BACKOFF_MS = 50;
 export const UNAVAILABLE_RETRY_SECONDS = 1;
 /** A stale answer must be allowed to be this old, or it is not stale enough to come from KV. */
 export const STALE_SECONDS_MIN = 60;

@@ -7,6 +7,7 @@ import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
 import { limitRefusals, noSecretsInBrowsers } from "./authenticate.ts";
 import { demo } from "./demo.ts";
+import { DirectoryUnavailable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
 import { userGroups } from "./user-groups.ts";
@@ -66,15 +67,8 @@ const router = new Hono<AppEnv>({ strict: false })
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     log.error({ request_id: c.var.requestId, error: error.stack ?? String(error) });
-    return refuse(c, { code: isUnavailable(error) ? "directory_unavailable" : "internal_error" });
+    return refuse(c, { code: error instanceof DirectoryUnavailable ? "directory_unavailable" : "internal_error" });
   });
-
-/**
- * Whether the platform, not our code, failed a call to the directory. It has by then repeated what is safe to repeat
- * (Durable Objects, "Automatic retries"), so here nothing is tried again.
- */
-const isUnavailable = (error: Error) =>
-  ("overloaded" in error && error.overloaded === true) || ("retryable" in error && error.retryable === true);
 
 /** The Worker. */
 export const app = {

@@ -1,10 +1,9 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../domain/credential.ts";
-import type { GroupDirectory } from "../domain/group-directory.ts";
 import { log } from "../domain/log.ts";
-import type { Environment } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
+import { directoryName, directoryOf } from "./directory.ts";
 import { refuse } from "./refusals.ts";
 
 /**
@@ -65,13 +64,6 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
   c.set("vet", async () => undefined);
   return next();
 });
-
-/** The directory of an environment. */
-export const directoryOf = (env: Env, environment: Environment): DurableObjectStub<GroupDirectory> =>
-  env.GROUP_DIRECTORY.getByName(directoryName(environment));
-
-/** The name that DESIGN.md gives the directory of an environment. */
-export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
 
 /** What stands behind the scheme `Token` (in any case, as RFC 9110 has it), or an empty string. */
 export const shownCredential = (c: Context<AppEnv>): string =>

@@ -95,7 +95,8 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
   directory_unavailable: {
     status: 503,
     message:
-      "The directory of this environment is overloaded or cannot be reached. Repeat the call after the time in Retry-After.",
+      "The directory of this environment is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
+      "Whether this one changed anything is not known; a GET shows it.",
   },
   service_not_configured: {
     status: 503,

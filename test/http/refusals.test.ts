@@ -200,38 +200,83 @@ describe("X-HTTP-Method-Override", () => {
 });
 
 describe("when something breaks", () => {
-  /** The environment with a directory whose every call throws `error`. */
-  const broken = (error: Error) =>
-    ({
-      ...env,
-      GROUP_DIRECTORY: { getByName: () => new Proxy({}, { get: () => () => Promise.reject(error) }) },
-    }) as unknown as Env;
+  /** The environment with directories that answer each call, of which it counts the tries, as `answer` does. */
+  const withDirectory = (answer: (tries: number, real: () => Promise<unknown>) => Promise<unknown>) => {
+    const tries: string[] = [];
+    const getByName = (name: string) => {
+      const stub = env.GROUP_DIRECTORY.getByName(name);
+      let hasFailed = false;
+      return new Proxy(stub, {
+        get:
+          (_, method) =>
+          (...args: unknown[]) => {
+            if (hasFailed) throw new Error("This stub has failed before; the platform wants a new one.");
+            tries.push(String(method));
+            return answer(tries.length, () => Reflect.get(stub, method)(...args)).catch((error) => {
+              hasFailed = true;
+              throw error;
+            });
+          },
+      });
+    };
+    return { tries, brokenEnv: { ...env, GROUP_DIRECTORY: { getByName } } as unknown as Env };
+  };
+  const flagged = (flag: string) => Object.assign(new Error("busy"), { [flag]: true });
 
   it("answers a crash with 500 and the request id alone, and logs the cause", async ({ expect }) => {
     const credential = await issueKey();
-    const answer = await call("GET", "/api/user", {
-      credential,
-      body: BODIES.GET,
-      env: broken(new Error("disk on fire")),
-    });
+    const { brokenEnv, tries } = withDirectory(() => Promise.reject(new Error("disk on fire")));
+    const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: brokenEnv });
     expect(answer.status).toBe(500);
     expect(answer.body.error.code).toBe("internal_error");
     expect(JSON.stringify(answer.body)).not.toContain("fire");
+    expect(tries).toHaveLength(1);
     expect(logLines).toContainEqual(
       expect.objectContaining({ request_id: answer.body.request_id, error: expect.stringContaining("disk on fire") }),
     );
   });
 
-  it.for(["overloaded", "retryable"])(
-    "answers 503 with Retry-After when the directory is %s",
-    async (flag, { expect }) => {
-      const error = Object.assign(new Error("busy"), { [flag]: true });
+  it("repeats a safe call that the platform calls retryable, each time with a new stub", async ({ expect }) => {
+    const credential = await issueKey();
+    const { brokenEnv, tries } = withDirectory((count, real) =>
+      count < 3 ? Promise.reject(flagged("retryable")) : real(),
+    );
+    const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: brokenEnv });
+    expect(answer.status).toBe(200);
+    expect(tries).toEqual(["ensure", "ensure", "ensure"]);
+  });
+
+  it.for([
+    ["GET", "retryable", 4],
+    ["GET", "overloaded", 1],
+    ["PUT", "retryable", 1],
+    ["POST", "retryable", 1],
+    ["DELETE", "retryable", 1],
+    ["DELETE", "overloaded", 1],
+  ] as const)(
+    "gives up on a %s whose directory is %s after tries: %i, with 503 and Retry-After",
+    async ([method, flag, most], { expect }) => {
       const credential = await issueKey();
-      const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: broken(error) });
-      expect(answer).toMatchObject({ status: 503, body: { error: { code: "directory_unavailable" } } });
+      const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
+      const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
+      expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "directory_unavailable" } } });
       expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+      expect(tries).toHaveLength(most);
     },
   );
+
+  it("does not wait for a directory that hangs, and asks it once", async ({ expect }) => {
+    const credential = await issueKey();
+    const { brokenEnv, tries } = withDirectory(() => new Promise(() => undefined));
+    const answers = await Promise.all(
+      (["GET", "POST"] as const).map((method) =>
+        call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv }),
+      ),
+    );
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 503, body: { error: { code: "directory_unavailable" } } });
+    expect(tries).toHaveLength(2);
+  });
 });
 
 describe("the secrets", () => {
