@@ -28,6 +28,7 @@ export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
     sequence: { sequencer: AtRestLast },
+    provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     projects: [
       {
         plugins: [inWorkerd()],

@@ -1,0 +1,365 @@
+import { evictAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { expect, it, vi } from "vitest";
+import { runs, told } from "../proof/effort.ts";
+import { type Answer, call } from "../support/client.ts";
+import { runAlarm } from "../support/index-state.ts";
+import { operator } from "../support/states.ts";
+
+// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
+const NOW = Date.parse("2035-01-01T00:00:00.000Z");
+const HOUR = 3_600_000;
+const NEVER = Number.POSITIVE_INFINITY;
+const SECRETS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte).toBase64());
+
+/** All that the model knows of a group; of a token it knows only which group it is of, and since when it is none. */
+type Group = {
+  id: string;
+  teamId: number;
+  name: string;
+  properties: unknown;
+  mapping: Record<string, string> | null;
+  etag: string;
+};
+type Token = { text: string; teamId: number; goodUntil: number; isCurrent: boolean };
+type Key = { text: string; id: number; access: string; expiresAt: number; revokedAt: number; signedBy: number };
+
+/** The service as its users understand it: some lists. */
+class Model {
+  workspace: string;
+  groups: Group[] = [];
+  tokens: Token[] = [];
+  keys: Key[] = [];
+  lastTeamId = 0;
+  signing = [0];
+  constructor(workspace: string) {
+    this.workspace = workspace;
+  }
+
+  get env(): Env {
+    return { ...env, SIGNING_KEYS: this.signing.map((index) => `k${index}:${SECRETS[index]}`).join(",") };
+  }
+
+  /** What the service says of a key before all else, or nothing if it is good for this. */
+  refusalOf(key: Key, access: string): unknown[] | undefined {
+    if (!this.signing.includes(key.signedBy)) return [401, "unauthenticated"];
+    if (Date.now() >= key.revokedAt) return [401, "credential_revoked"];
+    if (Date.now() >= key.expiresAt) return [401, "credential_expired"];
+    if (access === "write" && key.access === "read") return [403, "insufficient_access"];
+    return undefined;
+  }
+
+  /** Notes the token that an answer showed; whatever was current before is current no more. */
+  learn(group: Group, text: string): void {
+    const known = this.tokens.find((token) => token.isCurrent && token.teamId === group.teamId);
+    if (known) known.text = text;
+    else this.tokens.push({ text, teamId: group.teamId, goodUntil: NEVER, isCurrent: true });
+  }
+
+  add({ body }: Answer, { access, expiresAt }: Pick<Key, "access" | "expiresAt">): void {
+    const { key: text, api_key: shown } = body;
+    this.keys.push({ text, id: shown.id, access, expiresAt, revokedAt: NEVER, signedBy: this.signing[0] ?? 0 });
+  }
+
+  end(teamId: number, graceSeconds: number): void {
+    for (const token of this.tokens.filter((each) => each.teamId === teamId)) {
+      token.goodUntil = Math.min(token.goodUntil, Date.now() + (token.isCurrent ? graceSeconds * 1000 : 0));
+      token.isCurrent = false;
+    }
+  }
+}
+
+/** How often each outcome came up, so that a proof that has tried nothing shows. */
+const tally: Record<string, number> = {};
+
+const outcomeOf = ({ status, body }: Answer) => {
+  const code = body.error?.code ?? String(status);
+  tally[code] = (tally[code] ?? 0) + 1;
+  return [status, body.error?.code];
+};
+const OK = [200, undefined];
+const OUTCOMES = [
+  "200",
+  "unauthenticated",
+  "credential_expired",
+  "credential_revoked",
+  "insufficient_access",
+  "user_group_not_found",
+  "user_group_id_taken",
+  "user_group_mismatch",
+  "revision_mismatch",
+  "token_superseded",
+];
+
+type Run = (model: Model, pick: <Value>(list: Value[], index: number) => Value | undefined) => Promise<unknown>;
+
+/** A command that prints as the call that it makes. */
+class Command implements fc.AsyncCommand<Model, object> {
+  readonly label: string;
+  readonly perform: Run;
+  constructor(label: string, perform: Run) {
+    this.label = label;
+    this.perform = perform;
+  }
+  check = () => true;
+  run = async (model: Model) => {
+    await this.perform(model, (list, index) => list[index % Math.max(1, list.length)]);
+  };
+  toString = () => this.label;
+}
+
+const command = <Args>(name: string, args: fc.Arbitrary<Args>, perform: (args: Args) => Run) =>
+  args.map((drawn) => new Command(`${name}(${JSON.stringify(drawn)})`, perform(drawn)));
+
+const ids = fc.constantFrom("a", "b", "c");
+const index = fc.nat({ max: 7 });
+const properties = fc.option(
+  fc.dictionary(fc.constantFrom("x", "y", "__proto__"), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 }),
+);
+const mapping = fc.option(fc.dictionary(fc.constantFrom("m", "n"), fc.constantFrom("d1", "d2"), { maxKeys: 2 }));
+const exact = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+const manage = (model: Model, method: string, path: string, body?: object) =>
+  call(method, path, { credential: operator, body, env: model.env });
+const inEnvironment = (model: Model) => `?workspace=${model.workspace}&environment=Testing`;
+
+const commands = [
+  command(
+    "GET",
+    fc.record({ key: index, id: ids, properties, mapping }),
+    ({ key, id, ...fields }) =>
+      async (model, pick) => {
+        const caller = pick(model.keys, key);
+        if (!caller) return;
+        const body = { user_group_id: id, properties: exact(fields.properties), mapping: exact(fields.mapping) };
+        const answer = await call("GET", "/api/user", { credential: caller.text, body, env: model.env });
+        const refusal = model.refusalOf(caller, "read");
+        if (refusal) return expect(outcomeOf(answer)).toEqual(refusal);
+        let group = model.groups.find((each) => each.id === id);
+        if (!group && caller.access === "read") return expect(outcomeOf(answer)).toEqual([404, "user_group_not_found"]);
+        expect(outcomeOf(answer)).toEqual(OK);
+        expect(answer.body.new_user_group).toBe(group === undefined);
+        if (!group) {
+          model.lastTeamId += 1;
+          group = {
+            id,
+            teamId: model.lastTeamId,
+            name: id,
+            properties: body.properties,
+            mapping: body.mapping,
+            etag: "",
+          };
+          model.groups.push(group);
+        }
+        const { token, ...shown } = answer.body.user_group;
+        expect(shown).toEqual({
+          team_id: group.teamId,
+          name: group.name,
+          provided_id: id,
+          properties: group.properties,
+        });
+        group.etag = answer.headers.get("ETag") ?? "";
+        model.learn(group, token);
+      },
+  ),
+
+  command(
+    "PUT",
+    fc.record({
+      key: index,
+      id: ids,
+      newId: fc.option(ids),
+      properties,
+      mapping,
+      match: fc.constantFrom("none", "right", "wrong"),
+    }),
+    ({ key, id, newId, match, ...fields }) =>
+      async (model, pick) => {
+        const caller = pick(model.keys, key);
+        if (!caller) return;
+        const group = model.groups.find((each) => each.id === id);
+        const headers = match === "none" ? {} : { "If-Match": match === "right" ? (group?.etag ?? "*") : '"0.0"' };
+        const changes = {
+          properties: exact(fields.properties),
+          mapping: exact(fields.mapping),
+          ...(newId && { new_user_group_id: newId }),
+        };
+        const body = { user_group_id: id, ...changes };
+        const answer = await call("PUT", "/api/user", { credential: caller.text, body, headers, env: model.env });
+        const refusal = model.refusalOf(caller, "write");
+        if (refusal) return expect(outcomeOf(answer)).toEqual(refusal);
+        if (!group) return expect(outcomeOf(answer)).toEqual([404, "user_group_not_found"]);
+        if (match === "wrong") return expect(outcomeOf(answer)).toEqual([412, "revision_mismatch"]);
+        if (newId && newId !== id && model.groups.some((each) => each.id === newId))
+          return expect(outcomeOf(answer)).toEqual([409, "user_group_id_taken"]);
+        expect(outcomeOf(answer)).toEqual(OK);
+        Object.assign(group, { id: newId ?? id, properties: changes.properties, mapping: changes.mapping });
+        group.etag = answer.headers.get("ETag") ?? "";
+        const { token, ...shown } = answer.body.user_group;
+        expect(shown).toEqual({
+          team_id: group.teamId,
+          name: group.name,
+          provided_id: group.id,
+          properties: group.properties,
+          api_environment_tag: "Testing",
+        });
+        model.learn(group, token);
+      },
+  ),
+
+  command(
+    "POST",
+    fc.record({ key: index, token: index, grace: fc.constantFrom(0, 3600) }),
+    ({ key, token, grace }) =>
+      async (model, pick) => {
+        const [caller, current] = [pick(model.keys, key), pick(model.tokens, token)];
+        if (!caller || !current) return;
+        const body = { current_token: current.text, grace_seconds: grace };
+        const answer = await call("POST", "/api/user", { credential: caller.text, body, env: model.env });
+        const refusal = model.refusalOf(caller, "write");
+        if (refusal) return expect(outcomeOf(answer)).toEqual(refusal);
+        const group = model.groups.find((each) => each.teamId === current.teamId);
+        if (!group || !signedByKnown(model, current))
+          return expect(outcomeOf(answer)).toEqual([404, "user_group_not_found"]);
+        if (!current.isCurrent) return expect(outcomeOf(answer)).toEqual([409, "token_superseded"]);
+        expect(outcomeOf(answer)).toEqual(OK);
+        model.end(group.teamId, grace);
+        group.etag = answer.headers.get("ETag") ?? "";
+        expect(model.tokens.map(({ text }) => text)).not.toContain(answer.body.user_group.token);
+        model.learn(group, answer.body.user_group.token);
+      },
+  ),
+
+  command(
+    "DELETE",
+    fc.record({ key: index, token: index, id: fc.option(ids), source: fc.option(fc.constantFrom("d1", "d2")) }),
+    ({ key, token, id, source }) =>
+      async (model, pick) => {
+        const [caller, current] = [pick(model.keys, key), pick(model.tokens, token)];
+        if (!caller || !current) return;
+        const body = {
+          current_token: current.text,
+          ...(id && { user_group_id: id }),
+          ...(source && { data_source_provided_id: source }),
+        };
+        const answer = await call("DELETE", "/api/user", { credential: caller.text, body, env: model.env });
+        const refusal = model.refusalOf(caller, "write");
+        if (refusal) return expect(outcomeOf(answer)).toEqual(refusal);
+        const group = model.groups.find((each) => each.teamId === current.teamId);
+        if (!group || !signedByKnown(model, current))
+          return expect(outcomeOf(answer)).toEqual([404, "user_group_not_found"]);
+        if (!current.isCurrent) return expect(outcomeOf(answer)).toEqual([409, "token_superseded"]);
+        if ((id && id !== group.id) || (source && !Object.values(group.mapping ?? {}).includes(source)))
+          return expect(outcomeOf(answer)).toEqual([409, "user_group_mismatch"]);
+        expect(outcomeOf(answer)).toEqual(OK);
+        model.end(group.teamId, 0);
+        model.groups = model.groups.filter((each) => each !== group);
+      },
+  ),
+
+  command("VIEW", fc.record({ token: index, stale: fc.boolean() }), ({ token, stale }) => async (model, pick) => {
+    const shown = pick(model.tokens, token);
+    if (!shown) return;
+    const headers = stale ? { "Cache-Control": "max-age=60" } : {};
+    const answer = await call("GET", "/api/viewer", { credential: shown.text, headers, env: model.env });
+    if (!signedByKnown(model, shown)) return expect(outcomeOf(answer)).toEqual([401, "unauthenticated"]);
+    // The index may be behind, and then says what was true.
+    if (answer.headers.get("X-Answered-By") === "index")
+      return expect(answer.body.user_group.team_id).toBe(shown.teamId);
+    const group = model.groups.find((each) => each.teamId === shown.teamId);
+    if (!group || Date.now() >= shown.goodUntil) return expect(outcomeOf(answer)).toEqual([401, "credential_revoked"]);
+    expect(outcomeOf(answer)).toEqual(OK);
+    expect(answer.body.user_group).toEqual({
+      team_id: group.teamId,
+      name: group.name,
+      provided_id: group.id,
+      properties: group.properties,
+      mapping: group.mapping,
+      api_environment_tag: "Testing",
+    });
+  }),
+
+  command(
+    "ISSUE KEY",
+    fc.record({ access: fc.constantFrom("read", "write"), hours: fc.option(fc.constantFrom(1, 3)) }),
+    ({ access, hours }) =>
+      async (model) => {
+        const body = {
+          workspace: model.workspace,
+          environment: "Testing",
+          name: "k",
+          access,
+          ...(hours && { expires_in_seconds: hours * 3600 }),
+        };
+        const answer = await manage(model, "POST", "/api/keys", body);
+        expect(answer.status).toBe(201);
+        model.add(answer, { access, expiresAt: hours ? Date.now() + hours * HOUR : NEVER });
+      },
+  ),
+
+  command("REVOKE KEY", index, (key) => async (model, pick) => {
+    const revoked = pick(model.keys, key);
+    if (!revoked) return;
+    expect((await manage(model, "DELETE", `/api/keys/${revoked.id}${inEnvironment(model)}`)).status).toBe(200);
+    revoked.revokedAt = Math.min(revoked.revokedAt, Date.now());
+  }),
+
+  command(
+    "ROLL KEY",
+    fc.record({ key: index, grace: fc.constantFrom(0, 3600) }),
+    ({ key, grace }) =>
+      async (model, pick) => {
+        const rolled = pick(model.keys, key);
+        if (!rolled) return;
+        const answer = await manage(model, "POST", `/api/keys/${rolled.id}/roll${inEnvironment(model)}`, {
+          grace_seconds: grace,
+        });
+        if (Date.now() >= Math.min(rolled.expiresAt, rolled.revokedAt))
+          return expect(outcomeOf(answer)).toEqual([404, "api_key_not_found"]);
+        expect(answer.status).toBe(201);
+        model.add(answer, rolled);
+        rolled.revokedAt = Math.min(rolled.revokedAt, Date.now() + grace * 1000);
+      },
+  ),
+
+  command("ROTATE SIGNING KEYS", fc.constantFrom<number[]>([0], [1, 0], [0, 1], [1]), (signing) => async (model) => {
+    model.signing = signing;
+  }),
+  command("WAIT", fc.constantFrom(1, 61, 3601), (seconds) => async () => {
+    vi.setSystemTime(Date.now() + seconds * 1000);
+  }),
+  command("EVICT", fc.constant(null), () => () => evictAllDurableObjects()),
+  command("ALARM", fc.constant(null), () => (model) => runAlarm(`${model.workspace}/Testing`)),
+];
+
+/** What changes groups comes up more often than what ends keys, or nearly all calls would be refused. */
+const weighted = [...Array(4).fill(commands.slice(0, 5)).flat(), commands[5] ?? [], ...commands.slice(5)].flat();
+
+/** Whether the token's own signing key is still in the ring; its id stands in the payload. */
+function signedByKnown(model: Model, { text }: Token): boolean {
+  const bytes = Uint8Array.fromBase64(text.split("_").slice(2).join("_"), { alphabet: "base64url" });
+  return model.signing.some((each) => `k${each}` === new TextDecoder().decode(bytes.slice(2, 4)));
+}
+
+it("does what a model of a few lists does, call by call", async () => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  let run = 0;
+  const property = fc.asyncProperty(fc.commands(weighted, { maxCommands: 60, size: "max" }), async (plan) => {
+    run += 1;
+    vi.setSystemTime(NOW);
+    await fc.asyncModelRun(async () => {
+      const model = new Model(`run-${run}`);
+      const answer = await manage(model, "POST", "/api/keys", {
+        workspace: model.workspace,
+        environment: "Testing",
+        name: "first",
+      });
+      model.add(answer, { access: "write", expiresAt: NEVER });
+      return { model, real: {} };
+    }, plan);
+  });
+  await fc.assert(property, runs(60, 1_000_000, 0.3));
+  told("model", { runs: run, ...tally });
+  for (const code of OUTCOMES) expect(tally[code] ?? 0, code).toBeGreaterThan(0);
+}, 86_400_000);
