@@ -1,0 +1,50 @@
+import type { Answered, Ask, Call } from "./linearizability.ts";
+
+/** Numbers that look random and come again with the same seed (mulberry32). */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) % below;
+  };
+}
+
+/** A service of one id, real or planted: it answers, or throws where no answer came. */
+export type Service = (ask: Ask) => Promise<Answered>;
+
+/** Lets some clients call at once, each a few times, with the tokens that any of them has seen, and records it all. */
+export async function record(
+  service: Service,
+  random: (below: number) => number,
+  clients = 4,
+  callsEach = 4,
+): Promise<Call[]> {
+  const calls: Call[] = [];
+  const tokens: string[] = [];
+  let time = 0;
+  const tick = () => {
+    time += 1;
+    return time;
+  };
+  const nextAsk = (): Ask => {
+    const token = tokens[Math.max(0, tokens.length - 1 - random(3))];
+    const choice = random(10);
+    if (token === undefined || choice < 3) return { do: "ensure" };
+    if (choice < 5) return { do: "update", name: `name ${tick()}` };
+    if (choice < 7) return { do: "rotate", token };
+    return choice < 8 ? { do: "remove", token } : { do: "view", token };
+  };
+  const client = async () => {
+    for (let count = 0; count < callsEach; count += 1) {
+      const ask = nextAsk();
+      const begunAt = tick();
+      const answer = await service(ask).catch(() => undefined);
+      if (answer?.token && !tokens.includes(answer.token)) tokens.push(answer.token);
+      calls.push({ ask, answer, begunAt, endedAt: tick() });
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  return calls;
+}
