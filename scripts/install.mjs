@@ -1,6 +1,6 @@
 /**
- * Installs the packages of the lock file where they are missing, before `npm start`, `npm test` and `npm run check`, and
- * touches no network where they are not. It runs on the Node that the user has, before there is any other, so it uses
+ * Installs the packages of the lock file where they are missing, before every command of this project, and touches no
+ * network where they are not. It runs on the Node that the user has, before there is any other, so it uses
  * nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";

@@ -110,14 +110,14 @@ async function greet(url: string): Promise<void> {
         `API key of workspace demo, environment Testing (kept in ${demoKeyFile()}):\n`,
         `  ${key}\n`,
         "Get or create a user group:\n",
-        `  curl -X GET ${url}/api/user -H 'Authorization: Token ${key}' -H 'Content-Type: application/json' -d '{"user_group_id":"acme"}'\n`,
+        `  curl -X GET ${url}/api/user -H 'Authorization: Token ${key}' -H 'Content-Type: application/json' -d '{"user_group_id":"first"}'\n`,
         `See what a viewer sees, with the token that this shows: ${url}/demo\n`,
         "Ctrl-C stops the service. What follows is its log.\n",
       ].join("\n"),
     );
   } catch (error) {
     console.error(`No API key could be issued: ${error instanceof Error ? error.message : error}`);
-    console.error(`Check ${secretsFile}, or delete it and start again to have it made anew.\n`);
+    console.error(`If ${secretsFile} lacks a secret, delete it and start again to have it made anew.\n`);
   }
 }
 

@@ -61,7 +61,7 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
   for (const [index, entry] of entries.entries()) {
     const [, id, base64] = SIGNING_KEY.exec(entry) ?? [];
     if (!id || !base64) return fail(`entry ${index + 1} is not of the form id:base64`);
-    if (keys.has(id)) return fail(`the id of entry ${index + 1} stands twice`);
+    if (keys.has(id)) return fail(`the id of entry ${index + 1} is given twice`);
     const secret = decode(base64, "base64");
     if (!secret) return fail(`entry ${index + 1} is not valid base64`);
     if (secret.length < SIGNING_KEY_BYTES_MIN || secret.length > SIGNING_KEY_BYTES_MAX)

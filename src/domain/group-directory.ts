@@ -30,7 +30,7 @@ type AdmitFailure = FailureOf<"unauthenticated" | "credential_expired" | "creden
 type RotateFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_superseded">;
 
 /**
- * The user groups and API keys of one environment, and the only authority on them. Every method is synchronous: nothing
+ * The user groups and API keys of one environment, and the only authority on them. Every RPC method is synchronous: nothing
  * runs between what it reads and what it writes, so ids stay unique, and of two racing rotations one is refused. The
  * platform holds an answer back until the writes before it are durable.
  *
@@ -183,10 +183,11 @@ export class GroupDirectory extends DurableObject<Env> {
     const now = Date.now();
     const key = this.#keys.findById(id);
     if (!key || refusalOf(key, now)) return fail({ code: "api_key_not_found" });
+    const { name, access, expiresAt } = key;
     return ok(
       this.ctx.storage.transactionSync(() => {
         this.#revokeAt(key, now + graceSeconds * 1000);
-        return this.#keys.insert({ ...key, nonce: newNonce(), createdAt: now });
+        return this.#keys.insert({ name, access, expiresAt, nonce: newNonce(), createdAt: now });
       }),
     );
   }
@@ -253,7 +254,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (next !== undefined) this.#setAlarm(next);
   }
 
-  /** Sets the alarm, unless one is set that comes earlier. An alarm that finds nothing to do costs little. */
+  /** Sets the alarm, unless this instance has set one that comes earlier. An alarm that finds nothing to do costs little. */
   #setAlarm(time: number): void {
     if (time >= this.#alarmAt) return;
     this.#alarmAt = time;

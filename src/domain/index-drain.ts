@@ -5,11 +5,11 @@ import type { TokenIndex } from "../storage/token-index.ts";
 import { inTime } from "./in-time.ts";
 import {
   INDEX_BACKOFF_SECONDS_MAX,
-  INDEX_PAGES_PER_PASS_MAX,
   INDEX_UNCERTAIN_SECONDS,
   INDEX_WRITE_SECONDS_MAX,
   INDEX_WRITE_SPACING_SECONDS,
   INDEX_WRITES_IN_FLIGHT_MAX,
+  INDEX_WRITES_PER_RUN_MAX,
 } from "./limits.ts";
 import { log } from "./log.ts";
 import { snapshotFor } from "./user-group.ts";
@@ -36,7 +36,8 @@ export class IndexDrain {
   #running: Promise<number | undefined> | undefined;
   #isAskedAgain = false;
   #pausedUntil = 0;
-  #pauses = 0;
+  #pausesInARow = 0;
+  #writesLeft = 0;
 
   constructor(outbox: OutboxStore, groups: GroupStore, index: TokenIndex) {
     this.#outbox = outbox;
@@ -58,7 +59,8 @@ export class IndexDrain {
 
   async #runWhileAsked(): Promise<number | undefined> {
     let next: number | undefined;
-    while (this.#isAskedAgain) {
+    this.#writesLeft = INDEX_WRITES_PER_RUN_MAX;
+    while (this.#isAskedAgain && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
       this.#isAskedAgain = false;
       next = await this.#pass().catch((error: unknown) => this.#pauseAfter(error));
     }
@@ -71,7 +73,7 @@ export class IndexDrain {
     this.#forgetAttempts();
     let next: number | undefined;
     let after = new ArrayBuffer();
-    for (let page = 0; page < INDEX_PAGES_PER_PASS_MAX; page += 1) {
+    while (this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
       const entries = this.#outbox.page(after, INDEX_WRITES_IN_FLIGHT_MAX);
       const last = entries.at(-1);
       if (!last) return next;
@@ -80,7 +82,7 @@ export class IndexDrain {
       const outcomes = await Promise.all(entries.map((entry) => this.#write(entry)));
       const failures = outcomes.filter(({ error }) => error !== undefined);
       if (failures.length === INDEX_WRITES_IN_FLIGHT_MAX) return this.#pauseAfter(failures[0]?.error);
-      if (failures.length === 0) this.#pauses = 0;
+      if (failures.length === 0) this.#pausesInARow = 0;
       for (const { notBefore } of outcomes) if (notBefore !== undefined) next = Math.min(next ?? notBefore, notBefore);
     }
     return Date.now();
@@ -91,6 +93,7 @@ export class IndexDrain {
     const attempt = this.#attemptOf(entry);
     const beganAt = Date.now();
     if (beganAt < attempt.notBefore) return { notBefore: attempt.notBefore };
+    this.#writesLeft -= 1;
     attempt.notBefore = beganAt + INDEX_WRITE_SPACING_SECONDS * 1000;
     this.#attempts.set(hexOf(entry), attempt);
 
@@ -131,8 +134,8 @@ export class IndexDrain {
   }
 
   #pauseAfter(error: unknown): number {
-    this.#pauses += 1;
-    this.#pausedUntil = Date.now() + backoffOf(this.#pauses);
+    this.#pausesInARow += 1;
+    this.#pausedUntil = Date.now() + backoffOf(this.#pausesInARow);
     log.error({
       message: "The token index cannot be written; viewers are answered by the directory.",
       error: String(error),

@@ -35,11 +35,12 @@ export const INDEX_WRITE_SECONDS_MAX = 10;
 export const INDEX_WRITE_SPACING_SECONDS = 1;
 /** How long a write to KV that was not acknowledged may still come to pass. */
 export const INDEX_UNCERTAIN_SECONDS = 60;
+/** Half a minute, so that the index is complete within a minute of the end of an outage. */
 export const INDEX_BACKOFF_SECONDS_MAX = 30;
 /** When the alarm looks after a change whose own drain may have been cut off. */
 export const INDEX_BACKSTOP_SECONDS = 5;
-/** So that an alarm ends before the platform ends it. */
-export const INDEX_PAGES_PER_PASS_MAX = 2_000;
+/** The platform allows 1,000 operations on KV in one invocation (KV, "Limits"); what is left over has the next one. */
+export const INDEX_WRITES_PER_RUN_MAX = 900;
 export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
 
 export const QUERY_PARAMETERS_MAX = 10_000;

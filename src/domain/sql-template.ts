@@ -21,12 +21,16 @@ type Piece = { kind: "text"; text: string } | { kind: "variable"; name: string }
 /** A clause in brackets, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
-/** What is passed over in one piece, by how it begins, and how far it goes. Only a comment in `/*` is told apart by hand. */
-const QUOTED = [
+/**
+ * What is passed over in one piece, by how it begins, and how far it goes. `#` begins a comment in MySQL, whose placeholders
+ * are `?`, and an operator in PostgreSQL, whose are `$1`.
+ */
+const QUOTED: { begin: RegExp; whole: RegExp | typeof endOfComment; name: string; only?: PlaceholderStyle }[] = [
   { begin: /[eE]'/y, whole: /[eE]'(?:[^'\\]|\\[\s\S]|'')*'/y, name: "string" },
   { begin: /'/y, whole: /'(?:[^']|'')*'/y, name: "string" },
   { begin: /"/y, whole: /"(?:[^"]|"")*"/y, name: "quoted identifier" },
   { begin: /`/y, whole: /`(?:[^`]|``)*`/y, name: "quoted identifier" },
+  { begin: /#/y, whole: /#[^\n\r]*/y, name: "comment", only: "?" },
   { begin: /--/y, whole: /--[^\n\r]*/y, name: "comment" },
   { begin: /\/\*/y, whole: endOfComment, name: "comment" },
   {
@@ -36,7 +40,7 @@ const QUOTED = [
   },
 ];
 /** What means nothing here, in one piece. A name is one because the `$` that it may hold begins no dollar quote. */
-const PLAIN = /[\p{L}_][\p{L}\p{N}_$]*|[^\p{L}_'"`/\-$?{}[\]]+/uy;
+const PLAIN = /[\p{L}_][\p{L}\p{N}_$]*|[^\p{L}_'"`/\-$?#{}[\]]+/uy;
 const VARIABLE = /\{\{\s*([^{}]*?)\s*\}\}/y;
 /** What a placeholder would run together with: `a{{b}}` would be the name `a$1`, and `{{b}}0` the parameter `$10`. */
 const BEFORE_PLACEHOLDER = /[\p{L}\p{N}_$@?}]$/u;
@@ -96,13 +100,18 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
   };
 
   while (at < template.length) {
-    const quoted = QUOTED.find(({ begin }) => match(begin));
+    const quoted = QUOTED.find(({ begin, only }) => (only === undefined || only === style) && match(begin));
     if (quoted) {
       const { whole, name } = quoted;
       const text = typeof whole === "function" ? whole(template, at) : match(whole)?.[0];
       if (text === undefined) return refuse(at, `This ${name} is not closed.`);
       const inside = text.indexOf("{{");
-      if (inside !== -1) return refuse(at + inside, `A variable in a ${name} is no parameter. Take it out of there.`);
+      if (inside !== -1) return refuse(at + inside, `A variable in a ${name} cannot be a parameter. Move it outside.`);
+      if (style === "?" && /^['"]/.test(text) && /\\['"]/.test(text))
+        return refuse(
+          at,
+          "Databases differ on a backslash before a quote. Write the quote twice, or make it a variable.",
+        );
       take(text);
       continue;
     }
@@ -136,6 +145,11 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
     } else if (two === "]]") {
       if (openedAt === undefined)
         return refuse(at, "These brackets close none. Put a space between them if they are two.");
+      if (!clauses.at(-1)?.pieces.some(({ kind }) => kind === "variable"))
+        return refuse(
+          openedAt,
+          "This clause in brackets holds no variable. Put a space between brackets that are no clause.",
+        );
       openedAt = undefined;
       clauses.push({ isOptional: false, pieces: [] });
       at += 2;

@@ -3,7 +3,7 @@ import { sameNonce } from "./credential.ts";
 
 export type { Access, ApiKey, GroupSnapshot, UserGroup };
 
-/** The tag that SPEC.md calls `api_environment_tag`; `null` is the environment without one. */
+/** What the wire calls `api_environment_tag`; `null` is the environment without one. */
 export type EnvironmentTag = "Customer" | "Testing" | null;
 
 /** The scope in which a `user_group_id` is unique, and in which an API key acts. */

@@ -11,10 +11,10 @@ import { DirectoryUnavailable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
 import { userGroups } from "./user-groups.ts";
-import { viewers } from "./viewers.ts";
+import { anyOrigin, viewers } from "./viewers.ts";
 
 /** Marks every answer with its request id, forbids caches to keep it, and writes its one log line. */
-const accountForIt = createMiddleware<AppEnv>(async (c, next) => {
+const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
   c.header("X-Request-Id", c.var.requestId);
@@ -57,7 +57,9 @@ function signingRing(text: string | undefined): ReturnType<typeof parseSigningKe
 }
 
 const router = new Hono<AppEnv>({ strict: false })
-  .use(accountForIt, configuredOnly, limitRefusals, noSecretsInBrowsers)
+  .use(answerAndLog)
+  .use("/api/viewer/*", anyOrigin)
+  .use(configuredOnly, limitRefusals, noSecretsInBrowsers)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => c.json({ success: 1 }))
   .route("/api/user", userGroups)

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { verifyCredential } from "../domain/credential.ts";
+import { type Claim, verifyCredential } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
 import type { AppEnv } from "./app-env.ts";
 import { directoryName, directoryOf } from "./directory.ts";
@@ -12,10 +12,11 @@ import { refuse } from "./refusals.ts";
  */
 export const noSecretsInBrowsers = createMiddleware<AppEnv>(async (c, next) => {
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
-  const credential = shownCredential(c);
-  if (isBrowser && ((await isOperator(c)) || (await verifyCredential(c.var.ring, "api_key", credential))))
-    return refuse(c, { code: "secret_key_in_browser" });
-  return next();
+  if (!isBrowser) return next();
+  const claim = await verifyCredential(c.var.ring, "api_key", shownCredential(c));
+  if (!claim && !(await isOperator(c))) return next();
+  if (claim) noteKey(c, claim);
+  return refuse(c, { code: "secret_key_in_browser" });
 });
 
 /**
@@ -27,15 +28,16 @@ export const limitRefusals = createMiddleware<AppEnv>(async (c, next) => {
   if (c.var.failureCode !== "unauthenticated") return;
   const address = c.req.header("CF-Connecting-IP") ?? "unknown";
   const { success } = await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: address });
-  if (!success) c.res = refuse(c, { code: "rate_limited" });
+  if (success) return;
+  c.res = refuse(c, { code: "rate_limited" });
+  c.res.headers.delete("WWW-Authenticate");
 });
 
 /** Lets pass whoever shows an API key that this service signed. The directory judges the rest within the call's own RPC. */
 export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
   const claim = await verifyCredential(c.var.ring, "api_key", shownCredential(c));
   if (!claim) return refuse(c, { code: "unauthenticated" });
-  c.set("keyId", claim.id);
-  c.set("environment", claim.environment);
+  noteKey(c, claim);
 
   const name = directoryName(claim.environment);
   const { success } = await c.env.API_KEY_LIMIT.limit({ key: `${name}/${claim.id}` });
@@ -64,6 +66,12 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
   c.set("vet", async () => undefined);
   return next();
 });
+
+/** Notes whose key it is, for the log line too. */
+function noteKey(c: Context<AppEnv>, claim: Claim): void {
+  c.set("keyId", claim.id);
+  c.set("environment", claim.environment);
+}
 
 /** What stands behind the scheme `Token` (in any case, as RFC 9110 has it), or an empty string. */
 export const shownCredential = (c: Context<AppEnv>): string =>

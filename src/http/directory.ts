@@ -9,7 +9,7 @@ export class DirectoryUnavailable extends Error {}
 /** Calls that come to the same when they run twice. The others are never repeated here. */
 const SAFE_CALLS = new Set<PropertyKey>(["checkAccess", "ensure", "listKeys", "revokeKey", "view"]);
 
-/** The name that DESIGN.md gives the directory of an environment. */
+/** The name of an environment's directory; who changes it loses sight of all groups. */
 export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
 
 /**

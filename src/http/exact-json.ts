@@ -42,10 +42,11 @@ export function findInexact(text: string): Issue[] {
       const isKey = frame?.kind === "object" && frame.atKey;
       if (isKey) {
         frame.key = string;
-        if (frame.keys.has(string)) report("This key stands twice; give it once.");
+        if (frame.keys.has(string)) report("This key is given twice; give it once.");
         frame.keys.add(string);
       }
-      if (!string.isWellFormed()) report("Half of a surrogate pair is no character; send whole characters.");
+      if (!string.isWellFormed())
+        report("This text has an unpaired surrogate, which is no character; send whole characters.");
     } else if (!isExact(token)) {
       report(`The number ${token.slice(0, 40)} cannot be kept exactly; send it as a string.`);
     }

@@ -90,7 +90,7 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,
-    message: "The service has failed at this call. Report the request id to its operator.",
+    message: "The service failed to handle this call. Report the request id to its operator.",
   },
   directory_unavailable: {
     status: 503,

@@ -10,7 +10,7 @@ import { refuse } from "./refusals.ts";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
 import { onGet, onPost, onPut } from "./wire.ts";
 
-/** The four operations on user groups: SPEC.md, Endpoints. */
+/** The four operations on user groups. */
 export const userGroups = new Hono<AppEnv>()
   .use(allowMethods("GET", "PUT", "POST", "DELETE"), integratorOnly)
 

@@ -51,17 +51,17 @@ async function findIndexed(env: Env, { id, nonce }: Proof): Promise<GroupSnapsho
   return isValid ? found : undefined;
 }
 
+/** Lets scripts of any origin call the viewers' routes, and read refusals too: it comes before all that refuses. */
+export const anyOrigin = cors({
+  origin: "*",
+  allowMethods: ["GET", "POST"],
+  allowHeaders: ["Authorization", "Cache-Control", "Content-Type"],
+  exposeHeaders: ["Retry-After", "X-Answered-By", "X-Request-Id"],
+  maxAge: 86_400,
+});
+
 /** What dashboards ask with the token of a user group, from browsers too. */
 export const viewers = new Hono<AppEnv>()
-  .use(
-    cors({
-      origin: "*",
-      allowMethods: ["GET", "POST"],
-      allowHeaders: ["Authorization", "Cache-Control", "Content-Type"],
-      exposeHeaders: ["Retry-After", "X-Answered-By", "X-Request-Id"],
-      maxAge: 86_400,
-    }),
-  )
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
   .use(viewersOnly)

@@ -1,6 +1,6 @@
 import type { ApiKey, Environment, EnvironmentTag, GroupSnapshot, UserGroup } from "../domain/user-group.ts";
 
-/** The published names of SPEC.md. Each function gives exactly the fields that one call's answer lists. */
+/** The published names. Each function gives exactly the fields that one call's answer lists. */
 
 const parsed = (json: string | null): unknown => JSON.parse(json ?? "null");
 

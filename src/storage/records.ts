@@ -40,6 +40,6 @@ export type ApiKey = {
   expiresAt: number | null;
   /** The last use, or one less than an hour before it. */
   lastUsedAt: number | null;
-  /** When it stopped to be good, or, after a roll with grace, when it will. */
+  /** When it stopped being good, or, after a roll with grace, when it will. */
   revokedAt: number | null;
 };

@@ -182,7 +182,7 @@ it.for([
   ["nothing", "", "entry 1 is not of the form id:base64"],
   ["31 bytes", `k1:${base64(1, 31)}`, "entry 1 has 31 bytes; give 32 to 64"],
   ["65 bytes", `k1:${base64(1, 65)}`, "entry 1 has 65 bytes; give 32 to 64"],
-  ["one id twice", `k1:${base64(1)},k1:${base64(2)}`, "the id of entry 2 stands twice"],
+  ["one id twice", `k1:${base64(1)},k1:${base64(2)}`, "the id of entry 2 is given twice"],
   ["broken base64", `k1:${base64(1)}A`, "entry 1 is not"],
   ["an id with a blank", `k 1:${base64(1)}`, "entry 1 is not of the form id:base64"],
 ] as const)("SIGNING_KEYS may not hold %s", async ([, text, sentence], { expect }) => {

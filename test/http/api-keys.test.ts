@@ -390,7 +390,12 @@ describe("rate limits", () => {
         env: callEnv,
         headers: { "CF-Connecting-IP": address },
       });
-    for (const status of [401, 401, 429]) expect((await from("203.0.113.1", "x")).status).toBe(status);
+    for (const status of [401, 401, 429]) {
+      const { status: shown, headers } = await from("203.0.113.1", "x");
+      expect(shown).toBe(status);
+      expect(headers.get("WWW-Authenticate")).toBe(status === 401 ? "Token" : null);
+      expect(headers.get("Retry-After")).toBe(status === 429 ? "60" : null);
+    }
     expect((await from("203.0.113.2", "x")).status).toBe(401);
     expect((await from("203.0.113.1", key)).status).toBe(200);
   });

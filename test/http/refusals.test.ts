@@ -91,6 +91,8 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
       for (const credential of [await issueKey(), operator]) {
         const answer = await call(method, path, { credential, body, headers });
         expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
+        const whose = credential === operator ? {} : { key_id: 1, workspace: "acme", environment: "Testing" };
+        expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...whose });
         expect(answer.headers.get("Access-Control-Allow-Origin")).toBeNull();
       }
       expect(await call(method, path, { credential: "x", body, headers })).toMatchObject({ status: 401 });

@@ -176,7 +176,9 @@ describe("from a browser", () => {
   });
 
   it("refuses an API key with 403 secret_key_in_browser", async ({ expect }) => {
-    expect(codeOf(await view(await issueKey(), ORIGIN))).toEqual([403, "secret_key_in_browser"]);
+    const answer = await view(await issueKey(), ORIGIN);
+    expect(codeOf(answer)).toEqual([403, "secret_key_in_browser"]);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
   });
 });
 

@@ -128,7 +128,11 @@ describe("npm start", () => {
       stream?.on("data", (data) => {
         output += data;
       });
-    const sentences = ["No API key could be issued", "Check .dev.vars", "npx wrangler secret put SIGNING_KEYS"];
+    const sentences = [
+      "No API key could be issued",
+      "If .dev.vars lacks a secret",
+      "npx wrangler secret put SIGNING_KEYS",
+    ];
     await waitUntil(
       () => sentences.every((sentence) => output.includes(sentence)),
       "npm start said why there is no key",

@@ -79,13 +79,18 @@ describe("64 at once, 50 times", () => {
   });
 });
 
+/** How long a connection may be silent before the client gives up on it. */
+const ANSWER_MS_MAX = 2000;
+
 describe("a hostile client", () => {
-  /** Sends bytes as they are and gives back all that comes until the service closes. */
+  /** Sends bytes as they are and gives back all that comes until one side gives up. */
   const raw = (text: string) =>
     new Promise<string>((settle) => {
       const { hostname, port } = new URL(url);
       let answer = "";
-      connect(Number(port), hostname)
+      const socket = connect(Number(port), hostname);
+      socket
+        .setTimeout(ANSWER_MS_MAX, () => socket.destroy())
         .on("data", (data) => {
           answer += data;
         })
@@ -109,5 +114,19 @@ describe("a hostile client", () => {
     expect(chunked).toContain('"success":0');
     expect(await raw(`${head("PUT", "Content-Length: 4")}{}{}`)).toContain("malformed_json");
     expect(await raw(`${head("PUT", "Content-Length: 2")}  `)).toContain("malformed_json");
+  });
+
+  it.for([
+    ["a body that ends before its length", 'Content-Length: 500\r\n\r\n{"user_group_id":"cut off"'],
+    ["chunks that end before the last", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"use'],
+    ["chunks of no number", "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"],
+    ["two lengths", 'Content-Length: 2\r\nContent-Length: 27\r\n\r\n{"user_group_id":"cut off"}'],
+    ["a length and chunks", "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+    ["two credentials", 'Authorization: Token x\r\nContent-Length: 27\r\n\r\n{"user_group_id":"cut off"}'],
+  ] as const)("neither creates anything nor breaks anything with %s", async ([, rest], { expect }) => {
+    const start = `GET /api/user HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${key}\r\nContent-Type: application/json\r\nConnection: close\r\n`;
+    const answer = await raw(start + rest);
+    expect(answer).not.toMatch(/HTTP\/1.1 (2|5)\d\d/);
+    expect(await call("PUT", "/api/user", { user_group_id: "cut off" })).toMatchObject({ status: 404 });
   });
 });

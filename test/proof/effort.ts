@@ -8,25 +8,22 @@ declare module "vitest" {
 }
 
 const { minutes, seed } = inject("effort");
+const isLong = minutes > 0;
 
-/** What fast-check is told: so many runs in `npm test`, or as many as fit into the proof's share of the minutes. */
-export const runs = (quick: number, long: number, shareOfMinutes: number) => ({
+/** What fast-check is told: so many runs in `npm test`; in the long form so many more, or what fits into this share of it. */
+export const runs = (quick: number, long: number, share: number) => ({
   seed,
-  numRuns: minutes === 0 ? quick : long,
-  ...(minutes === 0
-    ? {}
-    : { interruptAfterTimeLimit: minutes * shareOfMinutes * 60_000, markInterruptAsFailure: false }),
+  numRuns: isLong ? long : quick,
+  ...(isLong && { interruptAfterTimeLimit: minutes * share * 60_000, markInterruptAsFailure: false }),
 });
 
-/** So many rounds in `npm test`, or so many in the long form. */
-export const rounds = (quick: number, long: number): number => (minutes === 0 ? quick : long);
+/** The same for a proof's own loop: whether to go on after `done` rounds that began at `startedAt`. */
+export const goesOn = (done: number, startedAt: number, quick: number, long: number, share: number): boolean =>
+  done < (isLong ? long : quick) && !(isLong && Date.now() - startedAt > minutes * share * 60_000);
 
-/** Tells what a proof has done, on the standard error of the run. */
-export const told = (what: string, counts: Record<string, number>): void => {
-  if (minutes > 0)
-    process.stderr.write(
-      `${what}: ${Object.entries(counts)
-        .map(([name, count]) => `${count} ${name}`)
-        .join(", ")} (seed ${seed})\n`,
-    );
-};
+/** Tells what a proof in the long form has done. */
+export function told(what: string, counts: Record<string, number>): void {
+  if (!isLong) return;
+  const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  process.stderr.write(`${what}: ${listed.join(", ")} (seed ${seed})\n`);
+}

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { it, vi } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
 import type { UserGroup } from "../../src/domain/user-group.ts";
+import { runs, told } from "../proof/effort.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = Date.parse("2035-01-01T00:00:00.000Z");
@@ -158,8 +159,9 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
     });
   });
 
-  await fc.assert(property, { numRuns: 600 });
+  await fc.assert(property, runs(600, 100_000, 0.1));
+  told("interleavings", { runs: run, abortions, operations, "late writes": lateWrites });
   expect(abortions).toBeGreaterThan(50);
   expect(lateWrites).toBeGreaterThan(30);
   expect(operations).toBeGreaterThan(1000);
-});
+}, 86_400_000);

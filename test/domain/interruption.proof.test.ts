@@ -1,0 +1,101 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { it, vi } from "vitest";
+import { GroupDirectory } from "../../src/domain/group-directory.ts";
+import type { UserGroup } from "../../src/domain/user-group.ts";
+
+// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
+const NOW = Date.parse("2035-01-01T00:00:00.000Z");
+const LATE_SECONDS_MAX = 60;
+const never = new Promise<never>(() => undefined);
+
+/**
+ * The only places where a directory awaits are its writes to KV. Each is a point at which it may be no more: before the
+ * write has reached KV, after it was done and before that was heard, or with the write still on its way, to be done at the
+ * last possible moment.
+ */
+const DEATHS = ["before the write", "after the write", "with the write on its way"] as const;
+
+it("survives being interrupted at every point where it awaits", async ({ expect }) => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  let points = 0;
+
+  for (const death of DEATHS)
+    for (let dieAt = 1; ; dieAt += 1) {
+      vi.setSystemTime(NOW);
+      const entries = new Map<string, string>();
+      const late: { dueAt: number; apply: () => void }[] = [];
+      let writes = 0;
+      let life = 0;
+      let isDying = false;
+      const kvOfLife = (mine: number) => {
+        const write = async (apply: () => void) => {
+          if (mine !== life || isDying) return never;
+          writes += 1;
+          if (writes !== dieAt) return apply();
+          isDying = true;
+          if (death === "after the write") apply();
+          if (death === "with the write on its way") late.push({ dueAt: Date.now() + LATE_SECONDS_MAX * 1000, apply });
+          return never;
+        };
+        return {
+          put: (name: string, value: string) => write(() => void entries.set(name, value)),
+          delete: (name: string) => write(() => void entries.delete(name)),
+        } as unknown as KVNamespace;
+      };
+      const wait = (seconds: number) => {
+        vi.setSystemTime(Date.now() + seconds * 1000);
+        for (const each of late.splice(0)) {
+          if (Date.now() >= each.dueAt) each.apply();
+          else late.push(each);
+        }
+      };
+
+      await runInDurableObject(env.GROUP_DIRECTORY.getByName(`${death}-${dieAt}`), async (_, state) => {
+        const newDirectory = () => new GroupDirectory(state, { ...env, TOKEN_INDEX: kvOfLife(life) });
+        let directory = newDirectory();
+        const key = directory.issueKey({ name: "test", access: "write" });
+        const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
+        const proofOf = (group: UserGroup) => ({ id: group.teamId, nonce: new Uint8Array(group.nonce) });
+        const groupOf = (result: { ok: true; value: UserGroup } | { ok: false }): UserGroup => {
+          if (!result.ok) throw new Error("A call was refused.");
+          return result.value;
+        };
+        const created = directory.ensure(caller, { providedId: "acme" });
+        if (!created.ok) throw new Error("The create was refused.");
+        let group = created.value.group;
+
+        /** Lets writes go on until nothing more can be written, and gives a dead directory's place to a new one. */
+        const settle = async () => {
+          for (let turn = 0; turn < 40; turn += 1) {
+            wait(5);
+            await Promise.race([directory.alarm(), vi.waitUntil(() => isDying, { timeout: 60_000, interval: 1 })]);
+            if (isDying) {
+              isDying = false;
+              life += 1;
+              directory = newDirectory();
+            }
+            if (Number(state.storage.sql.exec("SELECT count(*) AS entries FROM outbox").one().entries) === 0) return;
+          }
+          throw new Error("The outbox did not empty.");
+        };
+
+        await settle();
+        group = groupOf(directory.update(caller, "acme", { name: "renamed" }, undefined));
+        await settle();
+        group = groupOf(directory.rotateToken(caller, proofOf(group), 3600));
+        await settle();
+        group = groupOf(directory.rotateToken(caller, proofOf(group), 0));
+        await settle();
+        expect([...entries.values()].map((value) => JSON.parse(value).name)).toEqual(["renamed"]);
+        expect(directory.remove(caller, proofOf(group), {})).toMatchObject({ ok: true });
+        await settle();
+        wait(LATE_SECONDS_MAX);
+        expect([...entries.values()], `died ${death} ${dieAt}`).toEqual([]);
+      });
+      if (writes < dieAt) break;
+      points += 1;
+    }
+
+  expect(points).toBeGreaterThan(20);
+});

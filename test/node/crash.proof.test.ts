@@ -1,0 +1,107 @@
+import { request } from "undici";
+import { inject, it } from "vitest";
+import { goesOn, told } from "../proof/effort.ts";
+import { randomOf } from "./proof/histories.ts";
+import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
+
+const CLIENTS = 6;
+const { seed } = inject("effort");
+
+/** What one client knows of its own group: what was acknowledged, and what it had asked for when the runtime was killed. */
+type Known = {
+  id: string;
+  name: string;
+  token: string;
+  teamId: number;
+  asked?: { name: string } | "rotation" | undefined;
+};
+
+it("loses no acknowledged write when the whole runtime is killed, and leaves nothing half done", async ({ expect }) => {
+  const random = randomOf(seed);
+  const startedAt = Date.now();
+  const counts = { kills: 0, acknowledged: 0, "in flight": 0 };
+  const folder = freshCopy();
+  const known: Known[] = [];
+  const teamIds = new Set<number>();
+
+  const call = async (
+    service: RunningService,
+    method: string,
+    path: string,
+    body: object | undefined,
+    headers = {},
+  ) => {
+    const response = await request(service.url + path, {
+      method: method as "GET",
+      headers: { authorization: `Token ${service.key}`, "content-type": "application/json", ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an answer, whatever its type.
+    return { status: response.statusCode, headers: response.headers, body: (await response.body.json()) as any };
+  };
+  const viewed = (service: RunningService, token: string, headers = {}) =>
+    call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
+
+  let service = await startService(folder);
+  try {
+    for (let kill = 0; goesOn(kill, startedAt, 5, 100, 0.25); kill += 1) {
+      const killAfter = counts.acknowledged + 100 + random(100);
+      const running = service;
+      const client = async (index: number) => {
+        const id = `client ${index} of kill ${kill}`;
+        const created = await call(running, "GET", "/api/user", { user_group_id: id });
+        const { name, token, team_id: teamId } = created.body.user_group;
+        const mine: Known = { id, name, token, teamId };
+        known.push(mine);
+        for (let count = 0; ; count += 1) {
+          const isRotation = random(2) === 0;
+          const asked = isRotation ? ("rotation" as const) : { name: `name ${count}` };
+          mine.asked = asked;
+          const { status, body } = isRotation
+            ? await call(running, "POST", "/api/user", { current_token: mine.token })
+            : await call(running, "PUT", "/api/user", { user_group_id: id, name: `name ${count}` });
+          if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
+          mine.asked = undefined;
+          mine.name = body.user_group.name;
+          mine.token = body.user_group.token;
+          counts.acknowledged += 1;
+        }
+      };
+      const clients = Array.from({ length: CLIENTS }, (_, index) =>
+        client(index).catch((error: Error) => error.message),
+      );
+      await waitUntil(() => counts.acknowledged >= killAfter, "enough writes were acknowledged");
+      await endGroup(running.process, "SIGKILL");
+      for (const message of await Promise.all(clients)) expect(message).not.toContain("A write was refused");
+      counts.kills += 1;
+
+      service = await startService(folder);
+      const inspect = async (mine: Known) => {
+        const { body } = await call(service, "GET", "/api/user", { user_group_id: mine.id });
+        const found = body.user_group;
+        expect(body.new_user_group).toBe(false);
+        expect(found.team_id).toBe(mine.teamId);
+        expect(teamIds).not.toContain(mine.teamId);
+        teamIds.add(mine.teamId);
+        if (mine.asked) counts["in flight"] += 1;
+        const names = typeof mine.asked === "object" ? [mine.name, mine.asked.name] : [mine.name];
+        expect(names).toContain(found.name);
+        if (mine.asked !== "rotation") expect(found.token).toBe(mine.token);
+        // Either the rotation was, and the old token is no more, or it was not.
+        const old = await viewed(service, mine.token);
+        expect(old.status).toBe(found.token === mine.token ? 200 : 401);
+        await waitUntil(async () => {
+          const stale = await viewed(service, found.token, { "cache-control": "max-age=60" });
+          return stale.headers["x-answered-by"] === "index" && stale.body.user_group.name === found.name;
+        }, "the index had caught up");
+      };
+      await Promise.all(known.slice(-CLIENTS).map(inspect));
+    }
+  } finally {
+    await service.stop();
+    removeCopy(folder);
+  }
+  told("crashes", counts);
+  expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
+  expect(counts["in flight"]).toBeGreaterThan(0);
+}, 86_400_000);
