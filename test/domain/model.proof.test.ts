@@ -78,6 +78,13 @@ const outcomeOf = ({ status, body }: Answer) => {
   tally[code] = (tally[code] ?? 0) + 1;
   return [status, body.error?.code];
 };
+/** Notes a group's ETag, which a change makes another one, and nothing else. */
+function see(group: Group, { headers }: Answer, isChanged: boolean): void {
+  const etag = headers.get("ETag") ?? "";
+  expect(etag !== group.etag).toBe(isChanged);
+  group.etag = etag;
+}
+
 const OK = [200, undefined];
 const OUTCOMES = [
   "200",
@@ -139,7 +146,8 @@ const commands = [
         let group = model.groups.find((each) => each.id === id);
         if (!group && caller.access === "read") return expect(outcomeOf(answer)).toEqual([404, "user_group_not_found"]);
         expect(outcomeOf(answer)).toEqual(OK);
-        expect(answer.body.new_user_group).toBe(group === undefined);
+        const isNewGroup = group === undefined;
+        expect(answer.body.new_user_group).toBe(isNewGroup);
         if (!group) {
           model.lastTeamId += 1;
           group = {
@@ -159,7 +167,7 @@ const commands = [
           provided_id: id,
           properties: group.properties,
         });
-        group.etag = answer.headers.get("ETag") ?? "";
+        see(group, answer, isNewGroup);
         model.learn(group, token);
       },
   ),
@@ -194,8 +202,11 @@ const commands = [
         if (newId && newId !== id && model.groups.some((each) => each.id === newId))
           return expect(outcomeOf(answer)).toEqual([409, "user_group_id_taken"]);
         expect(outcomeOf(answer)).toEqual(OK);
+        const isChanged =
+          JSON.stringify([group.id, group.properties, group.mapping]) !==
+          JSON.stringify([newId ?? id, changes.properties, changes.mapping]);
         Object.assign(group, { id: newId ?? id, properties: changes.properties, mapping: changes.mapping });
-        group.etag = answer.headers.get("ETag") ?? "";
+        see(group, answer, isChanged);
         const { token, ...shown } = answer.body.user_group;
         expect(shown).toEqual({
           team_id: group.teamId,
@@ -225,7 +236,7 @@ const commands = [
         if (!current.isCurrent) return expect(outcomeOf(answer)).toEqual([409, "token_superseded"]);
         expect(outcomeOf(answer)).toEqual(OK);
         model.end(group.teamId, grace);
-        group.etag = answer.headers.get("ETag") ?? "";
+        see(group, answer, true);
         expect(model.tokens.map(({ text }) => text)).not.toContain(answer.body.user_group.token);
         model.learn(group, answer.body.user_group.token);
       },
