@@ -3,7 +3,7 @@ import { describe, it, vi } from "vitest";
 import { type Answer, call } from "../support/client.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
 import { indexSettled, indexSettledByAlarms } from "../support/index-state.ts";
-import { newIntegrator } from "../support/states.ts";
+import { newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
@@ -122,16 +122,8 @@ describe("a viewer that allows a stale answer", () => {
 });
 
 describe("grace in the index", () => {
-  const start = async () => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const integrator = await newIntegrator();
-    const old = await integrator.tokenOf("acme");
-    const current: string = (await integrator.rotate(old, { grace_seconds: 3600 })).body.user_group.token;
-    return { ...integrator, old, current };
-  };
-
   it("shows what a PUT changed to viewers with the old token too", async ({ expect }) => {
-    const { old, put } = await start();
+    const { old, put } = await rotatedWithGrace(NOW);
     await put({ user_group_id: "acme", name: "Renamed" });
     expect((await view(old)).body.user_group.name).toBe("Renamed");
     await indexSettledByAlarms("acme/Testing");
@@ -141,7 +133,7 @@ describe("grace in the index", () => {
   });
 
   it("holds in the index as in the directory", async ({ expect }) => {
-    const { old, current } = await start();
+    const { old, current } = await rotatedWithGrace(NOW);
     await indexSettledByAlarms("acme/Testing");
     for (const token of [old, current]) expect(answeredBy(await view(token, STALE))).toBe("index");
     vi.setSystemTime(NOW.getTime() + 3_600_000);

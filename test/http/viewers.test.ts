@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { type Answer, call } from "../support/client.ts";
-import { issueKey, newIntegrator } from "../support/states.ts";
+import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
@@ -183,16 +183,8 @@ describe("from a browser", () => {
 });
 
 describe("grace", () => {
-  const start = async () => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const integrator = await newIntegrator();
-    const old = await integrator.tokenOf("acme");
-    const current: string = (await integrator.rotate(old, { grace_seconds: 3600 })).body.user_group.token;
-    return { ...integrator, old, current };
-  };
-
   it("lets viewers show the old token until its end, and not a moment longer", async ({ expect }) => {
-    const { old, current } = await start();
+    const { old, current } = await rotatedWithGrace(NOW);
     vi.setSystemTime(NOW.getTime() + 3_599_999);
     expect((await view(old)).body).toEqual((await view(current)).body);
     vi.setSystemTime(NOW.getTime() + 3_600_000);
@@ -203,7 +195,7 @@ describe("grace", () => {
   it("is ended early by the next rotation, which leaves one grace at the most, and by the delete", async ({
     expect,
   }) => {
-    const { old, current, rotate, remove } = await start();
+    const { old, current, rotate, remove } = await rotatedWithGrace(NOW);
     const newest: string = (await rotate(current, { grace_seconds: 60 })).body.user_group.token;
     expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
     expect((await view(current)).status).toBe(200);
@@ -212,7 +204,7 @@ describe("grace", () => {
   });
 
   it("is none without grace_seconds", async ({ expect }) => {
-    const { old, current, rotate } = await start();
+    const { old, current, rotate } = await rotatedWithGrace(NOW);
     await rotate(current);
     for (const token of [old, current]) expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
   });

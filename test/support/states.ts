@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { type Answer, type CallOptions, call } from "./client.ts";
 
 /** The states that tests start from, each reached through the API as a user would. */
@@ -41,4 +41,13 @@ export async function newIntegrator(keyFields: object = {}, callEnv: Env = env):
     remove: (current_token, fields = {}) => to("DELETE")({ current_token, ...fields }),
     tokenOf: async (id, fields = {}) => (await get({ user_group_id: id, ...fields })).body.user_group.token,
   };
+}
+
+/** A group whose token was rotated with a grace of an hour at `now`, where the clock stands still from then on. */
+export async function rotatedWithGrace(now: Date): Promise<Integrator & { old: string; current: string }> {
+  vi.useFakeTimers({ now, toFake: ["Date"] });
+  const integrator = await newIntegrator();
+  const old = await integrator.tokenOf("acme");
+  const { body } = await integrator.rotate(old, { grace_seconds: 3600 });
+  return { ...integrator, old, current: body.user_group.token };
 }
