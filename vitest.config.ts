@@ -43,7 +43,9 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           name: "runtime without KV",
-          include: ["test/http/{user-groups,api-keys,viewers}.test.ts"],
+          include: ["test/http/*.test.ts"],
+          // Those that are about KV itself, or have nothing to do with it.
+          exclude: ["test/http/{stale-viewers,demo,exact-json}.test.ts"],
           setupFiles: ["test/support/each-test.ts", "test/support/without-kv.ts"],
           testTimeout: 60_000,
         },

@@ -370,7 +370,7 @@ it("does what a model of a few lists does, call by call", async () => {
       return { model, real: {} };
     }, plan);
   });
-  await fc.assert(property, runs(60, 20_000, 0.15));
+  await fc.assert(property, runs(40, 20_000, 0.15));
   told("model", { runs: run, ...tally });
   for (const code of OUTCOMES) expect(tally[code] ?? 0, code).toBeGreaterThan(0);
 }, 86_400_000);
