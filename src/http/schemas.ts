@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isWorkspace } from "../domain/credential.ts";
 import {
   GRACE_SECONDS_MAX,
