@@ -48,12 +48,17 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   return next();
 });
 
-let lastRing: { text: string | undefined; ring: ReturnType<typeof parseSigningKeys> } | undefined;
+let lastRing: { text: string | undefined; ring: Awaited<ReturnType<typeof parseSigningKeys>> } | undefined;
 
-/** Imports the keys once per isolate and value: the same secret serves every request. */
-function signingRing(text: string | undefined): ReturnType<typeof parseSigningKeys> {
-  if (!lastRing || lastRing.text !== text) lastRing = { text, ring: parseSigningKeys(text ?? "") };
-  return lastRing.ring;
+/**
+ * Imports the keys once per isolate and value. What is kept is the ring and not its promise, which belongs to the request
+ * that made it and could end with it.
+ */
+async function signingRing(text: string | undefined): ReturnType<typeof parseSigningKeys> {
+  if (lastRing && lastRing.text === text) return lastRing.ring;
+  const ring = await parseSigningKeys(text ?? "");
+  lastRing = { text, ring };
+  return ring;
 }
 
 const router = new Hono<AppEnv>({ strict: false })
