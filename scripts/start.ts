@@ -7,7 +7,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { basename, join, resolve } from "node:path";
-import { parseArgs, parseEnv } from "node:util";
+import { createInterface } from "node:readline";
+import { parseArgs, parseEnv, stripVTControlCharacters } from "node:util";
 
 const SECRETS_FILE = ".dev.vars";
 const DEMO_KEYS_FOLDER = ".demo-keys";
@@ -136,11 +137,12 @@ const wrangler = spawn(
     ...wranglerArguments,
   ],
   {
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
     env: {
       ...process.env,
       // Nothing of this is needed, and each would call out or write elsewhere.
       CLOUDFLARE_CF_FETCH_ENABLED: "false",
+      X_LOCAL_OBSERVABILITY: "false",
       WRANGLER_HIDE_BANNER: "true",
       WRANGLER_SEND_ERROR_REPORTS: "false",
       WRANGLER_SEND_METRICS: "false",
@@ -148,6 +150,12 @@ const wrangler = spawn(
     },
   },
 );
+
+// Wrangler's own line for each request has the whole path, into which someone may have put a credential; ours has not.
+if (wrangler.stdout)
+  createInterface({ input: wrangler.stdout }).on("line", (line) => {
+    if (!/^\[wrangler:info\] [A-Z]+ \//.test(stripVTControlCharacters(line))) console.info(line);
+  });
 
 let isReady = false;
 let isStopping = false;

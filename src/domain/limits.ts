@@ -44,6 +44,9 @@ export const INDEX_WRITES_PER_RUN_MAX = 900;
 export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
 
 export const QUERY_PARAMETERS_MAX = 10_000;
+/** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
+export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;
+export const CACHE_CONTROL_UNITS_MAX = 500;
 
 /** The period of the rate limits in wrangler.toml. */
 export const RATE_LIMIT_SECONDS = 60;

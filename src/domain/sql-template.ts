@@ -1,5 +1,5 @@
 import type { FailureOf } from "./failure.ts";
-import { QUERY_PARAMETERS_MAX } from "./limits.ts";
+import { QUERY_PARAMETER_UNITS_MAX, QUERY_PARAMETERS_MAX } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 
 /**
@@ -21,30 +21,63 @@ type Piece = { kind: "text"; text: string } | { kind: "variable"; name: string }
 /** A clause in brackets, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
-/**
- * What is passed over in one piece, by how it begins, and how far it goes. `#` begins a comment in MySQL, whose placeholders
- * are `?`, and an operator in PostgreSQL, whose are `$1`.
- */
-const QUOTED: { begin: RegExp; whole: RegExp | typeof endOfComment; name: string; only?: PlaceholderStyle }[] = [
+/** How far behind a string another may begin for the two to be one. */
+const LOOK_AHEAD_UNITS = 1000;
+
+/** What a name goes on with. Databases take every character that is not ASCII for a letter. */
+const NAME = "[A-Za-z_\\u0080-\\u{10ffff}][A-Za-z0-9_\\u0080-\\u{10ffff}]*";
+
+/** What is passed over in one piece: how it begins, how far it goes, and with which placeholders it is that. */
+const QUOTED: { begin: RegExp; whole: RegExp; name: string; only?: PlaceholderStyle }[] = [
   { begin: /[eE]'/y, whole: /[eE]'(?:[^'\\]|\\[\s\S]|'')*'/y, name: "string" },
   { begin: /'/y, whole: /'(?:[^']|'')*'/y, name: "string" },
   { begin: /"/y, whole: /"(?:[^"]|"")*"/y, name: "quoted identifier" },
   { begin: /`/y, whole: /`(?:[^`]|``)*`/y, name: "quoted identifier" },
-  { begin: /#/y, whole: /#[^\n\r]*/y, name: "comment", only: "?" },
-  { begin: /--/y, whole: /--[^\n\r]*/y, name: "comment" },
-  { begin: /\/\*/y, whole: endOfComment, name: "comment" },
+  // In SQLite; in PostgreSQL they are subscripts.
+  { begin: /\[(?!\[)/y, whole: /\[[^\]]*\]/y, name: "quoted identifier", only: "?" },
+  // In MySQL; in PostgreSQL it is an operator.
+  { begin: /#/y, whole: /#[^\n]*/y, name: "comment", only: "?" },
+  { begin: /--/y, whole: /--[^\n]*/y, name: "comment" },
+  { begin: /\/\*/y, whole: /\/\*[\s\S]*?\*\//y, name: "comment" },
   {
-    begin: /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy,
-    whole: /(\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$)[\s\S]*?\1/uy,
+    begin: new RegExp(`\\$(?:${NAME})?\\$`, "uy"),
+    whole: new RegExp(`(\\$(?:${NAME})?\\$)[\\s\\S]*?\\1`, "uy"),
     name: "dollar-quoted string",
   },
 ];
+
+/** Where databases read such a piece in different ways, so that none can be trusted with it. */
+const AMBIGUOUS: { is: (text: string, rest: string, style: PlaceholderStyle) => boolean; reason: string }[] = [
+  {
+    is: (text, _, style) => style === "?" && /^['"]/.test(text) && /\\['"]/.test(text),
+    reason: "Databases differ on a backslash before a quote. Write the quote twice, or make it a variable.",
+  },
+  {
+    is: (text, rest) => /^[eE]?'/.test(text) && /^[^\S\n]*\n\s*'/.test(rest),
+    reason: "Databases differ on a string that goes on in another line. Write it in one.",
+  },
+  {
+    is: (text, _, style) => style === "?" && /^--\S/.test(text),
+    reason: "Databases differ on a comment without a space behind its dashes. Put one there.",
+  },
+  {
+    is: (text) => text.startsWith("/*") && /^!|\/\*/.test(text.slice(2)),
+    reason: "Databases differ on comments in comments, and on those with an exclamation mark. Write a plain one.",
+  },
+];
+
 /** What means nothing here, in one piece. A name is one because the `$` that it may hold begins no dollar quote. */
-const PLAIN = /[\p{L}_][\p{L}\p{N}_$]*|[^\p{L}_'"`/\-$?#{}[\]]+/uy;
-const VARIABLE = /\{\{\s*([^{}]*?)\s*\}\}/y;
+const PLAIN =
+  /[A-Za-z_\u0080-\u{10ffff}][A-Za-z0-9_$\u0080-\u{10ffff}]*|[^A-Za-z_\u0080-\u{10ffff}'"`/\-$?#{}[\]:@]+|::/uy;
+const VARIABLE = /\{\{([^{}]*)\}\}/y;
+/** Placeholders as databases have them: `?`, `?1`, `$1`, `$a`, `:a`, `@a`. PostgreSQL's operators with `?` are none. */
+const FOREIGN_PLACEHOLDER = {
+  "?": /\?|[$:@][\w\u0080-\u{10ffff}]/uy,
+  $1: /\?(?![|&]|\s*')|[$:@][\w\u0080-\u{10ffff}]/uy,
+};
 /** What a placeholder would run together with: `a{{b}}` would be the name `a$1`, and `{{b}}0` the parameter `$10`. */
-const BEFORE_PLACEHOLDER = /[\p{L}\p{N}_$@?}]$/u;
-const AFTER_PLACEHOLDER = /^(?:[\p{L}\p{N}_$@?]|\{\{)/u;
+const BEFORE_PLACEHOLDER = /[\w$@?}\u0080-\u{10ffff}]$/u;
+const AFTER_PLACEHOLDER = /^(?:[\w$@?\u0080-\u{10ffff}]|\{\{)/u;
 
 /**
  * Binds `variables` into `template`. Refuses what is not well formed with its position (in UTF-16 code units, from 0),
@@ -61,6 +94,7 @@ export function bindTemplate(
 
   let sql = "";
   const params: unknown[] = [];
+  let units = 0;
   for (const { isOptional, pieces } of parsed.value) {
     const missing = pieces.find((piece) => piece.kind === "variable" && !variables.has(piece.name));
     if (missing?.kind === "variable" && !isOptional) return fail({ code: "unknown_variable", variable: missing.name });
@@ -73,7 +107,8 @@ export function bindTemplate(
         continue;
       }
       const values = parametersOf(variables.get(piece.name));
-      if (!values || params.length + values.length > QUERY_PARAMETERS_MAX)
+      units += JSON.stringify(values ?? null).length;
+      if (!values || params.length + values.length > QUERY_PARAMETERS_MAX || units > QUERY_PARAMETER_UNITS_MAX)
         return fail({ code: "unusable_variable", variable: piece.name });
       params.push(...values);
       const first = params.length - values.length + 1;
@@ -99,19 +134,19 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
     at += text.length;
   };
 
+  const lone = /\r(?!\n)/.exec(template);
+  if (lone) return refuse(lone.index, "Databases differ on a carriage return by itself. End lines with a line feed.");
   while (at < template.length) {
     const quoted = QUOTED.find(({ begin, only }) => (only === undefined || only === style) && match(begin));
     if (quoted) {
       const { whole, name } = quoted;
-      const text = typeof whole === "function" ? whole(template, at) : match(whole)?.[0];
+      const text = match(whole)?.[0];
       if (text === undefined) return refuse(at, `This ${name} is not closed.`);
       const inside = text.indexOf("{{");
       if (inside !== -1) return refuse(at + inside, `A variable in a ${name} cannot be a parameter. Move it outside.`);
-      if (style === "?" && /^['"]/.test(text) && /\\['"]/.test(text))
-        return refuse(
-          at,
-          "Databases differ on a backslash before a quote. Write the quote twice, or make it a variable.",
-        );
+      const end = at + text.length;
+      const ambiguous = AMBIGUOUS.find(({ is }) => is(text, template.slice(end, end + LOOK_AHEAD_UNITS), style));
+      if (ambiguous) return refuse(at, ambiguous.reason);
       take(text);
       continue;
     }
@@ -124,7 +159,8 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
 
     const two = template.slice(at, at + 2);
     if (two === "{{") {
-      const [whole, name] = match(VARIABLE) ?? [];
+      const [whole, spaced] = match(VARIABLE) ?? [];
+      const name = spaced?.trim();
       if (!whole) return refuse(at, "These braces are not closed by }}, or hold braces.");
       if (!name) return refuse(at, "These braces name no variable.");
       const end = at + whole.length;
@@ -153,23 +189,13 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
       openedAt = undefined;
       clauses.push({ isOptional: false, pieces: [] });
       at += 2;
-    } else if (/^\$\d/.test(two) || (style === "?" && two.startsWith("?"))) {
+    } else if (match(FOREIGN_PLACEHOLDER[style])) {
       return refuse(at, "A placeholder of the template's own would take the value of another. Use a variable.");
     } else {
       take(two.slice(0, 1));
     }
   }
   return openedAt === undefined ? ok(clauses) : refuse(openedAt, "This clause in brackets is not closed.");
-}
-
-/** A comment with those inside it, as PostgreSQL nests them, or `undefined` when it is not closed. */
-function endOfComment(template: string, begin: number): string | undefined {
-  let depth = 0;
-  for (const { 0: mark, index } of template.slice(begin).matchAll(/\/\*|\*\//g)) {
-    depth += mark === "/*" ? 1 : -1;
-    if (depth === 0) return template.slice(begin, begin + index + 2);
-  }
-  return undefined;
 }
 
 /** The values that stand for a variable, or `undefined` for a value that is no parameter. */

@@ -1,4 +1,4 @@
-import { STALE_SECONDS_MIN } from "../domain/limits.ts";
+import { CACHE_CONTROL_UNITS_MAX, STALE_SECONDS_MIN } from "../domain/limits.ts";
 
 /** A directive of Cache-Control (RFC 9111, section 5.2): a token, and perhaps a token or a quoted string as its argument. */
 const DIRECTIVE = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]*)))?\s*$/;
@@ -7,10 +7,11 @@ const COMMAS = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
 
 /**
  * Whether a request's Cache-Control allows an answer that is some time old: a `max-age` of at least a minute, and neither
- * `no-cache` nor `no-store`. Whatever is malformed allows nothing; of several `max-age` the strictest counts.
+ * `no-cache` nor `no-store`. Whatever is malformed or oddly long allows nothing; of several `max-age` the strictest counts.
  */
 export function allowsStale(cacheControl: string | undefined): boolean {
-  const directives = (cacheControl ?? "").split(COMMAS).map((text) => DIRECTIVE.exec(text));
+  if (cacheControl === undefined || cacheControl.length > CACHE_CONTROL_UNITS_MAX) return false;
+  const directives = cacheControl.split(COMMAS).map((text) => DIRECTIVE.exec(text));
   const named = (name: string) => directives.filter((directive) => directive?.[1]?.toLowerCase() === name);
   const ages = named("max-age").map((directive) => {
     const argument = directive?.[2] ?? directive?.[3] ?? "";

@@ -20,7 +20,8 @@ type BodyFailure = FailureOf<
 export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Access, { optional = false } = {}) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const body = optional && !c.req.raw.body ? validate(schema, {}) : await readJson(c.req.raw, schema);
+      const read = await readJson(c.req.raw, schema);
+      const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema, {}) : read;
       if (!body.ok) return refuse(c, (await c.var.vet(access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
@@ -31,13 +32,11 @@ async function readJson<Schema extends z.ZodType>(
   request: Request,
   schema: Schema,
 ): Promise<Result<z.output<Schema>, BodyFailure>> {
-  if (!request.body || request.headers.get("Content-Length") === "0") return fail({ code: "body_required" });
+  const bytes = request.body ? await readBytes(request.body) : new Uint8Array();
+  if (bytes?.length === 0) return fail({ code: "body_required" });
   if (!/^\s*application\/json\s*(;|$)/i.test(request.headers.get("Content-Type") ?? ""))
     return fail({ code: "unsupported_media_type" });
-
-  const bytes = await readBytes(request.body);
   if (!bytes) return fail({ code: "body_too_large" });
-  if (bytes.length === 0) return fail({ code: "body_required" });
 
   const json = parseObject(bytes);
   if (!json) return fail({ code: "malformed_json" });

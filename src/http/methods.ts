@@ -1,4 +1,5 @@
 import { createMiddleware } from "hono/factory";
+import { getPath } from "hono/utils/url";
 import type { AppEnv } from "./app-env.ts";
 import { refuse } from "./refusals.ts";
 
@@ -14,12 +15,11 @@ export const allowMethods = (...allow: string[]) =>
 /**
  * Gives a POST to `/api/user` the method that its `X-HTTP-Method-Override` names, for clients that send no body with a
  * GET. The method is set on the request itself, before routing: `new Request` refuses a GET with a body (Fetch standard,
- * section 5.4), and would read the body through a copy.
+ * section 5.4), and would read the body through a copy. The path is read as the router reads it.
  */
 export function overrideMethod(request: Request): Request {
   const override = request.headers.get("X-HTTP-Method-Override");
-  if (override === null || request.method !== "POST" || !/^\/api\/user\/?$/.test(new URL(request.url).pathname))
-    return request;
+  if (override === null || request.method !== "POST" || !/^\/api\/user\/?$/.test(getPath(request))) return request;
   const method = ["GET", "PUT", "POST", "DELETE"].find((name) => name === override.toUpperCase()) ?? "UNKNOWN";
   return Object.defineProperty(request, "method", { value: method });
 }

@@ -11,7 +11,7 @@ import { variablesOf } from "../domain/variables.ts";
 import { TokenIndex } from "../storage/token-index.ts";
 import type { AppEnv } from "./app-env.ts";
 import { shownCredential } from "./authenticate.ts";
-import { directoryName, directoryOf } from "./directory.ts";
+import { directoryOf } from "./directory.ts";
 import { allowsStale } from "./freshness.ts";
 import { jsonBody } from "./json-body.ts";
 import { allowMethods } from "./methods.ts";
@@ -27,7 +27,9 @@ const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
   const claim = await verifyCredential(c.var.ring, "token", shownCredential(c));
   if (!claim) return refuse(c, { code: "unauthenticated" });
   c.set("environment", claim.environment);
-  const { success } = await c.env.TOKEN_LIMIT.limit({ key: `${directoryName(claim.environment)}/${claim.id}` });
+  // Of its own hash: whoever holds a rotated token must not use up what the current one is allowed.
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", claim.nonce));
+  const { success } = await c.env.TOKEN_LIMIT.limit({ key: digest.toHex() });
   if (!success) return refuse(c, { code: "rate_limited" });
 
   const indexed = allowsStale(c.req.header("Cache-Control")) ? await findIndexed(c.env, claim) : undefined;

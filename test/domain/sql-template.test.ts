@@ -33,12 +33,21 @@ describe("bindTemplate", () => {
     ["WHERE 1=1 [[AND x = {{missing}}]]", "WHERE 1=1 ", []],
     ["[[a = {{id}} AND b = {{missing}}]] c", " c", []],
     [
-      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ /* */ ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c {{id}}",
-      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ /* */ ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c ?",
+      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ ' ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c {{id}}",
+      "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ ' ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c ?",
       ["acme"],
     ],
   ] as const)("binds %s", ([template, sql, params], { expect }) => {
     expect(bind(template)).toEqual({ ok: true, value: { sql, params } });
+  });
+
+  it("refuses in the way of PostgreSQL, too", ({ expect }) => {
+    for (const template of ["owner = ? AND t = {{id}}", "x = ?1", "x = :x", "x = $x", "x = @x"])
+      expect(bind(template, "$1")).toMatchObject({ ok: false, failure: { code: "invalid_template" } });
+    expect(bind("a[{{id}}] || b[1:{{id}}] ?| c AND d @> e", "$1")).toMatchObject({
+      ok: true,
+      value: { sql: "a[$1] || b[1:$2] ?| c AND d @> e" },
+    });
   });
 
   it("numbers the placeholders of PostgreSQL, and leaves its operators and backslashes alone", ({ expect }) => {
@@ -87,12 +96,12 @@ describe("bindTemplate", () => {
     ["a variable in a MySQL identifier", "SELECT `{{id}}`", 8],
     ["a variable in a line comment", "SELECT 1 -- {{id}}", 12],
     ["a variable in a comment", "SELECT /* {{id}} */ 1", 10],
-    ["a variable behind a nested comment", "/* /* */ {{id}} */", 9],
+    ["a comment in a comment", "/* /* */ {{id}} */", 0],
     ["a variable in a dollar quote", "SELECT $$ {{id}} $$", 10],
     ["a variable in a tagged dollar quote", "SELECT $q$ $$ {{id}} $q$", 14],
     ["a string that is not closed", "SELECT 'a", 7],
     ["an identifier that is not closed", 'SELECT "a', 7],
-    ["a comment that is not closed", "SELECT /* /* */ a", 7],
+    ["a comment that is not closed", "SELECT /* a", 7],
     ["a dollar quote that is not closed", "SELECT $a$ $$", 7],
     ["a clause whose end is commented out", "a [[ b -- ]]", 2],
     ["a clause without a variable", "SELECT ARRAY[[1,2],[3,4]]", 12],
@@ -100,6 +109,17 @@ describe("bindTemplate", () => {
     ["a string that MySQL ends elsewhere", "'a\\' OR x = {{id}} OR \\'b'", 0],
     ["a question mark of its own", "x = ? AND y = {{id}}", 4],
     ["a numbered placeholder of its own", "x = $1 AND y = {{id}}", 4],
+    ["a numbered question mark of its own", "t = {{id}} OR x = ?1", 18],
+    ["a named placeholder of its own", "t = {{id}} OR x = :x", 18],
+    ["another one", "t = {{id}} OR x = @x", 18],
+    ["yet another one", "t = {{id}} OR x = $x", 18],
+    ["a bracketed identifier of SQLite", "SELECT [{{id}}]", 8],
+    ["a dollar quote with a tag that is no letter", "SELECT $\u20ac$ {{id}} $\u20ac$", 11],
+    ["a string that goes on in another line", "E'a'\n'\\' AND t = {{id}} -- '", 0],
+    ["a carriage return by itself", "x -- c\r AND t = {{id}}", 6],
+    ["dashes that MySQL subtracts", "5--'a\n AND t = {{id}} --'", 1],
+    ["a comment that MySQL runs", "/*! ' */ AND t = {{id}} -- '", 0],
+    ["braces in front of very many blanks", `x {{${" ".repeat(60_000)}`, 2],
     ["a placeholder that would be part of a name", "tenant{{id}}", 6],
     ["a placeholder that would be part of a number", "x = {{id}}0", 4],
     ["a placeholder that would begin a dollar quote", "x = @{{id}}", 5],
@@ -109,6 +129,12 @@ describe("bindTemplate", () => {
       ok: false,
       failure: { code: "invalid_template", position, reason: expect.stringMatching(/\.$/) },
     });
+  });
+
+  it("refuses values that would make a short template a very long query", ({ expect }) => {
+    const long = new Map([["long", "x".repeat(16_000)]]);
+    expect(bindTemplate("{{long}} ".repeat(60), long, "?").ok).toBe(true);
+    expect(bindTemplate("{{long}} ".repeat(70), long, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
   });
 
   it("lets nothing that brackets kept apart run together", ({ expect }) => {

@@ -192,6 +192,16 @@ describe("X-HTTP-Method-Override", () => {
     expect(await post(method, BODIES.POST)).toMatchObject({ status: 405 });
   });
 
+  it("means the same on every spelling of the path that is routed there", async ({ expect }) => {
+    for (const path of ["/api/user/", "/api/%75ser"]) {
+      const { key, tokenOf, get } = await newIntegrator();
+      const body = { current_token: await tokenOf("acme") };
+      const headers = { "X-HTTP-Method-Override": "DELETE" };
+      expect((await call("POST", path, { credential: key, body, headers })).body).toEqual({ success: 1 });
+      expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(true);
+    }
+  });
+
   it("means nothing on any other method or path", async ({ expect }) => {
     const headers = { "X-HTTP-Method-Override": "DELETE" };
     const credential = await issueKey();

@@ -131,6 +131,25 @@ describe("GET /api/viewer", () => {
     expect(costs.rpcs).toEqual([]);
   });
 
+  it("counts each token by itself, so that an old one uses up nothing of the current one's", async ({ expect }) => {
+    const { tokenOf, rotate } = await newIntegrator();
+    const old = await tokenOf("acme");
+    const current: string = (await rotate(old)).body.user_group.token;
+    const counted: string[] = [];
+    const counting = {
+      ...env,
+      TOKEN_LIMIT: {
+        limit: async ({ key }: { key: string }) => {
+          counted.push(key);
+          return { success: true };
+        },
+      },
+    };
+    for (const token of [old, current, current]) await view(token, {}, counting);
+    expect(new Set(counted).size).toBe(2);
+    expect(counted[1]).toBe(counted[2]);
+  });
+
   it.for([
     ["PUT", "/api/viewer", "GET"],
     ["HEAD", "/api/viewer", "GET"],

@@ -60,6 +60,23 @@ it.for([
   expect(stderr).not.toMatch(/^\s+at /m);
 });
 
+it("rolls over the wire without a body, with an empty one, and with none of the fields", async ({ expect }) => {
+  for (const [index, init] of [
+    {},
+    { body: "" },
+    { body: "{}", headers: { "Content-Type": "application/json" } },
+  ].entries()) {
+    const workspace = `rolled-${index}`;
+    keys(["issue", "--workspace", workspace, "--environment", "Testing", "--name", "x"]);
+    const response = await fetch(`${url}/api/keys/1/roll?workspace=${workspace}&environment=Testing`, {
+      method: "POST",
+      ...init,
+      headers: { Authorization: `Token ${operatorToken}`, ...init.headers },
+    });
+    expect(response.status).toBe(201);
+  }
+});
+
 it("never repeats what was typed for an option that it does not have", ({ expect }) => {
   const { status, stderr } = keys(["list", "--operator-token=hunter2"]);
   expect(status).toBe(1);
