@@ -65,7 +65,10 @@ function decimalOf(number: string): string {
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
   if (!whole) return number;
   const digits = (whole + fraction).replace(/^0+/, "");
-  const significant = digits.replace(/0+$/, "");
+  // By hand: /0+$/ takes quadratic time on zeros that are not the last ones.
+  let end = digits.length;
+  while (digits[end - 1] === "0") end -= 1;
+  const significant = digits.slice(0, end);
   if (!significant) return "0";
   const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
   return `${sign}${significant}e${power}`;

@@ -234,6 +234,7 @@ describe("what is accepted is kept exactly", () => {
     ["9007199254740993", "9007199254740993"],
     ["too many decimals", "0.12345678901234567890"],
     ["infinity", "1e999"],
+    ["sixty thousand zeros, in no time", `1${"0".repeat(60_000)}1`],
     ["what underflows to zero", "1e-999"],
   ] as const)("else refused: %s", async ([, number], { expect }) => {
     const { get } = await newIntegrator();
