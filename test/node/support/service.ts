@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseEnv } from "node:util";
 
 const READY_SECONDS_MAX = 60;
+const STARTS_MAX = 3;
 
 /** A copy of what git would clone, with the packages of this one, so that tests start where a new user does. */
 export function freshCopy(): string {
@@ -54,27 +55,28 @@ export type RunningService = Service & {
   stop: () => Promise<void>;
 };
 
-/** Runs `npm start` in `folder` until it has printed how to call it. */
+/**
+ * Runs `npm start` in `folder` until it has printed how to call it. The local runtime picks ports of its own a moment before
+ * it binds them; where another process was faster, it is started again.
+ */
 export async function startService(folder: string, options: string[] = []): Promise<RunningService> {
-  const port = await freePort();
-  const logFile = join(folder, `npm-start-${port}.log`);
-  const child = runNpm(folder, ["start", "--", "--port", String(port), ...options]);
-  const log = createWriteStream(logFile);
-  child.stdout?.pipe(log);
-  child.stderr?.pipe(log);
-  const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
-  await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
-  const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
-  if (!url || !key) throw new Error(`npm start printed no URL and key:\n${output()}`);
-  return {
-    url,
-    key,
-    operatorToken: parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "",
-    folder,
-    logFile,
-    process: child,
-    stop: () => endGroup(child, "SIGINT"),
-  };
+  for (let tries = 1; ; tries += 1) {
+    const port = await freePort();
+    const logFile = join(folder, `npm-start-${port}.log`);
+    const child = runNpm(folder, ["start", "--", "--port", String(port), ...options]);
+    const log = createWriteStream(logFile);
+    child.stdout?.pipe(log);
+    child.stderr?.pipe(log);
+    const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
+    await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
+    const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
+    if (url && key) {
+      const operatorToken = parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "";
+      return { url, key, operatorToken, folder, logFile, process: child, stop: () => endGroup(child, "SIGINT") };
+    }
+    if (tries === STARTS_MAX || !/Address already in use|is busy/.test(output()))
+      throw new Error(`npm start printed no URL and key:\n${output()}`);
+  }
 }
 
 /** Runs npm in a process group of its own, without the variables by which an outer npm and vitest would shine through. */
