@@ -27,6 +27,7 @@ export const DIRECTORY_TRIES_MAX = 4;
 /** The wait before the second try; it doubles from there. */
 export const DIRECTORY_BACKOFF_MS = 50;
 export const UNAVAILABLE_RETRY_SECONDS = 1;
+
 /** A stale answer must be allowed to be this old, or it is not stale enough to come from KV. */
 export const STALE_SECONDS_MIN = 60;
 export const INDEX_READ_SECONDS_MAX = 1;

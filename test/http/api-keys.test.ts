@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { type Answer, call } from "../support/client.ts";
+import { call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
@@ -14,7 +14,6 @@ const issue = async (fields: object = {}) =>
 const list = async (where = ACME) => (await manage("GET", `/api/keys${where}`)).body.api_keys;
 const ensure = (key: string, id = "acme", callEnv = env) =>
   call("GET", "/api/user", { credential: key, body: { user_group_id: id }, env: callEnv });
-const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
 /** Stops the clock of the Worker and of the directory, which is moved by hand from there. */
 function stopClock(): void {

@@ -1,19 +1,12 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { type Answer, call } from "../support/client.ts";
+import { call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
+import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = new Date("2035-01-01T00:00:00.000Z");
-const STALE = { "Cache-Control": "max-age=60" };
-
-const view = (token: string | undefined, headers: Record<string, string> = {}, callEnv = env) =>
-  call("GET", "/api/viewer", { credential: token, headers, env: callEnv });
-const query = (token: string | undefined, body: object | string, headers: Record<string, string> = {}) =>
-  call("POST", "/api/viewer/query", { credential: token, body, headers });
-const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
-const answeredBy = ({ headers }: Answer) => headers.get("X-Answered-By");
 
 /** What shows no group, and never did. */
 const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [

@@ -116,6 +116,11 @@ describe("a hostile client", () => {
     expect(await raw(`${head("PUT", "Content-Length: 2")}  `)).toContain("malformed_json");
   });
 
+  it("gets its answer for a request with a header of 50 kilobytes", async ({ expect }) => {
+    const answer = await call("GET", "/api/user", { user_group_id: "large header" }, { "X-Large": "x".repeat(50_000) });
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, new_user_group: true } });
+  });
+
   it.for([
     ["a body that ends before its length", 'Content-Length: 500\r\n\r\n{"user_group_id":"cut off"'],
     ["chunks that end before the last", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"use'],

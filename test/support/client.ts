@@ -48,3 +48,6 @@ export async function call(method: string, path: string, options: CallOptions = 
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
+
+/** The status of an answer, and the code of its refusal if it is one. */
+export const codeOf = ({ status, body }: Answer): unknown[] => [status, body.error?.code];
