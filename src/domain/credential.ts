@@ -1,4 +1,11 @@
-import { MAC_BYTES, NONCE_BYTES, SIGNING_KEY_BYTES_MAX, SIGNING_KEY_BYTES_MIN, SIGNING_KEYS_MAX } from "./limits.ts";
+import {
+  MAC_BYTES,
+  NONCE_BYTES,
+  SIGNING_KEY_BYTES_MAX,
+  SIGNING_KEY_BYTES_MIN,
+  SIGNING_KEYS_MAX,
+  VERIFIED_MAX,
+} from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 import type { Environment, EnvironmentTag } from "./user-group.ts";
 
@@ -15,11 +22,19 @@ import type { Environment, EnvironmentTag } from "./user-group.ts";
 /** Which kind of credential: an integrator's API key, or the token that a viewer shows. */
 export type CredentialKind = "api_key" | "token";
 
-/** What a credential with a valid MAC says of itself. Whether it still holds is for the directory to judge. */
+/** What a credential says of itself. Whether it still holds is for the directory to judge. */
 export type Claim = { environment: Environment; id: number; nonce: Uint8Array<ArrayBuffer> };
 
+/** What a credential with a valid MAC says of itself, and a name for it that gives nothing of it away. */
+export type VerifiedClaim = Claim & { fingerprint: string };
+
 /** The signing keys by id; the first one signs, all of them verify. */
-export type SigningRing = { signingId: string; keys: ReadonlyMap<string, CryptoKey> };
+export type SigningRing = {
+  signingId: string;
+  keys: ReadonlyMap<string, CryptoKey>;
+  /** What was verified lately by these keys: integrators and dashboards show the same few credentials again and again. */
+  verified: Map<string, VerifiedClaim>;
+};
 
 const VERSION = 1;
 const PREFIXES = { api_key: "ugk", token: "ugt" } as const;
@@ -30,13 +45,14 @@ const TAGS: Record<(typeof TAG_WORDS)[number], EnvironmentTag> = {
   untagged: null,
 };
 // The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace.
-const CREDENTIAL = /^(ug[kt])_(customer|testing|untagged)_([\w-]{60,154})$/;
+const CREDENTIAL = /^ug[kt]_(customer|testing|untagged)_([\w-]{60,154})$/;
 const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const SIGNING_KEY = /^([\w-]{1,32}):([A-Za-z0-9+/]+={0,2})$/;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
+const ascii = new TextDecoder();
 
 /** Whether `text` is a workspace's slug: lower-case letters, digits and inner hyphens, 40 at most. */
 export const isWorkspace = (text: string): boolean => WORKSPACE.test(text);
@@ -70,7 +86,7 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
       );
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
   }
-  return ok({ signingId: [...keys.keys()][0] ?? "", keys });
+  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map() });
 }
 
 /** Makes the credential of `claim`, signed with the ring's first key. The same nonce and key give the same string. */
@@ -84,7 +100,7 @@ export async function mintCredential(ring: SigningRing, kind: CredentialKind, cl
   const body = concat([VERSION, signingId.length], signingId, [slug.length], slug, number, claim.nonce);
   const mac = await macOf(ring, ring.signingId, prefix, body);
   if (!mac) throw new Error("The signing ring lacks its own first key.");
-  return prefix + concat(body, mac).toBase64(BASE64URL);
+  return prefix + concat(body, mac.subarray(0, MAC_BYTES)).toBase64(BASE64URL);
 }
 
 /**
@@ -95,10 +111,21 @@ export async function verifyCredential(
   ring: SigningRing,
   kind: CredentialKind,
   credential: string,
-): Promise<Claim | undefined> {
-  const [, letters, word, payload] = CREDENTIAL.exec(credential) ?? [];
+): Promise<VerifiedClaim | undefined> {
+  if (!credential.startsWith(PREFIXES[kind])) return undefined;
+  const known = ring.verified.get(credential);
+  if (known) return known;
+  const claim = await verify(ring, credential);
+  if (!claim) return undefined;
+  if (ring.verified.size === VERIFIED_MAX) ring.verified.clear();
+  ring.verified.set(credential, claim);
+  return claim;
+}
+
+async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
+  const [, word, payload] = CREDENTIAL.exec(credential) ?? [];
   const tagWord = TAG_WORDS.find((each) => each === word);
-  if (letters !== PREFIXES[kind] || !tagWord || !payload) return undefined;
+  if (!tagWord || !payload) return undefined;
   const bytes = decode(payload, "base64url");
   if (!bytes || bytes.toBase64(BASE64URL) !== payload) return undefined;
 
@@ -106,15 +133,17 @@ export async function verifyCredential(
   const fields = readFields(body);
   if (!fields) return undefined;
   const mac = await macOf(ring, fields.signingId, credential.slice(0, -payload.length), body);
-  if (!mac || !crypto.subtle.timingSafeEqual(mac, bytes.subarray(-MAC_BYTES))) return undefined;
-  return { environment: { workspace: fields.workspace, tag: TAGS[tagWord] }, id: fields.id, nonce: fields.nonce };
+  if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;
+  const { workspace, id, nonce } = fields;
+  // The part of the MAC that no credential carries: as good as random to all who lack the signing key.
+  const fingerprint = mac.subarray(MAC_BYTES).toHex();
+  return { environment: { workspace, tag: TAGS[tagWord] }, id, nonce, fingerprint };
 }
 
 function readFields(body: Uint8Array<ArrayBuffer>) {
   const signingIdEnd = 2 + (body[1] ?? 0);
   const workspaceEnd = signingIdEnd + 1 + (body[signingIdEnd] ?? 0);
   if (body[0] !== VERSION || body.length !== workspaceEnd + 8 + NONCE_BYTES) return undefined;
-  const ascii = new TextDecoder();
   return {
     signingId: ascii.decode(body.subarray(2, signingIdEnd)),
     workspace: ascii.decode(body.subarray(signingIdEnd + 1, workspaceEnd)),
@@ -125,7 +154,7 @@ function readFields(body: Uint8Array<ArrayBuffer>) {
 
 async function macOf(ring: SigningRing, signingId: string, prefix: string, body: Uint8Array) {
   const key = ring.keys.get(signingId);
-  return key && (await crypto.subtle.sign(HMAC, key, concat(utf8.encode(prefix), body))).slice(0, MAC_BYTES);
+  return key && new Uint8Array(await crypto.subtle.sign(HMAC, key, concat(utf8.encode(prefix), body)));
 }
 
 function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<ArrayBuffer> | undefined {
@@ -136,12 +165,12 @@ function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<Arra
   }
 }
 
-function concat(...parts: (ArrayLike<number> | ArrayBuffer)[]): Uint8Array<ArrayBuffer> {
-  const arrays = parts.map((part) => new Uint8Array(part));
-  const whole = new Uint8Array(arrays.reduce((length, array) => length + array.length, 0));
-  arrays.reduce((offset, array) => {
-    whole.set(array, offset);
-    return offset + array.length;
-  }, 0);
+function concat(...parts: ArrayLike<number>[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
   return whole;
 }

@@ -3,7 +3,7 @@ import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { migrate } from "../storage/migrations.ts";
 import { OutboxStore } from "../storage/outbox-store.ts";
-import type { Access, ApiKey, GroupSnapshot, UserGroup } from "../storage/records.ts";
+import type { Access, ApiKey, GroupSnapshot, JudgedKey, UserGroup } from "../storage/records.ts";
 import { TokenIndex } from "../storage/token-index.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
@@ -12,12 +12,13 @@ import { INDEX_BACKSTOP_SECONDS, LAST_USED_SECONDS } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
   ifMatchAllows,
+  indexedNoncesOf,
   mapsTo,
-  noncesOf,
   snapshotFor,
   type UserGroupChanges,
   type UserGroupDraft,
   withChanges,
+  withIndexed,
 } from "./user-group.ts";
 
 /** The part of an API key or a token that its directory judges; the Worker has checked its signature before. */
@@ -58,10 +59,10 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Proof,
     draft: UserGroupDraft,
   ): Result<{ created: boolean; group: UserGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(caller, "read");
+    const { key, group: known } = this.#groups.findByProvidedIdWithKey(draft.providedId, caller.id);
+    const admitted = this.#admit(caller, key, "read");
     if (!admitted.ok) return admitted;
 
-    const known = this.#groups.findByProvidedId(draft.providedId);
     if (known) return ok({ created: false, group: known });
     if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
 
@@ -74,16 +75,13 @@ export class GroupDirectory extends DurableObject<Env> {
       nonce: newNonce(),
       graceNonce: null,
       graceEndsAt: null,
+      indexed: 0,
+      graceIndexed: 0,
       revision: 1,
       createdAt: now,
       updatedAt: now,
     };
-    const group = this.#write(() => {
-      const inserted = this.#groups.insert(fresh);
-      this.#announce(inserted.teamId, noncesOf(inserted));
-      return inserted;
-    });
-    return ok({ created: true, group });
+    return ok({ created: true, group: this.#groups.insert(fresh) });
   }
 
   /** Changes the fields given, if the group's state is one that `ifMatch` names. No change, no write, no new revision. */
@@ -93,16 +91,16 @@ export class GroupDirectory extends DurableObject<Env> {
     changes: UserGroupChanges,
     ifMatch: string | undefined,
   ): Result<UserGroup, AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">> {
-    const admitted = this.#admit(caller, "write");
+    const { key, group } = this.#groups.findByProvidedIdWithKey(providedId, caller.id);
+    const admitted = this.#admit(caller, key, "write");
     if (!admitted.ok) return admitted;
 
-    const group = this.#groups.findByProvidedId(providedId);
     if (!group) return fail({ code: "user_group_not_found" });
     if (ifMatch !== undefined && !ifMatchAllows(ifMatch, group)) return fail({ code: "revision_mismatch" });
 
     const changed = withChanges(group, changes);
     if (changed === group) return ok(group);
-    if (changed.providedId !== group.providedId && this.#groups.findByProvidedId(changed.providedId))
+    if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
     return ok(this.#replace(group, changed));
   }
@@ -114,9 +112,9 @@ export class GroupDirectory extends DurableObject<Env> {
     const group = held.value;
     const grace =
       graceSeconds > 0
-        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
-        : { graceNonce: null, graceEndsAt: null };
-    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce() }));
+        ? { graceNonce: group.nonce, graceIndexed: group.indexed, graceEndsAt: Date.now() + graceSeconds * 1000 }
+        : { graceNonce: null, graceIndexed: 0, graceEndsAt: null };
+    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }));
   }
 
   /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
@@ -132,22 +130,25 @@ export class GroupDirectory extends DurableObject<Env> {
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });
 
-    this.#write(() => {
-      this.#groups.delete(group.teamId);
-      this.#announce(group.teamId, noncesOf(group));
-    });
+    this.#write(group.teamId, indexedNoncesOf(group), () => this.#groups.delete(group.teamId));
     return ok(undefined);
   }
 
-  /** What the viewer who shows this token sees. A token of ours that shows no group was one once. */
-  view(viewer: Proof): Result<GroupSnapshot, FailureOf<"credential_revoked">> {
-    const snapshot = snapshotFor(this.#groups.findByTeamId(viewer.id), viewer.nonce, Date.now());
-    return snapshot ? ok(snapshot) : fail({ code: "credential_revoked" });
+  /**
+   * What the viewer who shows this token sees. A token of ours that shows no group was one once. With `allowsStale` the
+   * index is told of the token, from its first such viewer on: most tokens never have one, and each entry has its price.
+   */
+  view(viewer: Proof, allowsStale: boolean | undefined): Result<GroupSnapshot, FailureOf<"credential_revoked">> {
+    const group = this.#groups.findByTeamId(viewer.id);
+    const snapshot = snapshotFor(group, viewer.nonce, Date.now());
+    if (!group || !snapshot) return fail({ code: "credential_revoked" });
+    if (allowsStale) this.#index(group, viewer.nonce);
+    return ok(snapshot);
   }
 
   /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */
   checkAccess(caller: Proof, access: Access): Result<undefined, AdmitFailure> {
-    const admitted = this.#admit(caller, access);
+    const admitted = this.#admit(caller, this.#keys.findById(caller.id), access);
     return admitted.ok ? ok(undefined) : admitted;
   }
 
@@ -196,8 +197,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (key.revokedAt === null || time < key.revokedAt) this.#keys.setRevokedAt(key.id, time);
   }
 
-  #admit(caller: Proof, access: Access): Result<ApiKey, AdmitFailure> {
-    const key = this.#keys.findById(caller.id);
+  #admit(caller: Proof, key: JudgedKey | undefined, access: Access): Result<JudgedKey, AdmitFailure> {
     if (!key || !sameNonce(key.nonce, caller.nonce)) return fail({ code: "unauthenticated" });
     const now = Date.now();
     const refusal = refusalOf(key, now);
@@ -210,34 +210,47 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** The group whose current token is `current`. `undefined` stands for a token that cannot be one of this environment. */
   #findHeld(caller: Proof, current: Proof | undefined): Result<UserGroup, RotateFailure> {
-    const admitted = this.#admit(caller, "write");
+    // No group has the number 0.
+    const { key, group } = this.#groups.findByTeamIdWithKey(current?.id ?? 0, caller.id);
+    const admitted = this.#admit(caller, key, "write");
     if (!admitted.ok) return admitted;
-    const group = current && this.#groups.findByTeamId(current.id);
-    if (!group) return fail({ code: "user_group_not_found" });
+    if (!group || !current) return fail({ code: "user_group_not_found" });
     if (!sameNonce(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
     return ok(group);
   }
 
   #replace(before: UserGroup, changed: UserGroup): UserGroup {
     const after = { ...changed, revision: before.revision + 1, updatedAt: Date.now() };
-    this.#write(() => {
-      this.#groups.replace(after);
-      if (after.providedId !== before.providedId) this.#groups.rename(after.teamId, after.providedId);
-      this.#announce(after.teamId, [...noncesOf(before), ...noncesOf(after)]);
-    });
+    // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
+    this.#write(after.teamId, indexedNoncesOf(before), () =>
+      after.providedId === before.providedId ? this.#groups.replace(after) : this.#groups.rename(after),
+    );
     return after;
   }
 
-  /** Commits a change together with its announcement, sees to it that an alarm follows, and starts to tell the index. */
-  #write<Value>(change: () => Value): Value {
-    const value = this.ctx.storage.transactionSync(change);
-    this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
-    this.ctx.waitUntil(this.#tellIndex());
-    return value;
+  #index(group: UserGroup, nonce: BufferSource): void {
+    const isIndexed = indexedNoncesOf(group).some((known) => sameNonce(known, nonce));
+    if (isIndexed) return;
+    const after = withIndexed(group, nonce);
+    const added = indexedNoncesOf(after).filter((known) => sameNonce(known, nonce));
+    this.#write(after.teamId, added, () => this.#groups.replace(after));
   }
 
-  #announce(teamId: number, nonces: ArrayBuffer[]): void {
-    for (const nonce of new Set(nonces)) this.#outbox.queue(nonce, teamId, Date.now());
+  /**
+   * Commits a change, of one statement, together with the announcement of the tokens whose entry in the index it outdates,
+   * sees to it that an alarm follows, and starts to tell the index. Where there is no such token the change is all.
+   */
+  #write(teamId: number, outdated: ArrayBuffer[], change: () => void): void {
+    if (outdated.length === 0) {
+      change();
+      return;
+    }
+    this.ctx.storage.transactionSync(() => {
+      change();
+      for (const nonce of outdated) this.#outbox.queue(nonce, teamId, Date.now());
+    });
+    this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
+    this.ctx.waitUntil(this.#tellIndex());
   }
 
   /**
@@ -263,7 +276,7 @@ export class GroupDirectory extends DurableObject<Env> {
 }
 
 /** Why a key is no longer good at `now`, if it is not. */
-function refusalOf(key: ApiKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
+function refusalOf(key: JudgedKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
   if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
   if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };
   return undefined;

@@ -2,14 +2,9 @@
 export class TooLate extends Error {}
 
 /** What `work` comes to, or `TooLate` when that takes longer than `seconds`. The work itself is not stopped. */
-export async function inTime<Value>(work: Promise<Value>, seconds: number): Promise<Value> {
-  const settled = new AbortController();
-  const tooLate = scheduler.wait(seconds * 1000, { signal: settled.signal }).then((): never => {
-    throw new TooLate(`No answer within ${seconds} seconds.`);
+export function inTime<Value>(work: Promise<Value>, seconds: number): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new TooLate(`No answer within ${seconds} seconds.`)), seconds * 1000);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    settled.abort();
-  }
 }

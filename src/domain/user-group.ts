@@ -69,6 +69,12 @@ export function snapshotFor(group: UserGroup | undefined, nonce: BufferSource, n
   return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
 }
 
-/** The nonces that viewers may show, or could a moment ago. */
-export const noncesOf = (group: UserGroup): ArrayBuffer[] =>
-  group.graceNonce ? [group.nonce, group.graceNonce] : [group.nonce];
+/** The nonces for which the index may have an entry. */
+export const indexedNoncesOf = ({ nonce, indexed, graceNonce, graceIndexed }: UserGroup): ArrayBuffer[] => [
+  ...(indexed ? [nonce] : []),
+  ...(graceNonce && graceIndexed ? [graceNonce] : []),
+];
+
+/** The group with the token of this nonce, the current one or the one before it, marked as known to the index. */
+export const withIndexed = (group: UserGroup, nonce: BufferSource): UserGroup =>
+  sameNonce(group.nonce, nonce) ? { ...group, indexed: 1 } : { ...group, graceIndexed: 1 };

@@ -56,4 +56,4 @@ function directoryAt(c: Context<AppEnv>, environment: Environment) {
 }
 
 const keyOf = (c: Context<AppEnv>, environment: Environment, { id, nonce }: ApiKey) =>
-  mintCredential(c.var.ring, "api_key", { environment, id, nonce: new Uint8Array(nonce) });
+  mintCredential(c.get("ring"), "api_key", { environment, id, nonce: new Uint8Array(nonce) });

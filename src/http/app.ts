@@ -5,7 +5,7 @@ import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
-import { limitRefusals, noSecretsInBrowsers } from "./authenticate.ts";
+import { limitGuesses, noSecretsInBrowsers } from "./authenticate.ts";
 import { demo } from "./demo.ts";
 import { DirectoryUnavailable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
@@ -17,20 +17,21 @@ import { anyOrigin, viewers } from "./viewers.ts";
 const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
-  c.header("X-Request-Id", c.var.requestId);
+  c.header("X-Request-Id", c.get("requestId"));
   c.header("Cache-Control", "no-store");
   await next();
+  if (c.get("failureCode") === "unauthenticated") await limitGuesses(c);
   log.info({
     method: c.req.method,
     // The route's pattern and not the path itself, into which someone may have put a credential.
     path: routePath(c, -1).replace(/\/\*$/, ""),
     status: c.res.status,
-    failure: c.var.failureCode,
-    key_id: c.var.keyId,
-    workspace: c.var.environment?.workspace,
-    environment: c.var.environment?.tag,
+    failure: c.get("failureCode"),
+    key_id: c.get("keyId"),
+    workspace: c.get("environment")?.workspace,
+    environment: c.get("environment")?.tag,
     milliseconds: Date.now() - startedAt,
-    request_id: c.var.requestId,
+    request_id: c.get("requestId"),
   });
 });
 
@@ -39,7 +40,7 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   const ring = await signingRing(c.env.SIGNING_KEYS);
   if (!ring.ok) {
     log.error({
-      request_id: c.var.requestId,
+      request_id: c.get("requestId"),
       message: `SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`,
     });
     return refuse(c, { code: "service_not_configured" });
@@ -64,7 +65,7 @@ async function signingRing(text: string | undefined): ReturnType<typeof parseSig
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
   .use("/api/viewer/*", anyOrigin)
-  .use(configuredOnly, limitRefusals, noSecretsInBrowsers)
+  .use(configuredOnly, noSecretsInBrowsers)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => c.json({ success: 1 }))
   .route("/api/user", userGroups)
@@ -73,7 +74,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .route("/demo", demo)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
-    log.error({ request_id: c.var.requestId, error: error.stack ?? String(error) });
+    log.error({ request_id: c.get("requestId"), error: error.stack ?? String(error) });
     return refuse(c, { code: error instanceof DirectoryUnavailable ? "directory_unavailable" : "internal_error" });
   });
 

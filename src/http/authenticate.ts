@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, Next } from "hono";
 import { createMiddleware } from "hono/factory";
 import { type Claim, verifyCredential } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
@@ -10,32 +10,33 @@ import { refuse } from "./refusals.ts";
  * Refuses the secrets of servers when a browser shows them, on every route. Browsers send `Origin` or `Sec-Fetch-Site`
  * (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node, Deno and Bun sends neither.
  */
-export const noSecretsInBrowsers = createMiddleware<AppEnv>(async (c, next) => {
+export const noSecretsInBrowsers = createMiddleware<AppEnv>((c, next) => {
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
-  if (!isBrowser) return next();
-  const claim = await verifyCredential(c.var.ring, "api_key", shownCredential(c));
+  return isBrowser ? refuseSecrets(c, next) : next();
+});
+
+async function refuseSecrets(c: Context<AppEnv>, next: Next) {
+  const claim = await verifyCredential(c.get("ring"), "api_key", shownCredential(c));
   if (!claim && !(await isOperator(c))) return next();
   if (claim) noteKey(c, claim);
   return refuse(c, { code: "secret_key_in_browser" });
-});
+}
 
 /**
  * Slows down whoever tries credentials: those that are none are counted by client address, and too many of them answered
  * with 429. What was good once and is no more was not guessed; its own limit counts it.
  */
-export const limitRefusals = createMiddleware<AppEnv>(async (c, next) => {
-  await next();
-  if (c.var.failureCode !== "unauthenticated") return;
+export async function limitGuesses(c: Context<AppEnv>): Promise<void> {
   const address = c.req.header("CF-Connecting-IP") ?? "unknown";
   const { success } = await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: address });
   if (success) return;
   c.res = refuse(c, { code: "rate_limited" });
   c.res.headers.delete("WWW-Authenticate");
-});
+}
 
 /** Lets pass whoever shows an API key that this service signed. The directory judges the rest within the call's own RPC. */
 export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
-  const claim = await verifyCredential(c.var.ring, "api_key", shownCredential(c));
+  const claim = await verifyCredential(c.get("ring"), "api_key", shownCredential(c));
   if (!claim) return refuse(c, { code: "unauthenticated" });
   noteKey(c, claim);
 
@@ -58,7 +59,7 @@ export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
 export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
   if (!c.env.OPERATOR_TOKEN)
     log.warn({
-      request_id: c.var.requestId,
+      request_id: c.get("requestId"),
       message:
         "OPERATOR_TOKEN is not set, so nobody can manage API keys. Set it with: npx wrangler secret put OPERATOR_TOKEN",
     });

@@ -29,22 +29,23 @@ export function directoryOf(env: Env, environment: Environment): DurableObjectSt
 }
 
 async function ask(call: () => Promise<unknown>, triesMax: number): Promise<unknown> {
-  const answer = (async () => {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await call();
-      } catch (error) {
-        if (!isRetryable(error) || tries === triesMax) throw error;
-        await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
-      }
-    }
-  })();
   try {
-    return await inTime(answer, DIRECTORY_SECONDS_MAX);
+    return await inTime(askAgain(call, triesMax), DIRECTORY_SECONDS_MAX);
   } catch (error) {
     if (isRetryable(error) || isOverloaded(error) || error instanceof TooLate)
       throw new DirectoryUnavailable(String(error), { cause: error });
     throw error;
+  }
+}
+
+async function askAgain(call: () => Promise<unknown>, triesMax: number): Promise<unknown> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isRetryable(error) || tries === triesMax) throw error;
+      await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
+    }
   }
 }
 

@@ -12,7 +12,8 @@ type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } 
  * walks. `text` must be valid JSON. It reads tokens instead of using a reviver, which knows no places, does not see
  * doubled keys, and overflows the stack on deep nesting.
  */
-export function findInexact(text: string): Issue[] {
+export function findInexact(text: string, value: object): Issue[] {
+  if (isCanonical(text, value)) return [];
   const issues: Issue[] = [];
   const frames: Frame[] = [];
   const report = (message: string) => {
@@ -52,6 +53,15 @@ export function findInexact(text: string): Issue[] {
     }
   }
   return issues;
+}
+
+/**
+ * Whether `value` prints as `text` again, so that nothing was lost: the quick way, for the many clients that print JSON as
+ * JavaScript does. It leaves alone what may nest too deep, and unpaired surrogates, which print as they came.
+ */
+function isCanonical(text: string, value: object): boolean {
+  const brackets = text.match(/[[{]/g)?.length ?? 0;
+  return brackets <= BODY_DEPTH_MAX && !text.includes("\\ud") && JSON.stringify(value) === text;
 }
 
 /** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */

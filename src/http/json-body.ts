@@ -9,6 +9,8 @@ import { findInexact } from "./exact-json.ts";
 import { refuse } from "./refusals.ts";
 import { validate } from "./validate.ts";
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 type BodyFailure = FailureOf<
   "body_required" | "unsupported_media_type" | "body_too_large" | "malformed_json" | "invalid_body"
 >;
@@ -22,7 +24,7 @@ export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Acces
     async (c, next) => {
       const read = await readJson(c.req.raw, schema);
       const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema, {}) : read;
-      if (!body.ok) return refuse(c, (await c.var.vet(access)) ?? body.failure);
+      if (!body.ok) return refuse(c, (await c.get("vet")(access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },
@@ -32,7 +34,7 @@ async function readJson<Schema extends z.ZodType>(
   request: Request,
   schema: Schema,
 ): Promise<Result<z.output<Schema>, BodyFailure>> {
-  const bytes = request.body ? await readBytes(request.body) : new Uint8Array();
+  const bytes = await readBytes(request);
   if (bytes?.length === 0) return fail({ code: "body_required" });
   if (!/^\s*application\/json\s*(;|$)/i.test(request.headers.get("Content-Type") ?? ""))
     return fail({ code: "unsupported_media_type" });
@@ -41,17 +43,23 @@ async function readJson<Schema extends z.ZodType>(
   const json = parseObject(bytes);
   if (!json) return fail({ code: "malformed_json" });
 
-  return validate(schema, json.value, findInexact(json.text));
+  return validate(schema, json.value, findInexact(json.text, json.value));
 }
 
 /**
- * The whole body, or `undefined` when it exceeds the limit, whatever its Content-Length says. What is too much is read to
- * its end and dropped: a body left half read resets the connection before the client has seen the refusal.
+ * The whole body, or `undefined` when it exceeds the limit, whatever its Content-Length says. A length within the limit only
+ * chooses the faster way to read it. What is too much is read to its end and dropped: a body left half read resets the
+ * connection before the client has seen the refusal.
  */
-async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array | undefined> {
+async function readBytes(request: Request): Promise<Uint8Array | undefined> {
+  if (!request.body) return new Uint8Array();
+  if (Number(request.headers.get("Content-Length") ?? Number.NaN) <= BODY_BYTES_MAX) {
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    return bytes.length <= BODY_BYTES_MAX ? bytes : undefined;
+  }
   const bytes = new Uint8Array(BODY_BYTES_MAX);
   let length = 0;
-  for await (const chunk of body) {
+  for await (const chunk of request.body) {
     if (length + chunk.length <= BODY_BYTES_MAX) bytes.set(chunk, length);
     length += chunk.length;
     if (length > BODY_DRAINED_BYTES_MAX) return undefined;
@@ -61,7 +69,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array |
 
 function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const text = utf8.decode(bytes);
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { text, value } : undefined;
   } catch {

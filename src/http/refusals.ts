@@ -113,5 +113,5 @@ export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   if (status === 429) c.header("Retry-After", String(RATE_LIMIT_SECONDS));
   if (status === 503) c.header("Retry-After", String(UNAVAILABLE_RETRY_SECONDS));
   if (failure.code === "method_not_allowed") c.header("Allow", failure.allow.join(", "));
-  return c.json({ success: 0, error: { code, message, ...fields }, request_id: c.var.requestId }, status);
+  return c.json({ success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") }, status);
 }

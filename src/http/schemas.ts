@@ -11,6 +11,8 @@ import {
 
 /** The bodies that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or coerced. */
 
+const utf8 = new TextEncoder();
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -28,29 +30,35 @@ const Credential = z
   .min(1, { error: "Give a user group token." });
 
 // Checked by hand rather than with z.record, which drops a key named __proto__.
-const Mapping = z
-  .unknown()
-  .superRefine((value, context) => {
-    if (!isObject(value)) return context.addIssue("Give an object from schema ids to data source ids, or null.");
-    const entries = Object.entries(value);
-    if (entries.length > MAPPING_ENTRIES_MAX) context.addIssue(`Give at most ${MAPPING_ENTRIES_MAX} entries.`);
-    for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
-      if (!isText(key)) context.addIssue({ code: "custom", path: [key], message: `Let the key be ${text}.` });
-      if (!isText(dataSource)) context.addIssue({ code: "custom", path: [key], message: `Give ${text}.` });
-    }
-  })
-  .transform((value) => JSON.stringify(value));
+const Mapping = z.unknown().transform((value, context) => {
+  if (!isObject(value)) {
+    context.addIssue("Give an object from schema ids to data source ids, or null.");
+    return z.NEVER;
+  }
+  const entries = Object.entries(value);
+  if (entries.length > MAPPING_ENTRIES_MAX) context.addIssue(`Give at most ${MAPPING_ENTRIES_MAX} entries.`);
+  for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
+    if (!isText(key)) context.addIssue({ code: "custom", path: [key], message: `Let the key be ${text}.` });
+    if (!isText(dataSource)) context.addIssue({ code: "custom", path: [key], message: `Give ${text}.` });
+  }
+  return JSON.stringify(value);
+});
 
-const Properties = z
-  .unknown()
-  .superRefine((value, context) => {
-    if (!isObject(value)) return context.addIssue("Give an object of properties, or null.");
-    if (depthOf(value) > PROPERTIES_DEPTH_MAX) return context.addIssue(`Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-    const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
-    if (bytes > PROPERTIES_BYTES_MAX)
-      context.addIssue(`The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
-  })
-  .transform((value) => JSON.stringify(value));
+const Properties = z.unknown().transform((value, context) => {
+  if (!isObject(value)) {
+    context.addIssue("Give an object of properties, or null.");
+    return z.NEVER;
+  }
+  if (depthOf(value) > PROPERTIES_DEPTH_MAX) {
+    context.addIssue(`Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
+    return z.NEVER;
+  }
+  const json = JSON.stringify(value);
+  const bytes = utf8.encode(json).length;
+  if (bytes > PROPERTIES_BYTES_MAX)
+    context.addIssue(`The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
+  return json;
+});
 
 /** How many objects and lists stand inside one another, counted no further than the first too many. */
 function depthOf(value: unknown, above = 0): number {

@@ -16,7 +16,7 @@ export const userGroups = new Hono<AppEnv>()
 
   .get("/", jsonBody(EnsureBody, "read"), async (c) => {
     const { user_group_id: providedId, ...draft } = c.req.valid("json");
-    const ensured = await c.var.directory.ensure(c.var.caller, { providedId, ...draft });
+    const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
     if (!ensured.ok) return refuse(c, ensured.failure);
     const { created, group } = ensured.value;
     const token = await tokenOf(c, group);
@@ -27,23 +27,25 @@ export const userGroups = new Hono<AppEnv>()
   .put("/", jsonBody(UpdateBody, "write"), async (c) => {
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const ifMatch = c.req.header("If-Match");
-    const updated = await c.var.directory.update(c.var.caller, providedId, { newProvidedId, ...changes }, ifMatch);
+    const updated = await c
+      .get("directory")
+      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, ifMatch);
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     const token = await tokenOf(c, group);
     c.header("ETag", etagOf(group));
-    return c.json({ success: 1, user_group: onPut(group, token, c.var.environment.tag) });
+    return c.json({ success: 1, user_group: onPut(group, token, c.get("environment").tag) });
   })
 
   .post("/", jsonBody(RotateBody, "write"), async (c) => {
     const { current_token: currentToken, grace_seconds: graceSeconds } = c.req.valid("json");
     const current = await proofOf(c, currentToken);
-    const rotated = await c.var.directory.rotateToken(c.var.caller, current, graceSeconds);
+    const rotated = await c.get("directory").rotateToken(c.get("caller"), current, graceSeconds);
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
     const token = await tokenOf(c, group);
     c.header("ETag", etagOf(group));
-    return c.json({ success: 1, user_group: onPost(group, token, c.var.environment.tag) });
+    return c.json({ success: 1, user_group: onPost(group, token, c.get("environment").tag) });
   })
 
   .delete("/", jsonBody(RemoveBody, "write"), async (c) => {
@@ -53,15 +55,15 @@ export const userGroups = new Hono<AppEnv>()
       data_source_provided_id: dataSource,
     } = c.req.valid("json");
     const current = await proofOf(c, currentToken);
-    const removed = await c.var.directory.remove(c.var.caller, current, { providedId, dataSource });
+    const removed = await c.get("directory").remove(c.get("caller"), current, { providedId, dataSource });
     if (!removed.ok) return refuse(c, removed.failure);
     return c.json({ success: 1 });
   });
 
 /** The group's token, made anew: nobody keeps it. */
 const tokenOf = (c: Context<AppEnv>, group: UserGroup) =>
-  mintCredential(c.var.ring, "token", {
-    environment: c.var.environment,
+  mintCredential(c.get("ring"), "token", {
+    environment: c.get("environment"),
     id: group.teamId,
     nonce: new Uint8Array(group.nonce),
   });
@@ -71,8 +73,8 @@ const tokenOf = (c: Context<AppEnv>, group: UserGroup) =>
  * environment, which the caller must not be able to tell apart.
  */
 async function proofOf(c: Context<AppEnv>, token: string): Promise<Proof | undefined> {
-  const claim = await verifyCredential(c.var.ring, "token", token);
-  const { workspace, tag } = c.var.environment;
+  const claim = await verifyCredential(c.get("ring"), "token", token);
+  const { workspace, tag } = c.get("environment");
   if (claim?.environment.workspace !== workspace || claim.environment.tag !== tag) return undefined;
   return { id: claim.id, nonce: claim.nonce };
 }

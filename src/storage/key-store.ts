@@ -17,7 +17,7 @@ export class KeyStore {
 
   /** All keys, revoked and expired ones included, in the order in which they were made. */
   list(): ApiKey[] {
-    return this.#sql.exec<ApiKey>(`SELECT ${COLUMNS} FROM api_keys ORDER BY id`).toArray();
+    return this.#sql.exec<ApiKey>(`SELECT ${COLUMNS} FROM api_keys WHERE id > 0 ORDER BY id`).toArray();
   }
 
   setLastUsedAt(id: number, lastUsedAt: number): void {

@@ -33,6 +33,9 @@ const MIGRATIONS = [
     version INTEGER NOT NULL,
     queued_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;`,
+  // The index was told of every token until then; of new ones it is told when a viewer first allows a stale answer.
+  `ALTER TABLE user_groups ADD COLUMN indexed INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE user_groups ADD COLUMN grace_indexed INTEGER NOT NULL DEFAULT 1;`,
 ];
 
 /**

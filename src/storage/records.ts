@@ -17,6 +17,9 @@ export type UserGroup = {
   /** The nonce before the last rotation, which viewers may show until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
   graceEndsAt: number | null;
+  /** Whether the index may have an entry for the token, and for the one before it: 1 or 0, as SQLite has it. */
+  indexed: number;
+  graceIndexed: number;
   revision: number;
   createdAt: number;
   updatedAt: number;
@@ -43,3 +46,6 @@ export type ApiKey = {
   /** When it stopped being good, or, after a roll with grace, when it will. */
   revokedAt: number | null;
 };
+
+/** What it takes to judge a call of an API key. */
+export type JudgedKey = Pick<ApiKey, "id" | "access" | "nonce" | "expiresAt" | "lastUsedAt" | "revokedAt">;

@@ -18,12 +18,19 @@ const isIndexed = async (token: string) => {
 };
 
 describe("the index", () => {
-  it("is told at once of creations, changes, rotations and deletes", async ({ expect }) => {
-    const { tokenOf, rotate, remove } = await newIntegrator();
-    const first = await tokenOf("acme");
+  it("is told at once of first viewers, changes, rotations and deletes", async ({ expect }) => {
+    const { viewedTokenOf, put, rotate, remove } = await newIntegrator();
+    const first = await viewedTokenOf("acme");
     await indexSettled(TESTING);
     expect(await isIndexed(first)).toBe(true);
+    await put({ user_group_id: "acme", name: "Renamed" });
+    await indexSettled(TESTING);
+    const { keys } = await env.TOKEN_INDEX.list();
+    expect(await env.TOKEN_INDEX.get(keys[0]?.name ?? "", "json")).toMatchObject({ name: "Renamed" });
     const second: string = (await rotate(first)).body.user_group.token;
+    await indexSettled(TESTING);
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+    expect([await isIndexed(first), await isIndexed(second)]).toEqual([false, false]);
     await indexSettled(TESTING);
     expect([await isIndexed(first), await isIndexed(second)]).toEqual([false, true]);
     await remove(second);
@@ -32,8 +39,8 @@ describe("the index", () => {
   });
 
   it("holds no credential, and no nonce that one could be made of", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme", { properties: { a: 1 } });
+    const { viewedTokenOf } = await newIntegrator();
+    const token = await viewedTokenOf("acme", { properties: { a: 1 } });
     await indexSettled(TESTING);
     const { keys } = await env.TOKEN_INDEX.list();
     expect(keys).toHaveLength(1);
@@ -47,9 +54,10 @@ describe("the index", () => {
   });
 
   it("lets the entry of a grace expire by itself", async ({ expect }) => {
-    const { tokenOf, rotate } = await newIntegrator();
-    const old = await tokenOf("acme");
-    await rotate(old, { grace_seconds: 600 });
+    const { viewedTokenOf, rotate } = await newIntegrator();
+    const old = await viewedTokenOf("acme");
+    const current: string = (await rotate(old, { grace_seconds: 600 })).body.user_group.token;
+    expect(await isIndexed(current)).toBe(false);
     await indexSettled(TESTING);
     const expirations = (await env.TOKEN_INDEX.list()).keys.map(({ expiration }) => expiration);
     expect(expirations).toHaveLength(2);
@@ -69,8 +77,8 @@ describe("the index", () => {
         inFlight -= 1;
       });
     });
-    const { put, tokenOf } = await newIntegrator();
-    await Promise.all(Array.from({ length: 30 }, (_, index) => tokenOf(`group ${index}`)));
+    const { put, viewedTokenOf } = await newIntegrator();
+    await Promise.all(Array.from({ length: 30 }, (_, index) => viewedTokenOf(`group ${index}`)));
     for (let version = 0; version < 30; version += 1) await put({ user_group_id: "group 1", name: `v${version}` });
     await indexSettled(TESTING);
 
@@ -80,7 +88,7 @@ describe("the index", () => {
     expect(gaps.length).toBeLessThan(10);
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000);
     expect(most).toBeLessThanOrEqual(6);
-    const token = await tokenOf("group 1");
+    const token = await viewedTokenOf("group 1");
     const stale = await call("GET", "/api/viewer", { credential: token, headers: { "Cache-Control": "max-age=60" } });
     expect(stale.headers.get("X-Answered-By")).toBe("index");
     expect(stale.body.user_group.name).toBe("v29");
@@ -93,11 +101,12 @@ describe("while the clock is stopped", () => {
   });
 
   it("is complete within a minute after KV was down for three hours, and no alarm ever throws", async ({ expect }) => {
-    const { tokenOf, rotate, remove } = await newIntegrator();
+    const { viewedTokenOf, rotate, remove } = await newIntegrator();
     let isDown = true;
     replaceKv((_, __, real) => (isDown ? Promise.reject(new Error("KV is down.")) : real()));
-    const tokens = await Promise.all(Array.from({ length: 40 }, (_, index) => tokenOf(`group ${index}`)));
+    const tokens = await Promise.all(Array.from({ length: 40 }, (_, index) => viewedTokenOf(`group ${index}`)));
     const rotated: string = (await rotate(tokens[0] ?? "")).body.user_group.token;
+    expect(await isIndexed(rotated)).toBe(false);
     await remove(tokens[1] ?? "");
     for (let minute = 0; minute < 180; minute += 1) {
       vi.setSystemTime(NOW.getTime() + minute * 60_000);
@@ -124,9 +133,9 @@ describe("while the clock is stopped", () => {
   });
 
   it("waits longer after each failure, half a minute at the most", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
+    const { viewedTokenOf } = await newIntegrator();
     failingKv();
-    await tokenOf("acme");
+    await viewedTokenOf("acme");
     const waits: number[] = [];
     for (let attempt = 0; attempt < 10; attempt += 1) {
       await runAlarm(TESTING);
@@ -142,7 +151,7 @@ describe("while the clock is stopped", () => {
   });
 
   it("writes again behind a write that may still be on its way from an evicted directory", async ({ expect }) => {
-    const { tokenOf, remove } = await newIntegrator();
+    const { viewedTokenOf, remove } = await newIntegrator();
     let late: (() => Promise<unknown>) | undefined;
     replaceKv((operation, _, real) => {
       if (operation !== "put" || late) return real();
@@ -150,7 +159,7 @@ describe("while the clock is stopped", () => {
       return new Promise(() => undefined);
     });
     vi.setSystemTime(NOW.getTime() + 1);
-    const token = await tokenOf("acme");
+    const token = await viewedTokenOf("acme");
     await vi.waitUntil(() => late !== undefined);
     await evictAllDurableObjects();
     await remove(token);
@@ -165,8 +174,8 @@ describe("while the clock is stopped", () => {
 
   it("answers every management call while KV hangs", async ({ expect }) => {
     hangingKv();
-    const { tokenOf, put, rotate, remove } = await newIntegrator();
-    const token = await tokenOf("acme");
+    const { viewedTokenOf, put, rotate, remove } = await newIntegrator();
+    const token = await viewedTokenOf("acme");
     expect((await put({ user_group_id: "acme", name: "x" })).status).toBe(200);
     const rotated = await rotate(token);
     expect(rotated.status).toBe(200);

@@ -12,7 +12,7 @@ const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 const LATE_SECONDS_MAX = 60;
 
 type Step = {
-  do: "create" | "update" | "rotate" | "rotate with grace" | "remove" | "abort" | "alarm" | "wait";
+  do: "create" | "update" | "rotate" | "rotate with grace" | "view" | "remove" | "abort" | "alarm" | "wait";
   group: number;
 };
 type Outcome = "done" | "refused" | "done but refused" | "refused but done later";
@@ -20,7 +20,18 @@ type Write = { key: string; value: string | undefined; startedAt: number; isDone
 
 const steps = fc.array(
   fc.record<Step>({
-    do: fc.constantFrom("create", "update", "rotate", "rotate with grace", "remove", "abort", "alarm", "wait"),
+    do: fc.constantFrom(
+      "create",
+      "update",
+      "rotate",
+      "rotate with grace",
+      "view",
+      "view",
+      "remove",
+      "abort",
+      "alarm",
+      "wait",
+    ),
     group: fc.nat({ max: 1 }),
   }),
   { minLength: 3, maxLength: 14 },
@@ -107,9 +118,14 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
       const held = new Map<number, UserGroup>();
       const proofOf = (group: UserGroup | undefined) =>
         group && { id: group.teamId, nonce: new Uint8Array(group.nonce) };
+      const show = (id: number) => {
+        const viewer = proofOf(held.get(id));
+        if (viewer) directory.view(viewer, true);
+      };
       const ensure = (id: number) => {
         const ensured = directory.ensure(caller, { providedId: `group ${id}` });
         if (ensured.ok) held.set(id, ensured.value.group);
+        show(id);
       };
       const rotate = (id: number, graceSeconds: number) => {
         const rotated = directory.rotateToken(caller, proofOf(held.get(id)), graceSeconds);
@@ -123,6 +139,7 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
         if (action === "update") directory.update(caller, `group ${group}`, { name: `at ${Date.now()}` }, undefined);
         if (action === "rotate") rotate(group, 0);
         if (action === "rotate with grace") rotate(group, 604_800);
+        if (action === "view") show(group);
         if (action === "remove") directory.remove(caller, proofOf(held.get(group)), {});
         if (action === "wait") kv.wait(7);
         if (action === "alarm") void directory.alarm();
@@ -146,8 +163,11 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
 
       const expected = new Map<string, unknown>();
       for (const row of state.storage.sql.exec("SELECT * FROM user_groups").toArray())
-        for (const nonce of [row.nonce, row.grace_nonce])
-          if (nonce instanceof ArrayBuffer) {
+        for (const [nonce, isIndexed] of [
+          [row.nonce, row.indexed],
+          [row.grace_nonce, row.grace_indexed],
+        ])
+          if (nonce instanceof ArrayBuffer && isIndexed) {
             const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", nonce));
             expected.set(`token:${digest.toHex()}`, [row.name, nonce === row.grace_nonce ? row.grace_ends_at : null]);
           }

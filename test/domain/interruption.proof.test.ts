@@ -64,6 +64,8 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         const created = directory.ensure(caller, { providedId: "acme" });
         if (!created.ok) throw new Error("The create was refused.");
         let group = created.value.group;
+        const isViewed = () => expect(directory.view(proofOf(group), true)).toMatchObject({ ok: true });
+        isViewed();
 
         /** Runs the alarms that are set until nothing is left to write, and gives a dead directory's place to a new one. */
         const settle = async () => {
@@ -90,8 +92,10 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         group = groupOf(directory.update(caller, "acme", { name: "renamed" }, undefined));
         await settle();
         group = groupOf(directory.rotateToken(caller, proofOf(group), 3600));
+        isViewed();
         await settle();
         group = groupOf(directory.rotateToken(caller, proofOf(group), 0));
+        isViewed();
         await settle();
         expect([...entries.values()].map((value) => JSON.parse(value).name)).toEqual(["renamed"]);
         expect(directory.remove(caller, proofOf(group), {})).toMatchObject({ ok: true });

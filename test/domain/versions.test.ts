@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
+import { indexSettled } from "../support/index-state.ts";
 import { newIntegrator } from "../support/states.ts";
 
 /**
@@ -105,6 +106,9 @@ describe("a database of an older level", () => {
       storage.sql.exec(LEVEL_1);
     });
     await evictDurableObject(directory);
+    // The index was told of every token then. This is what it knew of this one.
+    const digest = await crypto.subtle.digest("SHA-256", Uint8Array.fromHex("000102030405060708090a0b0c0d0e0f"));
+    await env.TOKEN_INDEX.put(`token:${new Uint8Array(digest).toHex()}`, "{}");
 
     const { get, rotate } = await newIntegrator();
     const found = await get({ user_group_id: "acme" });
@@ -113,6 +117,8 @@ describe("a database of an older level", () => {
       user_group: { team_id: 7, name: "Acme", properties: { a: 1 } },
     });
     expect((await rotate(found.body.user_group.token)).status).toBe(200);
+    await indexSettled("acme/Testing");
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
     expect((await get({ user_group_id: "new" })).body.user_group.team_id).toBe(8);
     expect(await directory.listKeys()).toMatchObject([{ id: 1, name: "old" }, { id: 2 }]);
   });

@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { codeOf } from "../support/client.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
@@ -9,9 +10,21 @@ import { watchedEnv } from "../support/watched-env.ts";
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = new Date("2035-01-01T00:00:00.000Z");
 
-it("costs one RPC and no KV, or with a stale answer one KV read and no RPC", async ({ expect }) => {
+it("reaches the index from its first stale answer on, and not before", async ({ expect }) => {
   const { tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");
+  await view(token);
+  await indexSettled("acme/Testing");
+  expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+  const first = await view(token, STALE);
+  expect([first.status, answeredBy(first)]).toEqual([200, "directory"]);
+  await indexSettled("acme/Testing");
+  expect(answeredBy(await view(token, STALE))).toBe("index");
+});
+
+it("costs one RPC and no KV, or with a stale answer one KV read and no RPC", async ({ expect }) => {
+  const { viewedTokenOf } = await newIntegrator();
+  const token = await viewedTokenOf("acme");
   await indexSettled("acme/Testing");
   const { watched, costs } = watchedEnv();
   await view(token, {}, watched);
@@ -48,8 +61,8 @@ describe("a viewer that allows a stale answer", () => {
     ["max-age=60, max-age=0", "directory"],
     ["", "directory"],
   ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
+    const { viewedTokenOf } = await newIntegrator();
+    const token = await viewedTokenOf("acme");
     await indexSettled("acme/Testing");
     const answer = await view(token, { "Cache-Control": cacheControl });
     expect(answer.status).toBe(200);
@@ -57,8 +70,8 @@ describe("a viewer that allows a stale answer", () => {
   });
 
   it("gets the same answer from the index as from the directory", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme", {
+    const { viewedTokenOf } = await newIntegrator();
+    const token = await viewedTokenOf("acme", {
       name: "Acme",
       mapping: { m: "d" },
       properties: { n: 1, list: [1], ["__proto__"]: 2 },
@@ -73,8 +86,8 @@ describe("a viewer that allows a stale answer", () => {
   });
 
   it("is answered by the directory on a miss, and refused there for a token that is no more", async ({ expect }) => {
-    const { tokenOf, rotate } = await newIntegrator();
-    const token = await tokenOf("acme");
+    const { viewedTokenOf, rotate } = await newIntegrator();
+    const token = await viewedTokenOf("acme");
     await rotate(token);
     await indexSettled("acme/Testing");
     const answer = await view(token, STALE);
@@ -92,8 +105,8 @@ describe("a viewer that allows a stale answer", () => {
       '{"teamId":1,"providedId":"a","name":"a","mapping":null,"properties":null,"validUntil":1}',
     ],
   ] as const)("is answered by the directory where the index holds %s", async ([, value], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
+    const { viewedTokenOf } = await newIntegrator();
+    const token = await viewedTokenOf("acme");
     poison(value);
     const answer = await view(token, STALE);
     expect(answer.body.user_group.provided_id).toBe("acme");
@@ -104,8 +117,8 @@ describe("a viewer that allows a stale answer", () => {
     ["fails", failingKv],
     ["hangs", hangingKv],
   ] as const)("is answered by the directory when KV %s", async ([, breakKv], { expect }) => {
-    const { tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
+    const { viewedTokenOf } = await newIntegrator();
+    const token = await viewedTokenOf("acme");
     breakKv();
     const answer = await view(token, STALE);
     expect(answer.status).toBe(200);

@@ -4,9 +4,11 @@ import { vi } from "vitest";
 
 /** How many tokens the index has yet to be told of. */
 export const outboxSize = (directory: string): Promise<number> =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage }) =>
-    Number(storage.sql.exec("SELECT count(*) AS entries FROM outbox").one().entries),
-  );
+  runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage: { sql } }) => {
+    // Not by `sql.exec` itself, behind which a test may count.
+    const exec: typeof sql.exec = Object.getPrototypeOf(sql).exec.bind(sql);
+    return Number(exec("SELECT count(*) AS entries FROM outbox").one().entries);
+  });
 
 /** Waits until the index has been told of all changes of a directory. */
 export async function indexSettled(directory: string): Promise<void> {

@@ -1,18 +1,28 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 
-/** What SQL a directory ran, and how many rows that read and wrote, as the platform counts and bills them. */
-export type Rows = { statements: string[]; read: number; written: number };
+/**
+ * What SQL a directory ran and by which plans, how many rows that read and wrote as the platform counts and bills them, and
+ * how often it set its alarm, which is billed as one row more.
+ */
+export type Rows = { statements: string[]; plans: string[]; read: number; written: number; alarms: number };
 
 /** Counts, from now until its next eviction, what the directory of this name does in SQL. */
 export function countRows(directory: string): Promise<Rows> {
-  return runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage: { sql } }) => {
-    const rows: Rows = { statements: [], read: 0, written: 0 };
+  return runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage }) => {
+    const { sql } = storage;
+    const rows: Rows = { statements: [], plans: [], read: 0, written: 0, alarms: 0 };
+    const setAlarm = storage.setAlarm.bind(storage);
+    storage.setAlarm = (time) => {
+      rows.alarms += 1;
+      return setAlarm(time);
+    };
     const exec = sql.exec.bind(sql);
     sql.exec = <Row extends Record<string, SqlStorageValue>>(statement: string, ...values: unknown[]) => {
       const cursor = exec<Row>(statement, ...values);
       const all = cursor.toArray();
       rows.statements.push(statement);
+      for (const { detail } of exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)) rows.plans.push(String(detail));
       rows.read += cursor.rowsRead;
       rows.written += cursor.rowsWritten;
       return Object.assign(Object.create(cursor), { toArray: () => all, one: () => all[0] });

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { type Answer, type CallOptions, call } from "./client.ts";
+import { STALE, view } from "./viewers.ts";
 
 /** The states that tests start from, each reached through the API as a user would. */
 
@@ -23,6 +24,8 @@ export type Integrator = {
   remove: (currentToken: string, fields?: object) => Promise<Answer>;
   /** Makes a group, or finds it, and answers with its token. */
   tokenOf: (id: string, fields?: object) => Promise<string>;
+  /** The same, and its first viewer who allows a stale answer has shown it: from then on the index is told of it. */
+  viewedTokenOf: (id: string, fields?: object) => Promise<string>;
 };
 
 /** An integrator with a fresh key. Every call goes to `callEnv`, where a test wants to watch or to break something. */
@@ -33,21 +36,32 @@ export async function newIntegrator(keyFields: object = {}, callEnv: Env = env):
     (body: object | string, options: CallOptions = {}) =>
       call(method, "/api/user", { credential: key, body, env: callEnv, ...options });
   const get = to("GET");
+  const tokenOf = async (id: string, fields = {}) =>
+    (await get({ user_group_id: id, ...fields })).body.user_group.token;
   return {
     key,
     get,
     put: to("PUT"),
     rotate: (current_token, fields = {}) => to("POST")({ current_token, ...fields }),
     remove: (current_token, fields = {}) => to("DELETE")({ current_token, ...fields }),
-    tokenOf: async (id, fields = {}) => (await get({ user_group_id: id, ...fields })).body.user_group.token,
+    tokenOf,
+    viewedTokenOf: async (id, fields = {}) => {
+      const token = await tokenOf(id, fields);
+      await view(token, STALE, callEnv);
+      return token;
+    },
   };
 }
 
-/** A group whose token was rotated with a grace of an hour at `now`, where the clock stands still from then on. */
+/**
+ * A group whose token was rotated with a grace of an hour at `now`, where the clock stands still from then on. Viewers who
+ * allow stale answers have shown both tokens.
+ */
 export async function rotatedWithGrace(now: Date): Promise<Integrator & { old: string; current: string }> {
   vi.useFakeTimers({ now, toFake: ["Date"] });
   const integrator = await newIntegrator();
   const old = await integrator.tokenOf("acme");
   const { body } = await integrator.rotate(old, { grace_seconds: 3600 });
+  for (const token of [old, body.user_group.token]) await view(token, STALE);
   return { ...integrator, old, current: body.user_group.token };
 }
