@@ -1,0 +1,47 @@
+import { performance } from "node:perf_hooks";
+import { Pool } from "undici";
+
+/** What one request sends. */
+export type Request = {
+  method: "GET" | "PUT" | "POST" | "DELETE";
+  path: string;
+  headers?: Record<string, string>;
+  body?: object;
+};
+
+export type Measured = { rps: number; latenciesMs: number[]; bodies: string[] };
+
+/** Requests in flight at a time, each on a connection of its own. */
+const CONNECTIONS = 8;
+
+export const connect = (url: string): Pool => new Pool(url, { connections: CONNECTIONS, pipelining: 1 });
+
+/** Makes all requests, a few at a time, and tells how long they took. It throws at the first that is refused. */
+export async function load(pool: Pool, requests: Request[]): Promise<Measured> {
+  const latenciesMs: number[] = [];
+  const bodies: string[] = [];
+  const left = requests.entries();
+  const client = async () => {
+    for (const [index, { method, path, headers, body }] of left) {
+      const startedAt = performance.now();
+      const answer = await pool.request({
+        method,
+        path,
+        headers: { "Content-Type": "application/json", ...headers },
+        body: body ? JSON.stringify(body) : null,
+      });
+      bodies[index] = await answer.body.text();
+      latenciesMs[index] = performance.now() - startedAt;
+      if (answer.statusCode !== 200) throw new Error(`${method} ${path} was answered with ${answer.statusCode}.`);
+    }
+  };
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: CONNECTIONS }, client));
+  return { rps: (requests.length * 1000) / (performance.now() - startedAt), latenciesMs, bodies };
+}
+
+/** The value below which `share` of the values lie; with 0.5 the median. */
+export function quantile(values: number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
