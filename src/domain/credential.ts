@@ -89,16 +89,25 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
   return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map() });
 }
 
-/** Makes the credential of `claim`, signed with the ring's first key. The same nonce and key give the same string. */
-export async function mintCredential(ring: SigningRing, kind: CredentialKind, claim: Claim): Promise<string> {
+/**
+ * Makes the credential of `claim`, signed with the ring's first key, or with `signingId` while the ring has that one. The
+ * same nonce and key give the same string.
+ */
+export async function mintCredential(
+  ring: SigningRing,
+  kind: CredentialKind,
+  claim: Claim,
+  signingId = ring.signingId,
+): Promise<string> {
+  const signer = ring.keys.has(signingId) ? signingId : ring.signingId;
   const { workspace, tag } = claim.environment;
   const prefix = `${PREFIXES[kind]}_${(tag ?? "untagged").toLowerCase()}_`;
-  const signingId = utf8.encode(ring.signingId);
+  const signerId = utf8.encode(signer);
   const slug = utf8.encode(workspace);
   const number = new Uint8Array(8);
   new DataView(number.buffer).setBigUint64(0, BigInt(claim.id));
-  const body = concat([VERSION, signingId.length], signingId, [slug.length], slug, number, claim.nonce);
-  const mac = await macOf(ring, ring.signingId, prefix, body);
+  const body = concat([VERSION, signerId.length], signerId, [slug.length], slug, number, claim.nonce);
+  const mac = await macOf(ring, signer, prefix, body);
   if (!mac) throw new Error("The signing ring lacks its own first key.");
   return prefix + concat(body, mac.subarray(0, MAC_BYTES)).toBase64(BASE64URL);
 }

@@ -1,14 +1,30 @@
 import { DurableObject } from "cloudflare:workers";
 import { GroupStore } from "../storage/group-store.ts";
+import { KeptAnswerStore } from "../storage/kept-answer-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { migrate } from "../storage/migrations.ts";
 import { OutboxStore } from "../storage/outbox-store.ts";
-import type { Access, ApiKey, GroupSnapshot, JudgedKey, UserGroup } from "../storage/records.ts";
+import type {
+  Access,
+  ApiKey,
+  GroupSnapshot,
+  JudgedKey,
+  KeptAnswer,
+  RotatedGroup,
+  UserGroup,
+} from "../storage/records.ts";
 import { TokenIndex } from "../storage/token-index.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
 import { IndexDrain } from "./index-drain.ts";
-import { INDEX_BACKSTOP_SECONDS, LAST_USED_SECONDS } from "./limits.ts";
+import {
+  IDEMPOTENCY_SECONDS,
+  INDEX_BACKSTOP_SECONDS,
+  KEPT_ANSWERS_PER_PURGE_MAX,
+  LAST_USED_SECONDS,
+  PURGE_RETRY_SECONDS,
+} from "./limits.ts";
+import { log } from "./log.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
   ifMatchAllows,
@@ -24,11 +40,14 @@ import {
 /** The part of an API key or a token that its directory judges; the Worker has checked its signature before. */
 export type Proof = { id: number; nonce: Uint8Array };
 
+/** A call that may be made again: digests of its Idempotency-Key and of all that it asks, and the id of who signs now. */
+export type Repeatable = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
+
 /** What a new API key is made of. `expiresInSeconds` is absent for a key that never expires. */
 export type ApiKeyDraft = { name: string; access: Access; expiresInSeconds?: number | undefined };
 
 type AdmitFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked" | "insufficient_access">;
-type RotateFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_superseded">;
+type HeldFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_superseded" | "idempotency_key_reused">;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. Every RPC method is synchronous: nothing
@@ -41,6 +60,7 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #groups: GroupStore;
   readonly #keys: KeyStore;
 
+  readonly #keptAnswers: KeptAnswerStore;
   readonly #outbox: OutboxStore;
   readonly #drain: IndexDrain;
   #alarmAt = Number.POSITIVE_INFINITY;
@@ -50,6 +70,7 @@ export class GroupDirectory extends DurableObject<Env> {
     migrate(ctx.storage);
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new KeyStore(ctx.storage.sql);
+    this.#keptAnswers = new KeptAnswerStore(ctx.storage.sql);
     this.#outbox = new OutboxStore(ctx.storage.sql);
     this.#drain = new IndexDrain(this.#outbox, this.#groups, new TokenIndex(env.TOKEN_INDEX));
   }
@@ -105,16 +126,25 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok(this.#replace(group, changed));
   }
 
-  /** Trades the current token for a new one. Viewers may show the old one for `graceSeconds` more, nobody else. */
-  rotateToken(caller: Proof, current: Proof | undefined, graceSeconds: number): Result<UserGroup, RotateFailure> {
-    const held = this.#findHeld(caller, current);
+  /**
+   * Trades the current token for a new one. Viewers may show the old one for `graceSeconds` more, nobody else. A
+   * `repeatable` call made again is answered as it was, whatever has become of the group.
+   */
+  rotateToken(
+    caller: Proof,
+    current: Proof | undefined,
+    graceSeconds: number,
+    repeatable: Repeatable | undefined,
+  ): Result<Omit<RotatedGroup, "signingId"> & { signingId?: string }, HeldFailure> {
+    const held = this.#findHeld(caller, current, repeatable);
     if (!held.ok) return held;
-    const group = held.value;
+    const { kept, group } = held.value;
+    if (kept) return kept.rotated ? ok(kept.rotated) : fail({ code: "idempotency_key_reused" });
     const grace =
       graceSeconds > 0
         ? { graceNonce: group.nonce, graceIndexed: group.indexed, graceEndsAt: Date.now() + graceSeconds * 1000 }
         : { graceNonce: null, graceIndexed: 0, graceEndsAt: null };
-    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }));
+    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable));
   }
 
   /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
@@ -122,15 +152,22 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Proof,
     current: Proof | undefined,
     guards: { providedId?: string | undefined; dataSource?: string | undefined },
-  ): Result<undefined, RotateFailure | FailureOf<"user_group_mismatch">> {
-    const held = this.#findHeld(caller, current);
+    repeatable: Repeatable | undefined,
+  ): Result<undefined, HeldFailure | FailureOf<"user_group_mismatch">> {
+    const held = this.#findHeld(caller, current, repeatable);
     if (!held.ok) return held;
-    const group = held.value;
+    const { kept, group } = held.value;
+    if (kept) return ok(undefined);
     const { providedId = group.providedId, dataSource } = guards;
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });
 
-    this.#write(group.teamId, indexedNoncesOf(group), () => this.#groups.delete(group.teamId));
+    this.#write(
+      group.teamId,
+      indexedNoncesOf(group),
+      () => this.#groups.delete(group.teamId),
+      repeatable && keptAnswerTo(repeatable, null),
+    );
     return ok(undefined);
   }
 
@@ -208,22 +245,37 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok(key);
   }
 
-  /** The group whose current token is `current`. `undefined` stands for a token that cannot be one of this environment. */
-  #findHeld(caller: Proof, current: Proof | undefined): Result<UserGroup, RotateFailure> {
+  /**
+   * The group whose current token is `current`, or what the call was answered with when it was made before. `undefined`
+   * stands for a token that cannot be one of this environment.
+   */
+  #findHeld(
+    caller: Proof,
+    current: Proof | undefined,
+    repeatable: Repeatable | undefined,
+  ): Result<{ group: UserGroup; kept?: never } | { kept: KeptAnswer; group?: never }, HeldFailure> {
     // No group has the number 0.
     const { key, group } = this.#groups.findByTeamIdWithKey(current?.id ?? 0, caller.id);
     const admitted = this.#admit(caller, key, "write");
     if (!admitted.ok) return admitted;
+    const kept = repeatable && this.#keptAnswers.find(repeatable.key);
+    if (repeatable && kept && Date.now() < kept.keptUntil)
+      return sameNonce(kept.request, repeatable.request) ? ok({ kept }) : fail({ code: "idempotency_key_reused" });
     if (!group || !current) return fail({ code: "user_group_not_found" });
     if (!sameNonce(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
-    return ok(group);
+    return ok({ group });
   }
 
-  #replace(before: UserGroup, changed: UserGroup): UserGroup {
+  #replace(before: UserGroup, changed: UserGroup, repeatable?: Repeatable): UserGroup {
     const after = { ...changed, revision: before.revision + 1, updatedAt: Date.now() };
     // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
-    this.#write(after.teamId, indexedNoncesOf(before), () =>
-      after.providedId === before.providedId ? this.#groups.replace(after) : this.#groups.rename(after),
+    const { teamId, providedId, name, nonce, revision } = after;
+    this.#write(
+      teamId,
+      indexedNoncesOf(before),
+      () => (providedId === before.providedId ? this.#groups.replace(after) : this.#groups.rename(after)),
+      repeatable &&
+        keptAnswerTo(repeatable, { teamId, providedId, name, nonce, revision, signingId: repeatable.signingId }),
     );
     return after;
   }
@@ -237,17 +289,19 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /**
-   * Commits a change, of one statement, together with the announcement of the tokens whose entry in the index it outdates,
-   * sees to it that an alarm follows, and starts to tell the index. Where there is no such token the change is all.
+   * Commits a change, of one statement, together with the answer to keep and the announcement of the tokens whose entry in
+   * the index it outdates, sees to it that an alarm follows, and starts to tell the index. Where there is neither, the
+   * change is all.
    */
-  #write(teamId: number, outdated: ArrayBuffer[], change: () => void): void {
-    if (outdated.length === 0) {
+  #write(teamId: number, outdated: ArrayBuffer[], change: () => void, kept?: KeptAnswer): void {
+    if (outdated.length === 0 && !kept) {
       change();
       return;
     }
     this.ctx.storage.transactionSync(() => {
       change();
       for (const nonce of outdated) this.#outbox.queue(nonce, teamId, Date.now());
+      if (kept) this.#keptAnswers.insert(kept);
     });
     this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
     this.ctx.waitUntil(this.#tellIndex());
@@ -260,6 +314,22 @@ export class GroupDirectory extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#alarmAt = Number.POSITIVE_INFINITY;
     await this.#tellIndex();
+    try {
+      this.#forgetAnswers();
+    } catch (error) {
+      log.error({ message: "Kept answers could not be deleted; it is tried again.", error: String(error) });
+      this.#setAlarm(Date.now() + PURGE_RETRY_SECONDS * 1000);
+    }
+  }
+
+  /** Deletes kept answers whose time is over, a bounded number at a time, and sets the alarm for the next one. */
+  #forgetAnswers(): void {
+    const now = Date.now();
+    const oldest = this.#keptAnswers.oldest(KEPT_ANSWERS_PER_PURGE_MAX);
+    const over = oldest.findLast(({ keptUntil }) => keptUntil <= now);
+    if (over) this.#keptAnswers.deleteUpTo(over.id);
+    const [next] = this.#keptAnswers.oldest(1);
+    if (next) this.#setAlarm(Math.max(now, next.keptUntil));
   }
 
   async #tellIndex(): Promise<void> {
@@ -274,6 +344,13 @@ export class GroupDirectory extends DurableObject<Env> {
     this.ctx.waitUntil(this.ctx.storage.setAlarm(time));
   }
 }
+
+const keptAnswerTo = ({ key, request }: Repeatable, rotated: RotatedGroup | null): KeptAnswer => ({
+  key,
+  request,
+  rotated,
+  keptUntil: Date.now() + IDEMPOTENCY_SECONDS * 1000,
+});
 
 /** Why a key is no longer good at `now`, if it is not. */
 function refusalOf(key: JudgedKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {

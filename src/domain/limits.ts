@@ -12,6 +12,13 @@ export const ISSUES_MAX = 100;
 
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60;
 
+export const IDEMPOTENCY_KEY_UNITS_MAX = 255;
+/** For how long a call made again with the same Idempotency-Key gets the same answer. */
+export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
+/** How many answers whose time is over one alarm deletes; the next one follows at once. */
+export const KEPT_ANSWERS_PER_PURGE_MAX = 1000;
+export const PURGE_RETRY_SECONDS = 60;
+
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
 export const LAST_USED_SECONDS = 60 * 60;
 

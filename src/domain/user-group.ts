@@ -24,7 +24,7 @@ export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { n
  * The strong validator of a group's state (RFC 9110, section 8.8). The team id is part of it: a group that was deleted
  * and made anew starts again at revision 1, and must not pass for the old one.
  */
-export const etagOf = (group: UserGroup): string => `"${group.teamId}.${group.revision}"`;
+export const etagOf = (group: Pick<UserGroup, "teamId" | "revision">): string => `"${group.teamId}.${group.revision}"`;
 
 /**
  * Whether an `If-Match` header (RFC 9110, section 13.1.1) allows a change of `group`. Weak validators never match, as

@@ -73,6 +73,12 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
     status: 422,
     message: "The request does not fit this call. Each of the issues names a field and how to mend it.",
   },
+  idempotency_key_reused: {
+    status: 422,
+    message:
+      "This Idempotency-Key was used for another call within the last 24 hours. Repeat that call exactly, or give this one a " +
+      "key of its own.",
+  },
   unknown_variable: {
     status: 422,
     message:

@@ -4,6 +4,7 @@ import type { Proof } from "../domain/group-directory.ts";
 import { etagOf, type UserGroup } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
 import { integratorOnly } from "./authenticate.ts";
+import { repeatableOf } from "./idempotency.ts";
 import { jsonBody } from "./json-body.ts";
 import { allowMethods } from "./methods.ts";
 import { refuse } from "./refusals.ts";
@@ -38,35 +39,39 @@ export const userGroups = new Hono<AppEnv>()
   })
 
   .post("/", jsonBody(RotateBody, "write"), async (c) => {
-    const { current_token: currentToken, grace_seconds: graceSeconds } = c.req.valid("json");
-    const current = await proofOf(c, currentToken);
-    const rotated = await c.get("directory").rotateToken(c.get("caller"), current, graceSeconds);
+    const body = c.req.valid("json");
+    const repeatable = await repeatableOf(c, body);
+    if (!repeatable.ok) return refuse(c, (await c.get("vet")("write")) ?? repeatable.failure);
+    const current = await proofOf(c, body.current_token);
+    const rotated = await c
+      .get("directory")
+      .rotateToken(c.get("caller"), current, body.grace_seconds, repeatable.value);
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
-    const token = await tokenOf(c, group);
+    const token = await tokenOf(c, group, group.signingId);
     c.header("ETag", etagOf(group));
     return c.json({ success: 1, user_group: onPost(group, token, c.get("environment").tag) });
   })
 
   .delete("/", jsonBody(RemoveBody, "write"), async (c) => {
-    const {
-      current_token: currentToken,
-      user_group_id: providedId,
-      data_source_provided_id: dataSource,
-    } = c.req.valid("json");
-    const current = await proofOf(c, currentToken);
-    const removed = await c.get("directory").remove(c.get("caller"), current, { providedId, dataSource });
+    const body = c.req.valid("json");
+    const repeatable = await repeatableOf(c, body);
+    if (!repeatable.ok) return refuse(c, (await c.get("vet")("write")) ?? repeatable.failure);
+    const current = await proofOf(c, body.current_token);
+    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
+    const removed = await c.get("directory").remove(c.get("caller"), current, guards, repeatable.value);
     if (!removed.ok) return refuse(c, removed.failure);
     return c.json({ success: 1 });
   });
 
 /** The group's token, made anew: nobody keeps it. */
-const tokenOf = (c: Context<AppEnv>, group: UserGroup) =>
-  mintCredential(c.get("ring"), "token", {
-    environment: c.get("environment"),
-    id: group.teamId,
-    nonce: new Uint8Array(group.nonce),
-  });
+const tokenOf = (c: Context<AppEnv>, { teamId, nonce }: Pick<UserGroup, "teamId" | "nonce">, signingId?: string) =>
+  mintCredential(
+    c.get("ring"),
+    "token",
+    { environment: c.get("environment"), id: teamId, nonce: new Uint8Array(nonce) },
+    signingId,
+  );
 
 /**
  * What the directory judges of a token; `undefined` for one that it cannot have given out: forged, or of another

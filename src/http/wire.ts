@@ -4,7 +4,7 @@ import type { ApiKey, Environment, EnvironmentTag, GroupSnapshot, UserGroup } fr
 
 const parsed = (json: string | null): unknown => JSON.parse(json ?? "null");
 
-const common = (group: UserGroup, token: string) => ({
+const common = (group: Pick<UserGroup, "teamId" | "name" | "providedId">, token: string) => ({
   team_id: group.teamId,
   token,
   name: group.name,
@@ -25,7 +25,7 @@ export const onPut = (group: UserGroup, token: string, tag: EnvironmentTag) => (
 });
 
 /** `user_group` as POST shows it. */
-export const onPost = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
+export const onPost = (group: Parameters<typeof common>[0], token: string, tag: EnvironmentTag) => ({
   ...common(group, token),
   api_environment_tag: tag,
 });

@@ -36,6 +36,18 @@ const MIGRATIONS = [
   // The index was told of every token until then; of new ones it is told when a viewer first allows a stale answer.
   `ALTER TABLE user_groups ADD COLUMN indexed INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE user_groups ADD COLUMN grace_indexed INTEGER NOT NULL DEFAULT 1;`,
+  `CREATE TABLE kept_answers (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    request BLOB NOT NULL,
+    kept_until INTEGER NOT NULL,
+    team_id INTEGER,
+    provided_id TEXT,
+    name TEXT,
+    nonce BLOB,
+    revision INTEGER,
+    signing_id TEXT
+  ) STRICT;`,
 ];
 
 /**

@@ -49,3 +49,14 @@ export type ApiKey = {
 
 /** What it takes to judge a call of an API key. */
 export type JudgedKey = Pick<ApiKey, "id" | "access" | "nonce" | "expiresAt" | "lastUsedAt" | "revokedAt">;
+
+/** What a rotation is answered with: the group as it was then, and the id of the key that signed its token. */
+export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
+  signingId: string;
+};
+
+/**
+ * What a call with an Idempotency-Key was answered with, for the same call made again. Key and request are digests;
+ * `rotated` is null for a delete, whose answer shows no group.
+ */
+export type KeptAnswer = { key: ArrayBuffer; request: ArrayBuffer; keptUntil: number; rotated: RotatedGroup | null };

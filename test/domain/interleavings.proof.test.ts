@@ -40,6 +40,9 @@ const outcomes = fc.infiniteStream(
   fc.constantFrom<Outcome>("done", "done", "refused", "done but refused", "refused but done later"),
 );
 
+/** What a client has of a group. */
+type Held = Pick<UserGroup, "teamId" | "nonce">;
+
 const never = new Promise<never>(() => undefined);
 
 /** A KV that applies each write when fast-check's scheduler says, and acknowledges it as the outcome drawn for it says. */
@@ -115,9 +118,8 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
       let directory = new GroupDirectory(state, kv.newLife());
       const key = directory.issueKey({ name: "test", access: "write" });
       const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
-      const held = new Map<number, UserGroup>();
-      const proofOf = (group: UserGroup | undefined) =>
-        group && { id: group.teamId, nonce: new Uint8Array(group.nonce) };
+      const held = new Map<number, Held>();
+      const proofOf = (group: Held | undefined) => group && { id: group.teamId, nonce: new Uint8Array(group.nonce) };
       const show = (id: number) => {
         const viewer = proofOf(held.get(id));
         if (viewer) directory.view(viewer, true);
@@ -128,7 +130,7 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
         show(id);
       };
       const rotate = (id: number, graceSeconds: number) => {
-        const rotated = directory.rotateToken(caller, proofOf(held.get(id)), graceSeconds);
+        const rotated = directory.rotateToken(caller, proofOf(held.get(id)), graceSeconds, undefined);
         if (rotated.ok) held.set(id, rotated.value);
       };
       const outboxSize = () => Number(state.storage.sql.exec("SELECT count(*) AS entries FROM outbox").one().entries);
@@ -140,7 +142,7 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
         if (action === "rotate") rotate(group, 0);
         if (action === "rotate with grace") rotate(group, 604_800);
         if (action === "view") show(group);
-        if (action === "remove") directory.remove(caller, proofOf(held.get(group)), {});
+        if (action === "remove") directory.remove(caller, proofOf(held.get(group)), {}, undefined);
         if (action === "wait") kv.wait(7);
         if (action === "alarm") void directory.alarm();
         if (action === "abort") {

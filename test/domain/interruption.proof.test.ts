@@ -7,6 +7,9 @@ import type { UserGroup } from "../../src/domain/user-group.ts";
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 const LATE_SECONDS_MAX = 60;
+/** What a client has of a group. */
+type Held = Pick<UserGroup, "teamId" | "nonce">;
+
 const never = new Promise<never>(() => undefined);
 
 /**
@@ -56,14 +59,14 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         let directory = newDirectory();
         const key = directory.issueKey({ name: "test", access: "write" });
         const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
-        const proofOf = (group: UserGroup) => ({ id: group.teamId, nonce: new Uint8Array(group.nonce) });
-        const groupOf = (result: { ok: true; value: UserGroup } | { ok: false }): UserGroup => {
+        const proofOf = (group: Held) => ({ id: group.teamId, nonce: new Uint8Array(group.nonce) });
+        const groupOf = (result: { ok: true; value: Held } | { ok: false }): Held => {
           if (!result.ok) throw new Error("A call was refused.");
           return result.value;
         };
         const created = directory.ensure(caller, { providedId: "acme" });
         if (!created.ok) throw new Error("The create was refused.");
-        let group = created.value.group;
+        let group: Held = created.value.group;
         const isViewed = () => expect(directory.view(proofOf(group), true)).toMatchObject({ ok: true });
         isViewed();
 
@@ -91,14 +94,14 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         await settle();
         group = groupOf(directory.update(caller, "acme", { name: "renamed" }, undefined));
         await settle();
-        group = groupOf(directory.rotateToken(caller, proofOf(group), 3600));
+        group = groupOf(directory.rotateToken(caller, proofOf(group), 3600, undefined));
         isViewed();
         await settle();
-        group = groupOf(directory.rotateToken(caller, proofOf(group), 0));
+        group = groupOf(directory.rotateToken(caller, proofOf(group), 0, undefined));
         isViewed();
         await settle();
         expect([...entries.values()].map((value) => JSON.parse(value).name)).toEqual(["renamed"]);
-        expect(directory.remove(caller, proofOf(group), {})).toMatchObject({ ok: true });
+        expect(directory.remove(caller, proofOf(group), {}, undefined)).toMatchObject({ ok: true });
         await settle();
         wait(LATE_SECONDS_MAX);
         expect([...entries.values()], `died ${death} ${dieAt}`).toEqual([]);

@@ -1,0 +1,33 @@
+import type { Context } from "hono";
+import type { FailureOf } from "../domain/failure.ts";
+import type { Repeatable } from "../domain/group-directory.ts";
+import { IDEMPOTENCY_KEY_UNITS_MAX } from "../domain/limits.ts";
+import { fail, ok, type Result } from "../domain/result.ts";
+import type { AppEnv } from "./app-env.ts";
+
+const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
+
+const utf8 = new TextEncoder();
+
+/**
+ * What a call with the header `Idempotency-Key` is known by when it is made again (the IETF draft
+ * "The Idempotency-Key HTTP Header Field" describes the practice); `undefined` without the header. `asked` is the body as
+ * its schema read it, so that the order of its fields does not matter. Only digests of both leave the Worker.
+ */
+export async function repeatableOf(
+  c: Context<AppEnv>,
+  asked: object,
+): Promise<Result<Repeatable | undefined, FailureOf<"invalid_body">>> {
+  const key = c.req.header("Idempotency-Key");
+  if (key === undefined) return ok(undefined);
+  if (!VISIBLE_ASCII.test(key)) {
+    const message = `Send 1 to ${IDEMPOTENCY_KEY_UNITS_MAX} visible ASCII characters, or leave the header out.`;
+    return fail({ code: "invalid_body", issues: [{ path: ["Idempotency-Key"], message }] });
+  }
+  const digest = (text: string) => crypto.subtle.digest("SHA-256", utf8.encode(text));
+  return ok({
+    key: await digest(key),
+    request: await digest(`${c.req.method} ${JSON.stringify(asked)}`),
+    signingId: c.get("ring").signingId,
+  });
+}
