@@ -157,7 +157,7 @@ export class GroupDirectory extends DurableObject<Env> {
     const held = this.#findHeld(caller, current, repeatable);
     if (!held.ok) return held;
     const { kept, group } = held.value;
-    if (kept) return ok(undefined);
+    if (kept) return kept.rotated ? fail({ code: "idempotency_key_reused" }) : ok(undefined);
     const { providedId = group.providedId, dataSource } = guards;
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
 import { apiKeys } from "./api-keys.ts";
@@ -67,7 +68,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .use("/api/viewer/*", anyOrigin)
   .use(configuredOnly, noSecretsInBrowsers)
   .use("/health", allowMethods("GET", "HEAD"))
-  .get("/health", (c) => c.json({ success: 1 }))
+  .get("/health", (c) => c.json({ success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)

@@ -79,6 +79,35 @@ describe("today's directory takes yesterday's calls", () => {
   });
 });
 
+it("today's directory takes the calls of version 0.2: stale viewers, and calls made again", async ({ expect }) => {
+  // biome-ignore lint/suspicious/noExplicitAny: yesterday's Worker does not know today's types.
+  const directory = env.GROUP_DIRECTORY.getByName("acme/Testing") as any;
+  const key = await directory.issueKey({ name: "backend", access: "write", expiresInSeconds: undefined });
+  const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
+  const { nonce } = (await directory.ensure(caller, { providedId: "acme" })).value.group;
+  const current = { id: 1, nonce: new Uint8Array(nonce) };
+  expect(await directory.view(current, true)).toMatchObject({ ok: true, value: { teamId: 1 } });
+
+  const digest = (byte: number) => new Uint8Array(32).fill(byte).buffer;
+  const repeatable = { key: digest(1), request: digest(2), signingId: "k1" };
+  const rotated = await directory.rotateToken(caller, current, 0, repeatable);
+  expect(rotated).toMatchObject({ ok: true, value: { teamId: 1, providedId: "acme", name: "acme", revision: 2 } });
+  const again = await directory.rotateToken(caller, current, 0, { ...repeatable, signingId: "k2" });
+  const { teamId, providedId, name, revision } = rotated.value;
+  expect(again).toEqual({
+    ok: true,
+    value: { teamId, providedId, name, revision, nonce: rotated.value.nonce, signingId: "k1" },
+  });
+  const newest = { id: 1, nonce: new Uint8Array(rotated.value.nonce) };
+  expect(await directory.remove(caller, newest, {}, repeatable)).toEqual({
+    ok: false,
+    failure: { code: "idempotency_key_reused" },
+  });
+  const removal = { ...repeatable, key: digest(3) };
+  for (let time = 0; time < 2; time += 1)
+    expect(await directory.remove(caller, newest, {}, removal)).toEqual({ ok: true, value: undefined });
+});
+
 describe("a database of an older level", () => {
   /** The schema as migration 1 left it, with a group and a key in it. */
   const LEVEL_1 = `

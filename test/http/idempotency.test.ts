@@ -164,21 +164,24 @@ it.for([
   ["none", ""],
   ["256 characters", "k".repeat(256)],
   ["what is not ASCII", "clé"],
-] as const)("refuses a key of %s, tells so only to whoever may call, and changes nothing", async ([, bad], { expect }) => {
-  const { token, send, tokenOf } = await newRepeater();
-  for (const method of ["POST", "DELETE"] as const) {
-    const answer = await send(method, bad, { current_token: token });
-    expect(answer).toMatchObject({
-      status: 422,
-      body: { error: { code: "invalid_body", issues: [{ path: ["Idempotency-Key"] }] } },
-    });
-  }
-  const headers = { "Idempotency-Key": bad };
-  const reader = await issueKey({ access: "read" });
-  const refused = await call("POST", "/api/user", { credential: reader, body: { current_token: token }, headers });
-  expect(codeOf(refused)).toEqual([403, "insufficient_access"]);
-  expect(await tokenOf("acme")).toBe(token);
-});
+] as const)(
+  "refuses a key of %s, tells so only to whoever may call, and changes nothing",
+  async ([, bad], { expect }) => {
+    const { token, send, tokenOf } = await newRepeater();
+    for (const method of ["POST", "DELETE"] as const) {
+      const answer = await send(method, bad, { current_token: token });
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { error: { code: "invalid_body", issues: [{ path: ["Idempotency-Key"] }] } },
+      });
+    }
+    const headers = { "Idempotency-Key": bad };
+    const reader = await issueKey({ access: "read" });
+    const refused = await call("POST", "/api/user", { credential: reader, body: { current_token: token }, headers });
+    expect(codeOf(refused)).toEqual([403, "insufficient_access"]);
+    expect(await tokenOf("acme")).toBe(token);
+  },
+);
 
 it("takes the longest key, and every visible character", async ({ expect }) => {
   const { token, send } = await newRepeater();

@@ -1,6 +1,7 @@
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { version } from "../../package.json";
 import { call } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
@@ -143,8 +144,8 @@ describe("every answer", () => {
   });
 });
 
-it("answers GET /health without a credential", async ({ expect }) => {
-  expect(await call("GET", "/health")).toMatchObject({ status: 200, body: { success: 1 } });
+it("answers GET /health with the version of package.json, without a credential", async ({ expect }) => {
+  expect(await call("GET", "/health")).toMatchObject({ status: 200, body: { success: 1, version } });
 });
 
 it.for([
