@@ -7,6 +7,7 @@ import {
   type SigningRing,
   verifyCredential,
 } from "../../src/domain/credential.ts";
+import { VERIFIED_MAX } from "../../src/domain/limits.ts";
 import type { EnvironmentTag } from "../../src/domain/user-group.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
@@ -40,6 +41,26 @@ describe("a credential", () => {
         expect(await mintCredential(ring, kind, claim)).toBe(credential);
       }),
     );
+  });
+
+  it("is remembered once verified, with others up to a bound, and has a fingerprint of its own", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)}`);
+    const environment = { workspace: "acme", tag: null };
+    const nonce = new Uint8Array(16);
+    const fingerprints = new Set<string>();
+    for (let id = 1; id <= VERIFIED_MAX + 10; id += 1) {
+      const credential = await mintCredential(ring, "token", { environment, id, nonce });
+      const claim = await verifyCredential(ring, "token", credential);
+      expect(claim).toMatchObject({ id });
+      expect(await verifyCredential(ring, "token", credential)).toBe(claim);
+      expect(await verifyCredential(ring, "api_key", credential)).toBeUndefined();
+      expect(credential).not.toContain(claim?.fingerprint);
+      fingerprints.add(claim?.fingerprint ?? "");
+    }
+    expect(fingerprints.size).toBe(VERIFIED_MAX + 10);
+    expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_MAX);
+    await verifyCredential(ring, "token", "ugt_untagged_forged");
+    expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
   it("is refused after any change of one character", async ({ expect }) => {
