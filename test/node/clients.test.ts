@@ -1,0 +1,132 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { basename } from "node:path";
+import { describe, inject, it } from "vitest";
+import { CLIENTS, type Client, loseBody, runExample, walk } from "../../scripts/clients/matrix.ts";
+
+const { url, key } = inject("service");
+const service = { url, key };
+
+/** Changes the end of a key, so that it is well formed and forged. */
+const forged = key.replace(/.{8}$/, key.endsWith("A".repeat(8)) ? "B".repeat(8) : "A".repeat(8));
+const NOWHERE = "http://127.0.0.1:9";
+
+const versions = new Map(CLIENTS.map((client) => [client.name, client.version()]));
+
+describe.for(CLIENTS)("$name", (client) => {
+  const isMissing = versions.get(client.name) === undefined;
+
+  it.skipIf(isMissing)(`walks${isMissing ? `, skipped: ${client.needs} is missing` : ""}`, async ({ expect }) => {
+    expect(await walk(client, service)).toEqual({ ok: true, saw: "worked" });
+  });
+
+  const ways = (["chunked", "noLength"] as const).filter((way) => !("cannot" in client[way]));
+  it.skipIf(isMissing).for(ways)("loses the body of no GET in silence: %s", async (way, { expect }) => {
+    const told = "throwsItself" in client[way] ? "throws itself" : "body_required";
+    expect(await loseBody(client[way], service)).toEqual({ ok: true, saw: told });
+  });
+
+  it.skipIf(isMissing)("fails with the code and the message of a refusal", async ({ expect }) => {
+    const { status, stdout, stderr } = await runExample(client, { url, key: forged });
+    expect(status).toBeGreaterThan(0);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("unauthenticated");
+    expect(stderr).toContain("This call needs the header Authorization");
+    expect(stderr.includes(forged)).toBe(false);
+  });
+
+  it.skipIf(isMissing)("fails without a word of the key when nothing answers", async ({ expect }) => {
+    const { status, stdout, stderr } = await runExample(client, { url: NOWHERE, key });
+    expect(status).toBeGreaterThan(0);
+    expect((stdout + stderr).includes(key)).toBe(false);
+  });
+});
+
+describe("the matrix", () => {
+  const [fetchClient] = CLIENTS.filter(({ name }) => name === "fetch");
+  const pretending = (script: string): Client => ({
+    ...(fetchClient as Client),
+    example: [process.execPath, "-e", script],
+  });
+  const LINE = `{"created":true,"updated":"Café Acme","rotated":true,"viewed":"Café Acme","deleted":true}`;
+  const CREATE = `fetch(process.env.SERVICE_URL + "/api/user", { method: "POST", body: JSON.stringify({ user_group_id: process.argv[1] }),
+    headers: { Authorization: "Token " + process.env.API_KEY, "Content-Type": "application/json", "X-HTTP-Method-Override": "GET" } })`;
+
+  it.for([
+    ["leaves its group behind", `${CREATE}.then(() => console.log('${LINE}'))`, "still there"],
+    ["did not rotate", `console.log('${LINE.replace('"rotated":true', '"rotated":false')}')`, "something else"],
+    ["prints the key", `console.log('${LINE}', process.env.API_KEY)`, "printed a credential"],
+    ["prints a token", `${CREATE}.then((r) => r.text()).then((t) => console.log(t))`, "printed a credential"],
+    ["ends badly", `console.log('${LINE}'); process.exit(3)`, ""],
+  ] as const)("tells of an example that %s, without the credential", async ([, script, detail], { expect }) => {
+    const outcome = await walk(pretending(script), service);
+    expect(outcome).toMatchObject({ ok: false, saw: "FAILED", detail: expect.stringContaining(detail) });
+    expect(outcome.detail).not.toMatch(/ug[kt]_[a-z]+_[\w-]{60}/);
+  });
+
+  it.for([
+    ["is refused for another reason", `console.log('{"success":0,"error":{"code":"malformed_json"}}')`],
+    ["is refused, and creates", `${CREATE}.then(() => console.log('{"success":0,"error":{"code":"body_required"}}'))`],
+    ["throws for another reason", `console.log('{"thrown":"connect ECONNREFUSED"}')`],
+    ["says nothing", ""],
+  ] as const)("tells of a GET that %s", async ([, script], { expect }) => {
+    const { example } = pretending(script);
+    expect(await loseBody({ command: example, throwsItself: true }, service)).toMatchObject({ ok: false });
+  });
+
+  it("takes a body that arrives after all, and cleans up", async ({ expect }) => {
+    const { example } = pretending(`${CREATE}.then((r) => r.text()).then((t) => console.log(t))`);
+    expect(await loseBody({ command: example }, service)).toEqual({ ok: true, saw: "arrives" });
+  });
+});
+
+describe("npm run clients", () => {
+  const clients = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+    spawnSync(process.execPath, ["scripts/clients.ts", ...args], {
+      encoding: "utf8",
+      env: { ...process.env, API_KEY: key, ...env },
+    });
+
+  it("prints a row for each client that was asked for, and counts", ({ expect }) => {
+    const { status, stdout } = clients(["--url", url, "fetch", "undici"]);
+    expect(stdout).toMatch(
+      /^client +version +create\/update\/rotate\/view\/delete +chunked GET +GET without Content-Length\n/,
+    );
+    expect(stdout).toMatch(/^undici +7[.\d]+ +worked +body_required +cannot$/m);
+    expect(stdout).toMatch(/^fetch +24[.\d]+ +worked +throws itself +throws itself$/m);
+    expect(stdout).toMatch(/\n2 worked, 0 failed, 0 skipped\n$/);
+    expect(status).toBe(0);
+  });
+
+  it("skips a client that is not there, and says what is missing", ({ expect }) => {
+    const { status, stdout } = clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
+    expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
+    expect(status).toBe(0);
+  });
+
+  it("fails when a client does, and does not print the key", ({ expect }) => {
+    const { status, stdout } = clients(["--url", url, "fetch"], { API_KEY: forged });
+    expect(stdout).toContain("unauthenticated");
+    expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped\n$/);
+    expect(stdout.includes(forged)).toBe(false);
+    expect(status).toBe(1);
+  });
+
+  it.for([
+    ["how to call it, without --url", [], "Usage: API_KEY="],
+    ["that nothing answers", ["--url", NOWHERE], `No user group service answers at ${NOWHERE}.`],
+    ["that the key would go out in the clear", ["--url", "http://example.com"], "Give --url as https://"],
+    ["that there is no such client", ["--url", url, "gopher"], "There is no client gopher."],
+  ] as const)("says %s", ([, args, sentence], { expect }) => {
+    const { status, stderr } = clients([...args]);
+    expect(stderr).toContain(sentence);
+    expect(status).toBe(1);
+  });
+});
+
+it("runs every file of examples", ({ expect }) => {
+  const files = readdirSync("examples").filter((name) => name !== "tsconfig.json");
+  const run = CLIENTS.map(({ example }) => basename(example.at(-1) ?? ""));
+  expect(files.toSorted()).toEqual(run.toSorted());
+});
