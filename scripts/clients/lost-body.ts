@@ -40,8 +40,8 @@ const gets: Record<string, () => Promise<string>> = {
   superagent: () =>
     new Promise((settle, fail) => {
       const get = superagent.get(url).set(headers);
-      get.on("response", (response) => settle(response.text)).on("error", fail);
-      stream().pipe(get as unknown as NodeJS.WritableStream);
+      get.ok(() => true).write(body);
+      get.end((error, response) => (error ? fail(error) : settle(response.text)));
     }),
   fetch: async () => (await fetch(url, { method: "GET", headers, body })).text(),
   ky: () => ky.get(url, { headers, body, throwHttpErrors: false }).text(),

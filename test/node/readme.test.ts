@@ -31,6 +31,12 @@ it("prints what the README shows, when all of its examples are pasted in order",
     expect(anonymous(printed[index] ?? ""), command).toBe(anonymous(shown));
 });
 
+it("shows files of examples/ as they are", ({ expect }) => {
+  const shown = [...README.matchAll(/`(examples\/[\w.-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  expect(shown.map(([, file]) => file)).toEqual(["examples/urllib_request.py", "examples/fetch.ts"]);
+  for (const [, file = "", text] of shown) expect(text, file).toBe(readFileSync(file, "utf8"));
+});
+
 it("tells of every refusal", ({ expect }) => {
   const codes = [...readFileSync("src/domain/failure.ts", "utf8").matchAll(/code: "(\w+)"/g)].map(([, code]) => code);
   expect(codes.length).toBeGreaterThan(15);
