@@ -1,5 +1,6 @@
 /** The life of a user group, with Node's http. Without the Content-Length, Node sends a GET whose body no server sees. */
-import { type IncomingMessage, request } from "node:http";
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
 import { text } from "node:stream/consumers";
 
 type Answer = {
@@ -11,6 +12,7 @@ type Answer = {
 
 const { SERVICE_URL, API_KEY } = process.env;
 const id = process.argv[2] ?? "example";
+const { request } = SERVICE_URL?.startsWith("https:") ? https : http;
 
 async function call(method: string, path: string, body?: object, credential = API_KEY): Promise<Answer> {
   const json = Buffer.from(body ? JSON.stringify(body) : "");
