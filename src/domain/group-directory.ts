@@ -16,6 +16,7 @@ import type {
 import { TokenIndex } from "../storage/token-index.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
+import { type GroupPage, type GroupPageQuery, readPage } from "./group-page.ts";
 import { IndexDrain } from "./index-drain.ts";
 import {
   IDEMPOTENCY_SECONDS,
@@ -181,6 +182,12 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!group || !snapshot) return fail({ code: "credential_revoked" });
     if (allowsStale) this.#index(group, viewer.nonce);
     return ok(snapshot);
+  }
+
+  /** One page of the groups, in the order of their numbers. */
+  list(caller: Proof, query: GroupPageQuery): Result<GroupPage, AdmitFailure> {
+    const admitted = this.#admit(caller, this.#keys.findById(caller.id), "read");
+    return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
   }
 
   /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */

@@ -53,6 +53,15 @@ export const INDEX_BACKSTOP_SECONDS = 5;
 export const INDEX_WRITES_PER_RUN_MAX = 900;
 export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
 
+export const LIST_GROUPS_MAX = 1000;
+export const LIST_GROUPS_DEFAULT = 100;
+/** How many groups one page may look at for those that its filters let through. */
+export const LIST_ROWS_MAX = 10_000;
+/** How many of them are in memory at once. */
+export const LIST_ROWS_PER_READ = 100;
+/** The ids, names, mappings and properties of one page; as text they cross an RPC, whose values are of 32 MiB at most. */
+export const LIST_BYTES_MAX = 8 * 1024 * 1024;
+
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { Access, ApiKey, GroupSnapshot, UserGroup } from "../storage/records.ts";
+import type { Access, ApiKey, GroupFilter, GroupSnapshot, ListedGroup, UserGroup } from "../storage/records.ts";
 import { sameNonce } from "./credential.ts";
 
-export type { Access, ApiKey, GroupSnapshot, UserGroup };
+export type { Access, ApiKey, GroupFilter, GroupSnapshot, ListedGroup, UserGroup };
 
 /** What the wire calls `api_environment_tag`; `null` is the environment without one. */
 export type EnvironmentTag = "Customer" | "Testing" | null;

@@ -25,26 +25,31 @@ export const apiKeys = new Hono<AppEnv>()
     return c.json({ success: 1, api_key: apiKey(issued, environment), key: await keyOf(c, environment, issued) }, 201);
   })
 
-  .get("/", validQuery(EnvironmentQuery), async (c) => {
+  .get("/", validQuery(EnvironmentQuery, "read"), async (c) => {
     const environment = c.req.valid("query");
     const keys = await directoryAt(c, environment).listKeys();
     return c.json({ success: 1, api_keys: keys.map((key) => apiKey(key, environment)) });
   })
 
-  .delete("/:id", validQuery(EnvironmentQuery), async (c) => {
+  .delete("/:id", validQuery(EnvironmentQuery, "write"), async (c) => {
     const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(idOf(c.req.param("id")));
     if (!revoked.ok) return refuse(c, revoked.failure);
     return c.json({ success: 1 });
   })
 
-  .post("/:id/roll", validQuery(EnvironmentQuery), jsonBody(RollKeyBody, "write", { optional: true }), async (c) => {
-    const environment = c.req.valid("query");
-    const { grace_seconds: graceSeconds } = c.req.valid("json");
-    const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
-    if (!rolled.ok) return refuse(c, rolled.failure);
-    const key = await keyOf(c, environment, rolled.value);
-    return c.json({ success: 1, api_key: apiKey(rolled.value, environment), key }, 201);
-  });
+  .post(
+    "/:id/roll",
+    validQuery(EnvironmentQuery, "write"),
+    jsonBody(RollKeyBody, "write", { optional: true }),
+    async (c) => {
+      const environment = c.req.valid("query");
+      const { grace_seconds: graceSeconds } = c.req.valid("json");
+      const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
+      if (!rolled.ok) return refuse(c, rolled.failure);
+      const key = await keyOf(c, environment, rolled.value);
+      return c.json({ success: 1, api_key: apiKey(rolled.value, environment), key }, 201);
+    },
+  );
 
 /** The number that a path names, in its one spelling; for anything else 0, which is no key's. */
 const idOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0);

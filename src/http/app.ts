@@ -11,6 +11,7 @@ import { demo } from "./demo.ts";
 import { DirectoryUnavailable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { refuse } from "./refusals.ts";
+import { userGroupList } from "./user-group-list.ts";
 import { userGroups } from "./user-groups.ts";
 import { anyOrigin, viewers } from "./viewers.ts";
 
@@ -70,6 +71,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => c.json({ success: 1, version }))
   .route("/api/user", userGroups)
+  .route("/api/user_groups", userGroupList)
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)
   .route("/demo", demo)

@@ -7,7 +7,7 @@ import type { Environment } from "../domain/user-group.ts";
 export class DirectoryUnavailable extends Error {}
 
 /** Calls that come to the same when they run twice. The others are never repeated here. */
-const SAFE_CALLS = new Set<PropertyKey>(["checkAccess", "ensure", "listKeys", "revokeKey", "view"]);
+const SAFE_CALLS = new Set<PropertyKey>(["checkAccess", "ensure", "list", "listKeys", "revokeKey", "view"]);
 
 /** The name of an environment's directory; who changes it loses sight of all groups. */
 export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;

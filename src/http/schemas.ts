@@ -3,13 +3,16 @@ import { isWorkspace } from "../domain/credential.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
+  LIST_GROUPS_DEFAULT,
+  LIST_GROUPS_MAX,
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
 } from "../domain/limits.ts";
+import { cursorOf, readCursor } from "./cursor.ts";
 
-/** The bodies that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or coerced. */
+/** The bodies and queries that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or coerced. */
 
 const utf8 = new TextEncoder();
 
@@ -96,6 +99,43 @@ export const RemoveBody = z.strictObject({
   user_group_id: Label.optional(),
   data_source_provided_id: z.string({ error: "Give the id of a data source, a string." }).optional(),
 });
+
+const Cursor = z.string().transform((value, context) => {
+  const cursor = readCursor(value);
+  if (cursor) return cursor;
+  context.addIssue("Give the next_cursor of the page before this one, as it came.");
+  return z.NEVER;
+});
+
+const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
+
+/** GET /api/user_groups */
+export const ListQuery = z
+  .strictObject({
+    cursor: Cursor.optional(),
+    limit: z
+      .string()
+      .regex(/^[1-9]\d{0,3}$/, { error: limitMessage })
+      .transform(Number)
+      .refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })
+      .default(LIST_GROUPS_DEFAULT),
+    user_group_id_prefix: Label.default(""),
+    // Groups have their times in milliseconds; what Date.parse cuts off behind them lets no group slip through.
+    updated_since: z.iso
+      .datetime({ offset: true, error: "Give a time such as 2026-03-01T10:30:00Z or, encoded, …T11:30:00%2B01:00." })
+      .transform(Date.parse)
+      .default(0),
+  })
+  .transform(({ cursor, limit, user_group_id_prefix: providedIdPrefix, updated_since: updatedSince }, context) => {
+    const filter = { providedIdPrefix, updatedSince };
+    if (cursor && cursorOf(cursor.after, filter) !== cursorOf(cursor.after, cursor.filter))
+      context.addIssue({
+        code: "custom",
+        path: ["cursor"],
+        message: "Give the same filters on every page of one list.",
+      });
+    return { after: cursor?.after ?? 0, limit, filter };
+  });
 
 const Workspace = z
   .string({ error: "Give the workspace's slug." })

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { FailureOf, Issue } from "../domain/failure.ts";
 import { ISSUES_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
+import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
 import { refuse } from "./refusals.ts";
 
@@ -18,16 +19,46 @@ export function validate<Schema extends z.ZodType>(
   return ok(parsed.data);
 }
 
-/** Reads the query as `schema`, for `c.req.valid("query")`. */
-export const validQuery = <Schema extends z.ZodType>(schema: Schema) =>
+/**
+ * Reads the query as `schema`, for `c.req.valid("query")`. Whoever has no valid key with `access` hears of the key, and
+ * nothing of the query, for the one directory call that the request had anyway.
+ */
+export const validQuery = <Schema extends z.ZodType>(schema: Schema, access: Access) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
-      const query = validate(schema, c.req.query());
-      if (!query.ok) return refuse(c, query.failure);
+      const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
+      const query = validate(schema, fields, issues);
+      if (!query.ok) return refuse(c, (await c.get("vet")(access)) ?? query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();
     },
   );
+
+/** The fields of a query, with what Hono's own reading changes in silence as issues: all but the first of one name, and broken bytes. */
+function readQuery(text: string): { fields: Record<string, string>; issues: Issue[] } {
+  const fields = new Map<string, string>();
+  const issues: Issue[] = [];
+  for (const part of text.split("&").filter((each) => each !== "")) {
+    const [rawName = "", ...rest] = part.split("=");
+    const rawValue = rest.join("=");
+    const name = decode(rawName) ?? rawName;
+    const value = decode(rawValue);
+    if (value === undefined || decode(rawName) === undefined)
+      issues.push({ path: [name], message: "Percent-encode this field as UTF-8." });
+    if (fields.has(name)) issues.push({ path: [name], message: "This field is given twice; give it once." });
+    else fields.set(name, value ?? rawValue);
+  }
+  return { fields: Object.fromEntries(fields), issues };
+}
+
+/** What percent-encoded text says, if it is UTF-8. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
 
 /** Zod reports all unknown fields of an object at once; here each is an issue at its own place. */
 function issuesOf(issue: z.core.$ZodIssue): Issue[] {

@@ -1,4 +1,11 @@
-import type { ApiKey, Environment, EnvironmentTag, GroupSnapshot, UserGroup } from "../domain/user-group.ts";
+import type {
+  ApiKey,
+  Environment,
+  EnvironmentTag,
+  GroupSnapshot,
+  ListedGroup,
+  UserGroup,
+} from "../domain/user-group.ts";
 
 /** The published names. Each function gives exactly the fields that one call's answer lists. */
 
@@ -41,6 +48,18 @@ export const onView = (group: GroupSnapshot, tag: EnvironmentTag) => ({
 });
 
 const time = (milliseconds: number | null) => (milliseconds === null ? null : new Date(milliseconds).toISOString());
+
+/** `user_group` in a list, as JSON text. What is kept as JSON goes out as it is: taken apart, a page of it could fill the memory. */
+export const onList = (group: ListedGroup, tag: EnvironmentTag): string => {
+  const before = { team_id: group.teamId, provided_id: group.providedId, name: group.name };
+  const behind = {
+    api_environment_tag: tag,
+    created_at: time(group.createdAt),
+    updated_at: time(group.updatedAt),
+  };
+  const kept = `"mapping":${group.mapping ?? "null"},"properties":${group.properties ?? "null"}`;
+  return `${JSON.stringify(before).slice(0, -1)},${kept},${JSON.stringify(behind).slice(1)}`;
+};
 
 /** `api_key`, with times in ISO 8601 and never the key itself. */
 export const apiKey = (key: ApiKey, { workspace, tag }: Environment) => ({

@@ -1,4 +1,4 @@
-import type { JudgedKey, UserGroup } from "./records.ts";
+import type { GroupFilter, JudgedKey, ListedGroup, UserGroup } from "./records.ts";
 
 const COLUMNS = `g.team_id AS teamId, g.provided_id AS providedId, g.name, g.mapping, g.properties, g.nonce,
   g.grace_nonce AS graceNonce, g.grace_ends_at AS graceEndsAt, g.indexed, g.grace_indexed AS graceIndexed, g.revision,
@@ -8,6 +8,15 @@ const WITH_KEY = `SELECT k.id AS keyId, k.access AS keyAccess, k.nonce AS keyNon
 
 type RowWithKey = { [Column in keyof JudgedKey as `key${Capitalize<Column>}`]: JudgedKey[Column] } & UserGroup;
 type WithKey = { key?: JudgedKey; group?: UserGroup };
+
+// Not LIKE, which has wildcards and folds case. Both texts are well formed, so code points say what code units would.
+const MATCHES = "(updated_at >= ?3 AND substr(provided_id, 1, length(?4)) = ?4)";
+const PAGE = `SELECT team_id AS teamId, provided_id AS providedId, name, created_at AS createdAt, updated_at AS updatedAt,
+  ${MATCHES} AS matches, iif(${MATCHES}, mapping, NULL) AS mapping, iif(${MATCHES}, properties, NULL) AS properties
+  FROM user_groups WHERE team_id > ?1 ORDER BY team_id LIMIT ?2`;
+
+/** A group with 1 or 0 for whether the filter lets it through; one that it does not is without its large fields. */
+type ExaminedGroup = ListedGroup & { matches: number };
 
 const CHANGING = `name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce = ?, grace_ends_at = ?, indexed = ?,
   grace_indexed = ?, revision = ?, updated_at = ?`;
@@ -38,6 +47,16 @@ export class GroupStore {
 
   has(providedId: string): boolean {
     return this.#sql.exec("SELECT 1 FROM user_groups WHERE provided_id = ?", providedId).toArray().length > 0;
+  }
+
+  /** The groups behind the number `after`, in order, at most `count`, with the filter's verdict on each. */
+  page(after: number, { updatedSince, providedIdPrefix }: GroupFilter, count: number): ExaminedGroup[] {
+    return this.#sql.exec<ExaminedGroup>(PAGE, after, count, updatedSince, providedIdPrefix).toArray();
+  }
+
+  /** Whether there is any group behind the number `after`. */
+  hasBehind(after: number): boolean {
+    return this.#sql.exec("SELECT 1 FROM user_groups WHERE team_id > ? LIMIT 1", after).toArray().length > 0;
   }
 
   /** Adds a group and answers with it, under a team id that no group had before. */

@@ -25,6 +25,15 @@ export type UserGroup = {
   updatedAt: number;
 };
 
+/** What a list shows of a group: nothing of its tokens. */
+export type ListedGroup = Pick<
+  UserGroup,
+  "teamId" | "providedId" | "name" | "mapping" | "properties" | "createdAt" | "updatedAt"
+>;
+
+/** Which groups a list is of. An empty prefix and the time 0 let all of them through. */
+export type GroupFilter = { providedIdPrefix: string; updatedSince: number };
+
 /** What a viewer may know of a group, and until when; `null` stands for as long as the token is the current one. */
 export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
   validUntil: number | null;

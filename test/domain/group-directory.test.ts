@@ -100,6 +100,7 @@ it("shows no more over RPC than the product's verbs", async ({ expect }) => {
       "checkAccess",
       "ensure",
       "issueKey",
+      "list",
       "listKeys",
       "remove",
       "revokeKey",

@@ -108,6 +108,41 @@ it("today's directory takes the calls of version 0.2: stale viewers, and calls m
     expect(await directory.remove(caller, newest, {}, removal)).toEqual({ ok: true, value: undefined });
 });
 
+describe("today's directory takes the calls that came after version 0.1", () => {
+  it("list", async ({ expect }) => {
+    // biome-ignore lint/suspicious/noExplicitAny: yesterday's Worker does not know today's types.
+    const directory = env.GROUP_DIRECTORY.getByName("acme/Testing") as any;
+    const key = await directory.issueKey({ name: "backend", access: "write", expiresInSeconds: undefined });
+    const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
+    const draft = { providedId: "acme", name: "Acme", mapping: '{"m":"d"}', properties: '{"a":1}' };
+    await directory.ensure(caller, draft);
+    await directory.ensure(caller, { providedId: "beta" });
+
+    const everything = { after: 0, limit: 1, filter: { providedIdPrefix: "", updatedSince: 0 } };
+    const first = await directory.list(caller, everything);
+    expect(first).toMatchObject({
+      ok: true,
+      value: {
+        groups: [{ ...draft, teamId: 1, createdAt: expect.any(Number), updatedAt: expect.any(Number) }],
+        next: 1,
+      },
+    });
+    expect(await directory.list(caller, { ...everything, after: 1 })).toMatchObject({
+      ok: true,
+      value: { groups: [{ teamId: 2, providedId: "beta", mapping: null, properties: null }], next: null },
+    });
+    const filter = { providedIdPrefix: "b", updatedSince: Date.now() + 1000 };
+    expect(await directory.list(caller, { ...everything, filter })).toEqual({
+      ok: true,
+      value: { groups: [], next: null },
+    });
+    expect(await directory.list({ ...caller, id: 2 }, everything)).toEqual({
+      ok: false,
+      failure: { code: "unauthenticated" },
+    });
+  });
+});
+
 describe("a database of an older level", () => {
   /** The schema as migration 1 left it, with a group and a key in it. */
   const LEVEL_1 = `

@@ -75,6 +75,7 @@ describe("GET /api/keys", () => {
     ["?workspace=acme&environment=testing", "environment"],
     ["?workspace=ACME&environment=Testing", "workspace"],
     [`${ACME}&page=2`, "page"],
+    [`${ACME}&workspace=acme`, "workspace"],
   ] as const)("refuses the query %s, and so do DELETE and roll", async ([query, path], { expect }) => {
     for (const answer of [
       await manage("GET", `/api/keys${query}`),

@@ -13,7 +13,7 @@ import { type Answer, call } from "../support/client.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { indexSettled } from "../support/index-state.ts";
 import { countRows } from "../support/rows.ts";
-import { newIntegrator, operator } from "../support/states.ts";
+import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
@@ -37,6 +37,16 @@ describe("one RPC and no KV", () => {
     const answer = await call(method, "/api/user", { credential: key, body, env: watched });
 
     expect(answer.status).toBe(status);
+    expect(costs).toEqual({ rpcs: [rpc], kv: [] });
+  });
+
+  it.for([
+    ["a list", "list", "/api/user_groups?limit=1", 200],
+    ["a list whose query is refused", "checkAccess", "/api/user_groups?limit=0", 422],
+  ] as const)("cost %s", async ([, rpc, path, status], { expect }) => {
+    const { watched, costs } = watchedEnv();
+    const credential = await issueKey();
+    expect(await call("GET", path, { credential, env: watched })).toMatchObject({ status });
     expect(costs).toEqual({ rpcs: [rpc], kv: [] });
   });
 

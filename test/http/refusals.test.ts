@@ -19,7 +19,13 @@ const KEY_ROUTES = [
   ["DELETE", "/api/keys/1?workspace=acme&environment=Testing", undefined],
   ["POST", "/api/keys/1/roll?workspace=acme&environment=Testing", {}],
 ] as const;
-const GROUP_ROUTES = Object.entries(BODIES).map(([method, body]) => [method, "/api/user", body] as const);
+const GROUP_ROUTES = [
+  ...Object.entries(BODIES).map(([method, body]) => [method, "/api/user", body] as const),
+  ["GET", "/api/user_groups?limit=5", undefined] as const,
+];
+
+/** Whether the route takes an API key, and not the operator's token. */
+const takesApiKey = (path: string) => path.startsWith("/api/user");
 
 /** The credential with one character of its MAC changed. */
 const forged = (credential: string) =>
@@ -34,13 +40,13 @@ const BAD_CREDENTIALS: [string, (path: string) => Promise<string | undefined>][]
   ["a truncated API key", async () => (await issueKey()).slice(0, -1)],
   ["an API key with something behind it", async () => `${await issueKey()}A`],
   ["the token of a user group", async () => (await newIntegrator()).tokenOf("acme")],
-  ["a credential for other routes", async (path) => (path === "/api/user" ? operator : issueKey())],
+  ["a credential for other routes", async (path) => (takesApiKey(path) ? operator : issueKey())],
   [
     "an API key that the directory does not know",
     async (path) => {
       const key = await issueKey();
       await reset();
-      return path === "/api/user" ? key : "unknown";
+      return takesApiKey(path) ? key : "unknown";
     },
   ],
   [
@@ -55,32 +61,38 @@ const BAD_CREDENTIALS: [string, (path: string) => Promise<string | undefined>][]
 ];
 
 describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) => {
-  it.for(BAD_CREDENTIALS)("refuses %s with 401, and says nothing of the body", async ([, credentialOf], { expect }) => {
-    const credential = await credentialOf(path);
-    const answers = [
-      await call(method, path, { credential, body }),
-      await call(method, path, { credential }),
-      ...(body
-        ? [
-            await call(method, path, { credential, body: "{" }),
-            await call(method, path, {
-              credential,
-              body: "x".repeat(70_000),
-              headers: { "Content-Type": "text/plain" },
-            }),
-          ]
-        : [await call(method, path.replace("acme", "A C M E"), { credential })]),
-    ];
-    for (const answer of answers) {
-      expect(answer.status).toBe(401);
-      expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
-      expect(answer.body).toEqual({
-        success: 0,
-        error: { code: "unauthenticated", message: expect.stringContaining("Authorization: Token") },
-        request_id: answer.headers.get("X-Request-Id"),
-      });
-    }
-  });
+  it.for(BAD_CREDENTIALS)(
+    "refuses %s with 401, and says nothing of the body or the query",
+    async ([, credentialOf], { expect }) => {
+      const credential = await credentialOf(path);
+      const answers = [
+        await call(method, path, { credential, body }),
+        await call(method, path, { credential }),
+        ...(body
+          ? [
+              await call(method, path, { credential, body: "{" }),
+              await call(method, path, {
+                credential,
+                body: "x".repeat(70_000),
+                headers: { "Content-Type": "text/plain" },
+              }),
+            ]
+          : [
+              await call(method, path.replace("acme", "A C M E"), { credential }),
+              await call(method, `${path}&unknown=field`, { credential }),
+            ]),
+      ];
+      for (const answer of answers) {
+        expect(answer.status).toBe(401);
+        expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
+        expect(answer.body).toEqual({
+          success: 0,
+          error: { code: "unauthenticated", message: expect.stringContaining("Authorization: Token") },
+          request_id: answer.headers.get("X-Request-Id"),
+        });
+      }
+    },
+  );
 
   it.for([
     ["an Origin", { Origin: "https://app.example" }],
@@ -101,19 +113,19 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
   );
 
   it("does not take the fetch of a server for a browser", async ({ expect }) => {
-    const credential = path === "/api/user" ? await issueKey() : operator;
+    const credential = takesApiKey(path) ? await issueKey() : operator;
     const headers = { "Sec-Fetch-Mode": "cors", "User-Agent": "node", "Accept-Language": "*" };
     expect((await call(method, path, { credential, body, headers })).status).not.toBe(403);
   });
 
   it.for(["token", "Token", "TOKEN", "tOkEn"])("takes the scheme as %s", async (scheme, { expect }) => {
-    const credential = path === "/api/user" ? await issueKey() : operator;
+    const credential = takesApiKey(path) ? await issueKey() : operator;
     const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
     expect(answer.status).not.toBe(401);
   });
 
   it.for(["Bearer", "Basic", "Tokens", ""])("does not take the scheme %s", async (scheme, { expect }) => {
-    const credential = path === "/api/user" ? await issueKey() : operator;
+    const credential = takesApiKey(path) ? await issueKey() : operator;
     const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
     expect(answer.status).toBe(401);
   });
@@ -141,6 +153,8 @@ describe("every answer", () => {
     const credential = await issueKey();
     for (const path of ["/api/user", "/api/user/"])
       expect(await call("GET", path, { credential, body: { user_group_id: "acme" } })).toMatchObject({ status: 200 });
+    for (const path of ["/api/user_groups", "/api/user_groups/"])
+      expect(await call("GET", path, { credential })).toMatchObject({ status: 200 });
   });
 });
 
@@ -152,6 +166,9 @@ it.for([
   ["PATCH", "/api/user", "GET, PUT, POST, DELETE"],
   ["OPTIONS", "/api/user", "GET, PUT, POST, DELETE"],
   ["HEAD", "/api/user", "GET, PUT, POST, DELETE"],
+  ["POST", "/api/user_groups", "GET"],
+  ["HEAD", "/api/user_groups/", "GET"],
+  ["OPTIONS", "/api/user_groups", "GET"],
   ["PUT", "/api/keys", "GET, POST"],
   ["HEAD", "/api/keys", "GET, POST"],
   ["GET", "/api/keys/1", "DELETE"],
@@ -164,10 +181,13 @@ it.for([
   expect(answer.headers.get("Allow")).toBe(allow);
 });
 
-it.for(["/", "/api", "/api/users", "/api/user/acme", "/API/USER"])("serves nothing at %s", async (path, { expect }) => {
-  const answer = await call("PUT", path, { credential: await issueKey() });
-  expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
-});
+it.for(["/", "/api", "/api/users", "/api/user/acme", "/api/user_groupsx", "/API/USER"])(
+  "serves nothing at %s",
+  async (path, { expect }) => {
+    const answer = await call("PUT", path, { credential: await issueKey() });
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
+  },
+);
 
 describe("X-HTTP-Method-Override", () => {
   const post = async (override: string, body: object | undefined, headers = {}) =>
@@ -249,15 +269,21 @@ describe("when something breaks", () => {
     );
   });
 
-  it("repeats a safe call that the platform calls retryable, each time with a new stub", async ({ expect }) => {
-    const credential = await issueKey();
-    const { brokenEnv, tries } = withDirectory((count, real) =>
-      count < 3 ? Promise.reject(flagged("retryable")) : real(),
-    );
-    const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: brokenEnv });
-    expect(answer.status).toBe(200);
-    expect(tries).toEqual(["ensure", "ensure", "ensure"]);
-  });
+  it.for([
+    ["/api/user", BODIES.GET, "ensure"],
+    ["/api/user_groups", undefined, "list"],
+  ] as const)(
+    "repeats a safe call that the platform calls retryable, each time with a new stub: GET %s",
+    async ([path, body, rpc], { expect }) => {
+      const credential = await issueKey();
+      const { brokenEnv, tries } = withDirectory((count, real) =>
+        count < 3 ? Promise.reject(flagged("retryable")) : real(),
+      );
+      const answer = await call("GET", path, { credential, body, env: brokenEnv });
+      expect(answer.status).toBe(200);
+      expect(tries).toEqual([rpc, rpc, rpc]);
+    },
+  );
 
   it.for([
     ["GET", "retryable", 4],

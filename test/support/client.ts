@@ -28,7 +28,7 @@ let callCount = 0;
  */
 export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   const { credential, body, headers = {}, env: callEnv = env } = options;
-  const overridden = method === "GET" && path.startsWith("/api/user");
+  const overridden = method === "GET" && /^\/api\/user(?!_groups)/.test(path);
   callCount += 1;
   const request = new Request(`http://localhost${path}`, {
     method: overridden ? "POST" : method,

@@ -1,0 +1,433 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { describe, it, vi } from "vitest";
+import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
+import { countRows } from "../support/rows.ts";
+import { issueKey, newIntegrator } from "../support/states.ts";
+
+const NOW = new Date("2026-03-01T10:30:00.000Z");
+
+const list = (credential: string, query: Record<string, string> = {}): Promise<Answer> =>
+  call("GET", `/api/user_groups?${new URLSearchParams(query)}`, { credential });
+
+const idsIn = ({ body }: Answer): string[] =>
+  body.user_groups.map(({ provided_id: providedId }: { provided_id: string }) => providedId);
+
+/** The answers of all pages, with `between` run before each of them but the first. */
+async function pages(
+  credential: string,
+  query: Record<string, string> = {},
+  between: (page: number) => Promise<unknown> = async () => undefined,
+): Promise<Answer[]> {
+  const answers = [await list(credential, query)];
+  for (let cursor = answers[0]?.body.next_cursor; cursor !== null; cursor = answers.at(-1)?.body.next_cursor) {
+    await between(answers.length);
+    answers.push(await list(credential, { ...query, cursor }));
+  }
+  return answers;
+}
+
+/** Fills the directory of acme/Testing by SQL, which is faster by far than the API, with groups whose id is their number. */
+const fill = (count: number, properties: string | null = null) =>
+  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    storage.sql.exec(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+        INSERT INTO user_groups (provided_id, name, properties, nonce, revision, created_at, updated_at)
+        SELECT 'group ' || n, 'G', ?, zeroblob(16), 1, 1, 1 FROM numbers`,
+      count,
+      properties,
+    ),
+  ).then(() => undefined);
+
+describe("a list", () => {
+  it("shows each group of the key's environment in the order of their numbers, and never a token", async ({
+    expect,
+  }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { key, get, put, tokenOf } = await newIntegrator();
+    const text = '{"user_group_id":"b","name":"B","mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}';
+    await get(text);
+    await tokenOf("a");
+    await (await newIntegrator({ environment: "Customer" })).tokenOf("elsewhere");
+    await (await newIntegrator({ workspace: "other" })).tokenOf("elsewhere");
+    vi.setSystemTime(NOW.getTime() + 1500);
+    await put({ user_group_id: "a", name: "A" });
+
+    const answer = await list(key);
+
+    const [first, second] = answer.body.user_groups;
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, next_cursor: null } });
+    expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
+    expect(answer.body.user_groups).toHaveLength(2);
+    expect(JSON.stringify(first)).toBe(
+      JSON.stringify({
+        team_id: 1,
+        provided_id: "b",
+        name: "B",
+        ...JSON.parse('{"mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}'),
+        api_environment_tag: "Testing",
+        created_at: "2026-03-01T10:30:00.000Z",
+        updated_at: "2026-03-01T10:30:00.000Z",
+      }),
+    );
+    expect(second).toEqual({
+      team_id: 2,
+      provided_id: "a",
+      name: "A",
+      mapping: null,
+      properties: null,
+      api_environment_tag: "Testing",
+      created_at: "2026-03-01T10:30:00.000Z",
+      updated_at: "2026-03-01T10:30:01.500Z",
+    });
+    expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
+  });
+
+  it("is empty where there are no groups, and open to a key that may only read", async ({ expect }) => {
+    const answer = await list(await issueKey({ access: "read" }));
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, user_groups: [], next_cursor: null } });
+  });
+
+  it("is of an environment without a tag as well", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator({ environment: null });
+    await tokenOf("acme");
+    expect((await list(key)).body.user_groups).toMatchObject([{ provided_id: "acme", api_environment_tag: null }]);
+  });
+
+  it("has 100 groups on a page where no limit is given, and 1,000 at most", async ({ expect }) => {
+    const key = await issueKey();
+    await fill(1001);
+    expect((await list(key)).body.user_groups).toHaveLength(100);
+    const sizes = (await pages(key, { limit: "1000" })).map(({ body }) => body.user_groups.length);
+    expect(sizes).toEqual([1000, 1]);
+  });
+
+  it.for([1, 3, 7, 100, 150, 249, 250, 251])("is whole in pages of %i", async (limit, { expect }) => {
+    const key = await issueKey();
+    await fill(250);
+    const answers = await pages(key, { limit: String(limit) });
+    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 250 }, (_, index) => `group ${index + 1}`));
+    expect(answers).toHaveLength(Math.ceil(250 / limit));
+  });
+
+  it("misses and repeats no group that was there throughout, whatever comes, goes and is renamed meanwhile", async () => {
+    const change = fc.record({
+      kind: fc.constantFrom("create", "delete", "rename", "rotate"),
+      which: fc.nat(),
+    });
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 8 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 6 }),
+        async (atFirst, limit, changes) => {
+          run += 1;
+          const { key, get, put, rotate, remove, tokenOf } = await newIntegrator({ workspace: `run-${run}` });
+          const living = new Map<number, string>();
+          let made = 0;
+          const create = async () => {
+            made += 1;
+            const { team_id: teamId, provided_id: id } = (await get({ user_group_id: `g ${made}` })).body.user_group;
+            living.set(teamId, id);
+          };
+          for (let group = 0; group < atFirst; group += 1) await create();
+          const throughout = new Set(living.keys());
+
+          const apply = async ({ kind, which }: { kind: string; which: number }) => {
+            if (kind === "create") return create();
+            const [teamId, id] = [...living][which % Math.max(living.size, 1)] ?? [];
+            if (teamId === undefined || id === undefined) return;
+            if (kind === "rename") {
+              made += 1;
+              living.set(teamId, `g ${made}`);
+              await put({ user_group_id: id, new_user_group_id: `g ${made}` });
+            } else if (kind === "rotate") {
+              await rotate(await tokenOf(id));
+            } else {
+              living.delete(teamId);
+              throughout.delete(teamId);
+              await remove(await tokenOf(id));
+            }
+          };
+          const answers = await pages(key, { limit: String(limit) }, async (page) => {
+            for (const each of changes[page - 1] ?? []) await apply(each);
+          });
+
+          const told = answers.flatMap(({ body }): number[] =>
+            body.user_groups.map(({ team_id: teamId }: { team_id: number }) => teamId),
+          );
+          const sorted = told.toSorted((a, b) => a - b);
+          const missed = [...throughout].filter((teamId) => !told.includes(teamId));
+          return missed.length === 0 && new Set(told).size === told.length && String(sorted) === String(told);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it("goes on behind a group that was deleted, and ends where the last one was", async ({ expect }) => {
+    const { key, remove, tokenOf } = await newIntegrator();
+    for (const id of ["a", "b"]) await tokenOf(id);
+    const { next_cursor: cursor } = (await list(key, { limit: "1" })).body;
+    await remove(await tokenOf("a"));
+    expect(idsIn(await list(key, { cursor }))).toEqual(["b"]);
+    await remove(await tokenOf("b"));
+    expect((await list(key, { cursor })).body).toMatchObject({ user_groups: [], next_cursor: null });
+    await tokenOf("b");
+    expect(idsIn(await list(key, { cursor }))).toEqual(["b"]);
+  });
+});
+
+describe("user_group_id_prefix", () => {
+  it("lets through what starts with it, as JavaScript's startsWith says", async ({ expect }) => {
+    const ids = [
+      "a",
+      "a%",
+      "a_",
+      "ab",
+      "A",
+      "aé",
+      "ae\u0301",
+      "😀",
+      "😀x",
+      "😁",
+      "\ud7ff",
+      "\ue000",
+      "ß",
+      "ss",
+      " a",
+      "a\\",
+    ];
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ids) await tokenOf(id);
+    for (const prefix of [...ids, "a*", "?", "abc", "\u{10ffff}"])
+      expect(idsIn(await list(key, { user_group_id_prefix: prefix })), prefix).toEqual(
+        ids.filter((id) => id.startsWith(prefix)),
+      );
+  });
+
+  it("is kept from page to page", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ["x 1", "y 1", "x 2", "y 2", "x 3"]) await tokenOf(id);
+    const answers = await pages(key, { user_group_id_prefix: "x ", limit: "1" });
+    expect(answers.map(idsIn)).toEqual([["x 1"], ["x 2"], ["x 3"]]);
+  });
+});
+
+describe("updated_since", () => {
+  it.for([
+    ["2026-03-01T10:30:00Z", ["old", "new"]],
+    ["2026-03-01T10:30:00.001Z", ["new"]],
+    ["2026-03-01T11:30:00+01:00", ["old", "new"]],
+    ["2026-03-01T12:31:00.000+02:00", ["new"]],
+    ["2026-03-01T10:31:00.001Z", []],
+    ["2026-03-01T10:31:00.000999Z", ["new"]],
+    ["0000-01-01T00:00:00Z", ["old", "new"]],
+    ["9999-12-31T23:59:59-23:59", []],
+  ] as const)("lets through what has changed at %s or later", async ([since, ids], { expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { key, put, tokenOf } = await newIntegrator();
+    for (const id of ["old", "new"]) await tokenOf(id);
+    vi.setSystemTime(NOW.getTime() + 60_000);
+    await put({ user_group_id: "new", name: "changed" });
+    expect(idsIn(await list(key, { updated_since: since }))).toEqual(ids);
+    expect(idsIn(await list(key, { updated_since: since, user_group_id_prefix: "n" }))).toEqual(
+      ids.filter((id) => id === "new"),
+    );
+  });
+});
+
+describe("a page ends early", () => {
+  it("where it has looked at 10,000 groups, perhaps with none, and only a null cursor is the end", async ({
+    expect,
+  }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await fill(20_000);
+    await tokenOf("needle");
+    const rows = await countRows("acme/Testing");
+    const answers = await pages(key, { user_group_id_prefix: "needle" });
+    expect(answers.map(idsIn)).toEqual([[], [], ["needle"]]);
+    // Each page looks for the key, and whether anything is behind it.
+    expect(rows.read).toBeLessThanOrEqual(20_001 + 2 * answers.length);
+  });
+
+  it("without a page more where the 10,000th is the last one", async ({ expect }) => {
+    const key = await issueKey();
+    await fill(10_000);
+    expect(await pages(key, { user_group_id_prefix: "needle" })).toHaveLength(1);
+  });
+
+  it("where it holds 8 MiB, and the pages together hold all", async ({ expect }) => {
+    const key = await issueKey();
+    // Of two bytes in UTF-8, and in an RPC.
+    const properties = JSON.stringify({ a: "é".repeat(8000) });
+    await fill(1000, properties);
+    const answers = await pages(key, { limit: "1000" });
+    const sizes = answers.map(({ body }) => body.user_groups.length);
+    const each = new TextEncoder().encode(properties).length;
+    expect(sizes).toEqual([523, 477]);
+    expect((sizes[0] ?? 0) * each).toBeLessThanOrEqual(8 * 1024 * 1024);
+    expect(((sizes[0] ?? 0) + 1) * each).toBeGreaterThan(8 * 1024 * 1024 - 20 * 1024);
+    expect(new Set(answers.flatMap(idsIn)).size).toBe(1000);
+    expect(answers[1]?.body.user_groups[0].properties).toEqual(JSON.parse(properties));
+  });
+});
+
+describe("the SQL of a list", () => {
+  it("searches the primary key, and scans and sorts nothing", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ["a", "b"]) await tokenOf(id);
+    const { statements } = await countRows("acme/Testing");
+    await list(key, { limit: "1", user_group_id_prefix: "a", updated_since: "2026-01-01T00:00:00Z" });
+    const ofGroups = statements.filter((statement) => statement.includes("user_groups"));
+
+    const plans = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+      ofGroups.flatMap((statement) => {
+        const values = Array.from({ length: statement.includes("?4") ? 4 : 1 }, () => 1);
+        return storage.sql
+          .exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)
+          .toArray()
+          .map(({ detail }) => detail);
+      }),
+    );
+
+    expect(ofGroups).toHaveLength(2);
+    expect(plans).toEqual(ofGroups.map(() => "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)"));
+  });
+
+  it("reads no more groups than are in memory at once for a small page", async ({ expect }) => {
+    const key = await issueKey();
+    await fill(1000);
+    const rows = await countRows("acme/Testing");
+    await list(key, { limit: "100" });
+    // And the key, its first use, and whether anything is behind the page.
+    expect(rows.read).toBe(100 + 3);
+  });
+});
+
+describe("refuses", () => {
+  it.for([
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+    ["limit=-1", "limit"],
+    ["limit=1.5", "limit"],
+    ["limit=1e2", "limit"],
+    ["limit=010", "limit"],
+    ["limit=+5", "limit"],
+    ["limit=", "limit"],
+    ["limit", "limit"],
+    ["limit=5&limit=5", "limit"],
+    ["limit=5&%6cimit=6", "limit"],
+    ["user_group_id_prefix=", "user_group_id_prefix"],
+    [`user_group_id_prefix=${"x".repeat(256)}`, "user_group_id_prefix"],
+    ["user_group_id_prefix=%00", "user_group_id_prefix"],
+    ["user_group_id_prefix=%ED%A0%BD", "user_group_id_prefix"],
+    ["user_group_id_prefix=%F0%9F", "user_group_id_prefix"],
+    ["user_group_id_prefix=%ff", "user_group_id_prefix"],
+    ["user_group_id_prefix=100%", "user_group_id_prefix"],
+    ["user_group_id_prefix=a&user_group_id_prefix=b", "user_group_id_prefix"],
+    ["updated_since=", "updated_since"],
+    ["updated_since=2026-03-01", "updated_since"],
+    ["updated_since=2026-03-01T10:30:00", "updated_since"],
+    ["updated_since=2026-03-01T10:30Z", "updated_since"],
+    ["updated_since=2026-03-01t10:30:00z", "updated_since"],
+    ["updated_since=2026-03-01%2010:30:00Z", "updated_since"],
+    ["updated_since=2026-03-01T11:30:00+01:00", "updated_since"],
+    ["updated_since=2026-02-30T10:30:00Z", "updated_since"],
+    ["updated_since=2026-03-01T24:00:00Z", "updated_since"],
+    ["updated_since=1772361000000", "updated_since"],
+    ["updated_since=now", "updated_since"],
+    ["cursor=", "cursor"],
+    ["cursor=1", "cursor"],
+    ["cursor=%00", "cursor"],
+    ["page=2", "page"],
+    ["__proto__=2", "__proto__"],
+    ["constructor=2", "constructor"],
+    ["user_group_id=acme", "user_group_id"],
+    ["%ff=1", "%ff"],
+  ] as const)("the query %s, with an issue at its field", async ([query, field], { expect }) => {
+    const answer = await call("GET", `/api/user_groups?${query}`, { credential: await issueKey() });
+    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+    const issues: { path: string[]; message: string }[] = answer.body.error.issues;
+    expect(new Set(issues.map(({ path }) => path.join()))).toEqual(new Set([field]));
+    expect(issues[0]?.message).toMatch(/^(Give|Leave|Percent-encode|This) .*\.$/);
+  });
+
+  it("all that is wrong at once", async ({ expect }) => {
+    const answer = await call("GET", "/api/user_groups?limit=x&cursor=y&updated_since=z&page=1&limit=2", {
+      credential: await issueKey(),
+    });
+    const paths = answer.body.error.issues.map(({ path }: { path: string[] }) => path.join());
+    expect(new Set(paths)).toEqual(new Set(["limit", "cursor", "updated_since", "page"]));
+  });
+
+  describe("a cursor", () => {
+    const encoded = (bytes: Uint8Array | string) =>
+      (typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes).toBase64({ alphabet: "base64url" });
+
+    it.for([
+      ["of another version", encoded('[2,1,"",0]')],
+      ["that names no group", encoded('[1,0,"",0]')],
+      ["with a number that is none", encoded('[1,1.5,"",0]')],
+      ["with a number past all numbers", encoded('[1,1e300,"",0]')],
+      ["with more than a cursor has", encoded('[1,1,"",0,0]')],
+      ["with less than a cursor has", encoded("[1,1]")],
+      ["in another spelling", encoded('[1, 1,"",0]')],
+      ["with padding", `${encoded('[1,10,"",0]').replace(/=*$/, "")}=`],
+      ["of an object", encoded('{"after":1}')],
+      ["of null", encoded("null")],
+      ["of no JSON", encoded("acme")],
+      ["of no UTF-8", encoded(new Uint8Array([0xff, 0xfe]))],
+      ["in base64", "+/+/"],
+    ] as const)("%s", async ([, cursor], { expect }) => {
+      const answer = await list(await issueKey(), { cursor });
+      expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+      expect(answer.body.error.issues).toMatchObject([{ path: ["cursor"] }]);
+    });
+
+    it("with any character changed, added or cut off, or else goes on somewhere in the same list", async ({
+      expect,
+    }) => {
+      const { key, tokenOf } = await newIntegrator();
+      for (const id of ["a", "b"]) await tokenOf(id);
+      const cursor: string = (await list(key, { limit: "1" })).body.next_cursor;
+      expect(cursor).toMatch(/^[\w-]+$/);
+      const statuses = [];
+      for (let at = 0; at < cursor.length; at += 1) {
+        const changed = cursor.slice(0, at) + (cursor[at] === "A" ? "B" : "A") + cursor.slice(at + 1);
+        for (const other of [changed, cursor.slice(0, at), `${cursor}${cursor[at]}`])
+          statuses.push((await list(key, { cursor: other })).status);
+      }
+      expect(new Set(statuses)).toContain(422);
+      expect([...new Set(statuses)].filter((status) => status !== 422 && status !== 200)).toEqual([]);
+    });
+
+    it("of other filters, and takes it with the same ones in another spelling", async ({ expect }) => {
+      const { key, tokenOf } = await newIntegrator();
+      for (const id of ["a 1", "a 2"]) await tokenOf(id);
+      const filters = { user_group_id_prefix: "a", updated_since: "2020-01-01T00:00:00Z" };
+      const { next_cursor: cursor } = (await list(key, { ...filters, limit: "1" })).body;
+      for (const others of [
+        {},
+        { ...filters, user_group_id_prefix: "a " },
+        { user_group_id_prefix: "a" },
+        { ...filters, updated_since: "2020-01-01T00:00:00.001Z" },
+      ])
+        expect((await list(key, { ...others, cursor })).body.error).toMatchObject({
+          code: "invalid_body",
+          issues: [{ path: ["cursor"] }],
+        });
+      const respelled = { ...filters, updated_since: "2020-01-01T01:00:00.000+01:00", limit: "7", cursor };
+      expect(idsIn(await list(key, respelled))).toEqual(["a 2"]);
+    });
+  });
+
+  it("a revoked key and one of another environment before it says anything of the query", async ({ expect }) => {
+    const key = await issueKey();
+    await env.GROUP_DIRECTORY.getByName("acme/Testing").revokeKey(1);
+    for (const query of [{}, { limit: "0" }, { page: "2" }])
+      expect(codeOf(await list(key, query))).toEqual([401, "credential_revoked"]);
+  });
+});
