@@ -1,6 +1,7 @@
 /** `npm run keys`: the operator's routes as a command. No secret is ever an argument, where other users could read it. */
 import { existsSync, readFileSync } from "node:fs";
-import { parseArgs, parseEnv } from "node:util";
+import { parseEnv } from "node:util";
+import { foreign, LOCAL_URL, Refusal, readArguments, runCommand, send, serviceUrl, unreachable } from "./command.ts";
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
 
@@ -14,7 +15,6 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --enviro
 
 A time is a number and s, m, h or d. OPERATOR_TOKEN is read from the environment, or else from .dev.vars.`;
 
-const LOCAL_URL = "http://localhost:8787";
 const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
 
 type Answer = {
@@ -24,28 +24,17 @@ type Answer = {
   error?: { message: string; issues?: { path: string[]; message: string }[] };
 };
 
-/** What the operator can mend. Its message is the sentence that is printed. */
-class Refusal extends Error {}
-
-function readArguments() {
-  const options = {
-    workspace: { type: "string" },
-    environment: { type: "string" },
-    name: { type: "string" },
-    access: { type: "string" },
-    "expires-in": { type: "string" },
-    grace: { type: "string" },
-    url: { type: "string", default: LOCAL_URL },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  } as const;
-  try {
-    return parseArgs({ allowPositionals: true, options });
-  } catch {
-    // Not its message, which repeats what was typed: perhaps a secret.
-    throw new Refusal("An option is unknown, or lacks its value; --help shows them all.");
-  }
-}
+const OPTIONS = {
+  workspace: { type: "string" },
+  environment: { type: "string" },
+  name: { type: "string" },
+  access: { type: "string" },
+  "expires-in": { type: "string" },
+  grace: { type: "string" },
+  url: { type: "string", default: LOCAL_URL },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
 
 function secondsOf(time: string | undefined): number | undefined {
   if (time === undefined) return undefined;
@@ -62,25 +51,14 @@ function operatorToken(): string {
   return token;
 }
 
-function serviceUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url?.protocol !== "https:" && !isLocal)
-    throw new Refusal("Give --url as https://…; without TLS the operator's token goes to this machine alone.");
-  return url as URL;
-}
-
 async function ask(method: string, url: URL, body?: object): Promise<Answer> {
-  const response = await fetch(url, {
-    method,
-    redirect: "error",
-    headers: { Authorization: `Token ${operatorToken()}`, "Content-Type": "application/json" },
-    ...(body && { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new Refusal(`The service at ${url.origin} cannot be reached; start it, or name another with --url.`);
-  });
+  const response = await send(url, operatorToken(), { method, ...(body && { body: JSON.stringify(body) }) }).catch(
+    (error) => {
+      throw error instanceof Refusal ? error : unreachable(url);
+    },
+  );
   const answer = (await response.json().catch(() => {
-    throw new Refusal(`What answers at ${url.origin} (status ${response.status}) is not the user group service.`);
+    throw foreign(url, response.status);
   })) as Answer;
   if (response.ok) return answer;
   if (response.status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);
@@ -104,7 +82,7 @@ function tableOf(rows: Record<string, unknown>[]): string {
 }
 
 async function run(): Promise<string> {
-  const { values, positionals } = readArguments();
+  const { values, positionals } = readArguments(OPTIONS);
   const [command = "", id = "", ...rest] = positionals;
   if (values.help) return USAGE;
   if (!["issue", "list", "revoke", "roll"].includes(command))
@@ -141,10 +119,4 @@ async function run(): Promise<string> {
   return `Key ${id} is revoked.`;
 }
 
-try {
-  console.info(await run());
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(async () => console.info(await run()));

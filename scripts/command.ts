@@ -1,0 +1,58 @@
+/** What the commands share that call the service: where it is, how a credential gets there, how a refusal is told. */
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+
+export const LOCAL_URL = "http://localhost:8787";
+
+/** What whoever typed the command can mend. Its message is the sentence that is printed. */
+export class Refusal extends Error {}
+
+/** The arguments, as `options` says. What was typed is never repeated: perhaps it was a secret. */
+export function readArguments<const Options extends ParseArgsOptionsConfig>(options: Options) {
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch {
+    throw new Refusal("An option is unknown, or lacks its value; --help shows them all.");
+  }
+}
+
+/** The service that `text` names: one to which a credential may be sent. */
+export function serviceUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (!url || (url.protocol !== "https:" && !isLocal))
+    throw new Refusal("Give --url as https://…; without TLS a credential goes to this machine alone.");
+  return url;
+}
+
+/** A call with a credential, which follows no redirect: that would take the credential elsewhere. */
+export async function send(
+  url: URL,
+  credential: string,
+  { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal },
+): Promise<Response> {
+  const response = await fetch(url, {
+    ...init,
+    redirect: "manual",
+    headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json", ...headers },
+  });
+  if (response.status >= 300 && response.status < 400)
+    throw new Refusal(`What answers at ${url.origin} redirects elsewhere; give the service itself as --url.`);
+  return response;
+}
+
+export const unreachable = (url: URL): Refusal =>
+  new Refusal(`The service at ${url.origin} cannot be reached; start it, or name another with --url.`);
+
+export const foreign = (url: URL, status: number): Refusal =>
+  new Refusal(`What answers at ${url.origin} (status ${status}) is not the user group service.`);
+
+/** Runs a command to its end, and tells of a refusal in its sentence and in the status. */
+export async function runCommand(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,88 @@
+/** `npm run groups`: many user groups at once, in and out, as lines of JSON. The API key is never an argument. */
+import { createReadStream, fstatSync, openSync } from "node:fs";
+import { LOCAL_URL, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
+import { exportGroups } from "./groups/export.ts";
+import { importGroups } from "./groups/import.ts";
+
+const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
+
+  import FILE.ndjson   get or create the group of each line; - is standard input
+    --concurrency N    calls at a time, 1 to 64; 16 by default
+    --from-line N      leave out the lines before this one, as an import says that was stopped
+  export               write all groups to standard output, a line for each, without their tokens
+    --prefix P         only those whose user_group_id starts with it
+    --updated-since T  only those changed at this time or later, such as 2026-03-01T10:30:00Z
+
+  --url URL   the service; ${LOCAL_URL} by default
+
+A line is an object with user_group_id and optional name, mapping and properties; the lines of an export will do as they
+are. A group that is there already is counted as found and not changed, whatever its line says: change it with
+PUT /api/user. So an import that was stopped can be run again. The API key is read from the environment variable API_KEY.`;
+
+const CONCURRENCY_MAX = 64;
+const OPTIONS = {
+  concurrency: { type: "string" },
+  "from-line": { type: "string" },
+  prefix: { type: "string" },
+  "updated-since": { type: "string" },
+  url: { type: "string", default: LOCAL_URL },
+  help: { type: "boolean", default: false },
+} as const;
+
+function wholeNumber(text: string, name: string, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > most) throw new Refusal(`Give --${name} as a whole number from 1 to ${most}.`);
+  return value;
+}
+
+function apiKeyOf(env: NodeJS.ProcessEnv): string {
+  if (!env.API_KEY) throw new Refusal("Set API_KEY in the environment.");
+  // Anything else could not stand in a header, and the error of that would quote it.
+  if (!/^[\w-]+$/.test(env.API_KEY)) throw new Refusal("API_KEY is not an API key: it holds other characters.");
+  return env.API_KEY;
+}
+
+/** The stream to import, and its length where that is known. */
+function openFile(file: string) {
+  if (file === "-") return { input: process.stdin, total: 0 };
+  try {
+    const fd = openSync(file, "r");
+    const stats = fstatSync(fd);
+    if (!stats.isDirectory()) return { input: createReadStream(file, { fd }), total: stats.size };
+  } catch {
+    // Said below, like a directory.
+  }
+  throw new Refusal("The file to import cannot be read.");
+}
+
+async function run(): Promise<void> {
+  const { values, positionals } = readArguments(OPTIONS);
+  const [command = "", file, ...rest] = positionals;
+  const { url, help, concurrency, "from-line": fromLine, prefix, "updated-since": updatedSince } = values;
+  if (help) return console.info(USAGE);
+  if (!["import", "export"].includes(command)) throw new Refusal("Say what to do: import or export; --help shows how.");
+  const isImport = command === "import";
+  if (rest.length > 0 || isImport !== (file !== undefined))
+    throw new Refusal("import takes one file, export none: it writes to standard output.");
+  const foreign = isImport ? [prefix, updatedSince] : [concurrency, fromLine];
+  if (foreign.some((value) => value !== undefined))
+    throw new Refusal(`${command} does not take that option; --help shows which it takes.`);
+
+  const apiKey = apiKeyOf(process.env);
+  const service = serviceUrl(url);
+  if (file === undefined)
+    return exportGroups(service, apiKey, {
+      ...(prefix !== undefined && { user_group_id_prefix: prefix }),
+      ...(updatedSince !== undefined && { updated_since: updatedSince }),
+    });
+  const summary = await importGroups({
+    concurrency: wholeNumber(concurrency ?? "16", "concurrency", CONCURRENCY_MAX),
+    fromLine: wholeNumber(fromLine ?? "1", "from-line", Number.MAX_SAFE_INTEGER),
+    ...openFile(file),
+    url: service,
+    apiKey,
+  });
+  console.info(summary);
+}
+
+await runCommand(run);

@@ -1,0 +1,40 @@
+import { pipeline } from "node:stream/promises";
+import { Refusal } from "../command.ts";
+import { askPatiently } from "./patience.ts";
+import { Progress } from "./progress.ts";
+
+const GROUPS_PER_PAGE = 1000;
+
+/** Writes each group as one line of JSON to standard output, page by page and no faster than it is read there. */
+export async function exportGroups(url: URL, apiKey: string, filters: Record<string, string>): Promise<void> {
+  const progress = new Progress(0);
+  try {
+    await pipeline(pages(url, apiKey, filters, progress), process.stdout, { end: false });
+  } catch (error) {
+    if (isClosedPipe(error)) throw new Refusal("Standard output was closed before the export was complete.");
+    throw error;
+  } finally {
+    progress.stop();
+  }
+}
+
+async function* pages(url: URL, apiKey: string, filters: Record<string, string>, progress: Progress) {
+  let exported = 0;
+  for (let cursor: string | null | undefined = ""; cursor !== null; ) {
+    const page = new URL("/api/user_groups", url);
+    const query = { ...filters, limit: String(GROUPS_PER_PAGE), ...(cursor && { cursor }) };
+    for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value);
+    const { status, body } = await askPatiently(page, apiKey, { method: "GET" });
+    const { user_groups: groups, next_cursor: next, error } = body;
+    if (!groups || next === undefined) {
+      const issues = error?.issues?.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
+      throw new Refusal([`${error?.code ?? status}: ${error?.message}`, ...issues].join("\n  "));
+    }
+    for (const group of groups) yield `${JSON.stringify(group)}\n`;
+    exported += groups.length;
+    progress.update(exported, `${exported} exported`);
+    cursor = next;
+  }
+}
+
+const isClosedPipe = (error: unknown): boolean => error instanceof Error && Reflect.get(error, "code") === "EPIPE";

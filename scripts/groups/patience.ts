@@ -1,0 +1,73 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { foreign, Refusal, send, unreachable } from "../command.ts";
+
+const TRIES_MAX = 8;
+/** The service answers or gives up in less. */
+const ANSWER_MS_MAX = 30_000;
+/** The longest wait before the second try; it doubles from there. */
+const BACKOFF_MS = 250;
+const BACKOFF_MS_MAX = 30_000;
+const RETRY_AFTER_SECONDS_MAX = 300;
+/** Refusals of the moment: too many calls, and a service or something before it that is not there just now. */
+const PASSING = [429, 502, 503, 504];
+
+/** What the service has answered. */
+export type Answer = {
+  status: number;
+  body: {
+    error?: { code: string; message: string; issues?: { path: (string | number)[]; message: string }[] };
+    new_user_group?: boolean;
+    user_groups?: unknown[];
+    next_cursor?: string | null;
+  };
+};
+
+/**
+ * Makes a call that comes to the same when it is made twice, until it is answered: again after a lost connection and after
+ * refusals that pass, some tries long, each wait random and longer than the last, and never shorter than Retry-After asks.
+ * `stop` ends a wait with an AbortError, but no call that is under way.
+ */
+export async function askPatiently(
+  url: URL,
+  credential: string,
+  call: { method: string; headers?: Record<string, string>; body?: string },
+  stop?: AbortSignal,
+): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    const { status, text, retryAfter } = await tryOnce(url, credential, call);
+    if (status !== undefined && !PASSING.includes(status)) return { status, body: bodyOf(url, status, text) };
+    if (tries === TRIES_MAX || retryAfter > RETRY_AFTER_SECONDS_MAX)
+      throw status === undefined
+        ? unreachable(url)
+        : new Refusal(`The service at ${url.origin} takes no more calls at the moment (status ${status}).`);
+    const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
+    await delay(retryAfter * 1000 + backoff, undefined, stop && { signal: stop });
+  }
+}
+
+async function tryOnce(url: URL, credential: string, call: Parameters<typeof send>[2]) {
+  try {
+    const response = await send(url, credential, { ...call, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const retryAfter = secondsOf(response.headers.get("Retry-After") ?? "0");
+    return { status: response.status, text: await response.text(), retryAfter };
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    return { status: undefined, text: "", retryAfter: 0 };
+  }
+}
+
+/** A Retry-After is a number of seconds or a date (RFC 9110, section 10.2.3); what is neither asks for nothing. */
+function secondsOf(retryAfter: string): number {
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
+  return Math.max(seconds, 0) || 0;
+}
+
+function bodyOf(url: URL, status: number, text: string): Answer["body"] {
+  try {
+    const body = JSON.parse(text);
+    if (typeof body?.success === "number") return body;
+  } catch {
+    // Said below, like an answer in the JSON of something else.
+  }
+  throw foreign(url, status);
+}
