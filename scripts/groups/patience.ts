@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { foreign, Refusal, send, unreachable } from "../command.ts";
 
-const TRIES_MAX = 8;
+const TRIES_MAX = 6;
 /** The service answers or gives up in less. */
 const ANSWER_MS_MAX = 30_000;
 /** The longest wait before the second try; it doubles from there. */

@@ -1,0 +1,484 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import fc from "fast-check";
+import { afterAll, describe, inject, it, onTestFinished } from "vitest";
+import { linesOf } from "../../scripts/groups/lines.ts";
+import { endGroup, runNpm, waitUntil } from "./support/service.ts";
+
+const { url, folder, operatorToken } = inject("service");
+const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
+
+const scratch = mkdtempSync(join(tmpdir(), "user-groups-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+let files = 0;
+
+/** A file of these lines. What is not a string goes in as JSON. */
+function fileOf(lines: (string | object)[], ending = "\n"): string {
+  files += 1;
+  const file = join(scratch, `${files}.ndjson`);
+  const texts = lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line)));
+  writeFileSync(file, texts.map((line) => line + ending).join(""));
+  return file;
+}
+
+/** A key of a workspace of its own, so that no other test's groups are in its lists. */
+async function newKey(workspace: string, fields: object = {}): Promise<string> {
+  const response = await fetch(`${url}/api/keys`, {
+    method: "POST",
+    headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ workspace: `groups-${workspace}`, environment: "Testing", name: "x", ...fields }),
+  });
+  return ((await response.json()) as { key: string }).key;
+}
+
+/** Starts the command as the README does, in a process group of its own. */
+function startGroups(args: readonly string[], apiKey: string, at = url) {
+  const where = args.includes("--url") ? [] : ["--url", at];
+  const child = runNpm(folder, ["run", "--silent", "groups", "--", ...args, ...where], { API_KEY: apiKey });
+  const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
+  const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
+  const outcome = ended.then(([[status], stdout, stderr]) => {
+    const told = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
+    if (CREDENTIAL.test(told.stdout + told.stderr)) throw new Error("The command has printed a credential.");
+    return told;
+  });
+  return { child, outcome };
+}
+
+const groups = (args: readonly string[], apiKey: string, at = url) => {
+  const { child, outcome } = startGroups(args, apiKey, at);
+  child.stdin?.end();
+  return outcome;
+};
+
+const idsOf = (stdout: string): string[] =>
+  stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line).provided_id);
+
+/** What a stand-in does with a call, given its JSON body or undefined. */
+type Behaviour = (request: IncomingMessage, response: ServerResponse, body: { user_group_id: string }) => void;
+
+/** A service that behaves as a test wants, on a free port of this machine. */
+async function standIn(behaviour: Behaviour): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    behaviour(request, response, body === "" ? {} : JSON.parse(body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const created = (response: ServerResponse) => answer(response, 200, { success: 1, new_user_group: true });
+
+const answer = (response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
+
+describe("import and export", () => {
+  const LINES = [
+    { user_group_id: "plain" },
+    {
+      user_group_id: "full",
+      name: "Füll 😀",
+      mapping: { s: "d" },
+      properties: { 2: [1.5, null], 1: { "\u2028": "\u2029" } },
+    },
+    '{"user_group_id":"\u2028 raw","properties":{"__proto__":{"a":"\u2028\u2029"}}}',
+    { user_group_id: "cleared", name: "C", mapping: null, properties: null },
+  ];
+
+  it("brings in what comes out again, and finds it the second time", async ({ expect }) => {
+    const key = await newKey("round-trip");
+    const file = fileOf(LINES);
+    expect(await groups(["import", file], key)).toEqual({
+      status: 0,
+      stdout: "created 4, found 0, refused 0",
+      stderr: "",
+    });
+    expect(await groups(["import", file], key)).toMatchObject({ status: 0, stdout: "created 0, found 4, refused 0" });
+
+    const exported = await groups(["export"], key);
+    expect(exported).toMatchObject({ status: 0, stderr: "" });
+    const out = exported.stdout.split("\n").map((line) => JSON.parse(line));
+    const put = LINES.map((line) => JSON.parse(typeof line === "string" ? line : JSON.stringify(line)));
+    const byId = (id: string) => out.find(({ provided_id: providedId }) => providedId === id);
+    expect(out).toHaveLength(4);
+    for (const { user_group_id: id, name = id, mapping = null, properties = null } of put) {
+      const { team_id: teamId, created_at: createdAt, updated_at: updatedAt, ...fields } = byId(id);
+      expect(JSON.stringify(fields)).toBe(
+        JSON.stringify({ provided_id: id, name, mapping, properties, api_environment_tag: "Testing" }),
+      );
+      expect(teamId).toBeGreaterThan(0);
+      expect(Date.parse(createdAt)).toBe(Date.parse(updatedAt));
+    }
+  });
+
+  it("takes the lines of an export as they are, from standard input too", async ({ expect }) => {
+    const source = await newKey("source");
+    await groups(["import", fileOf(LINES)], source);
+    const { stdout } = await groups(["export"], source);
+    const target = await newKey("target");
+    const { child, outcome } = startGroups(["import", "-", "--concurrency", "1"], target);
+    child.stdin?.end(stdout);
+    expect(await outcome).toMatchObject({ status: 0, stdout: "created 4, found 0, refused 0" });
+    const withoutTimes = (lines: string) =>
+      lines.replaceAll(/"(created|updated)_at":"[^"]+"/g, "").replaceAll(/"team_id":\d+/g, "");
+    expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
+  });
+
+  it("changes nothing of a group that is there", async ({ expect }) => {
+    const key = await newKey("unchanged");
+    await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
+    const again = await groups(["import", fileOf([{ user_group_id: "a", name: "second" }])], key);
+    expect(again.stdout).toBe("created 0, found 1, refused 0");
+    expect(JSON.parse((await groups(["export"], key)).stdout).name).toBe("first");
+  });
+
+  it("goes over many pages, and filters", async ({ expect }) => {
+    const key = await newKey("pages");
+    const ids = Array.from({ length: 1100 }, (_, index) => `${index % 2 === 0 ? "even" : "odd"} ${index}`);
+    const imported = await groups(
+      ["import", fileOf(ids.map((id) => ({ user_group_id: id }))), "--concurrency", "32"],
+      key,
+    );
+    expect(imported).toMatchObject({ status: 0, stdout: "created 1100, found 0, refused 0" });
+    expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(ids.toSorted());
+    const even = idsOf((await groups(["export", "--prefix", "even "], key)).stdout);
+    expect(even.toSorted()).toEqual(ids.filter((id) => id.startsWith("even ")).toSorted());
+    const future = await groups(["export", "--updated-since", "9999-01-01T00:00:00+01:00"], key);
+    expect(future).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  it("exports through pages without any group", async ({ expect }) => {
+    const cursors: (string | null)[] = [];
+    const at = await standIn((request, response) => {
+      const cursor = new URL(request.url ?? "", url).searchParams.get("cursor");
+      cursors.push(cursor);
+      const next = cursors.length < 4 ? `c${cursors.length}` : null;
+      const found = cursors.length % 2 === 0 ? [{ provided_id: `p${cursors.length}` }] : [];
+      answer(response, 200, { success: 1, user_groups: found, next_cursor: next });
+    });
+    expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["p2", "p4"]);
+    expect(cursors).toEqual([null, "c1", "c2", "c3"]);
+  });
+
+  it("ends with a sentence when nobody reads its export any more", async ({ expect }) => {
+    const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
+    const at = await standIn((_, response) =>
+      answer(response, 200, { success: 1, user_groups: page, next_cursor: "more" }),
+    );
+    const { child, outcome } = startGroups(["export"], "key", at);
+    child.stdout?.once("data", () => child.stdout?.destroy());
+    expect(await outcome).toMatchObject({
+      status: 1,
+      stderr: "Standard output was closed before the export was complete.",
+    });
+  });
+});
+
+describe("refused lines", () => {
+  it("are told with their numbers, and the others are imported", async ({ expect }) => {
+    const key = await newKey("refused");
+    const file = fileOf(
+      [
+        { user_group_id: "first" },
+        "",
+        "nonsense",
+        "[1]",
+        { user_group_id: "x", propertes: {} },
+        '{"user_group_id":"x","properties":{"n":12345678901234567890}}',
+        '{"user_group_id":"x","name":"a","name":"b"}',
+        { user_group_id: "", name: "" },
+        { name: "without an id" },
+        { user_group_id: "x", provided_id: "y" },
+        { user_group_id: "x", properties: "p".repeat(70_000) },
+        { user_group_id: "x", properties: "p".repeat(1_100_000) },
+        { user_group_id: "x", mapping: { "\u001b[31m": 1 } },
+        { user_group_id: "last" },
+      ],
+      "\r\n",
+    );
+    const { status, stdout, stderr } = await groups(["import", file], key);
+    expect(stdout).toBe("created 2, found 0, refused 11");
+    expect(status).toBe(1);
+    const told = new Map(stderr.split("\n").map((line) => [Number(/^line (\d+): /.exec(line)?.[1]), line] as const));
+    expect([...told.keys()].toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    expect(told.get(3)).toContain("malformed_json");
+    expect(told.get(4)).toContain("malformed_json");
+    expect(told.get(5)).toContain("invalid_body: propertes: ");
+    expect(told.get(6)).toContain("invalid_body: properties.n: ");
+    expect(told.get(7)).toContain("invalid_body: name: This key is given twice");
+    expect(told.get(8)).toMatch(/invalid_body: user_group_id: .* name: /);
+    expect(told.get(9)).toContain("invalid_body: user_group_id: ");
+    expect(told.get(10)).toContain("invalid_body: provided_id: ");
+    expect(told.get(11)).toContain("body_too_large");
+    expect(told.get(12)).toContain("body_too_large");
+    expect(told.get(13)).toContain("mapping.\\u001b[31m: ");
+    expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
+  });
+
+  it("are shown up to 100, and counted beyond", async ({ expect }) => {
+    const { status, stdout, stderr } = await groups(
+      ["import", fileOf(Array.from({ length: 130 }, () => "{"))],
+      await newKey("many-refused"),
+    );
+    expect(status).toBe(1);
+    expect(stdout).toBe("created 0, found 0, refused 130");
+    const told = stderr.split("\n");
+    expect(told.filter((line) => line.startsWith("line "))).toHaveLength(100);
+    expect(told.at(-1)).toBe("and 30 refused lines more");
+  });
+
+  it("do not come with a key that cannot import: that ends it at once", async ({ expect }) => {
+    const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
+    const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
+    expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, refused 0" });
+    expect(readOnly.stderr).toBe(
+      "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Go on with: --from-line 1",
+    );
+    const unknown = await groups(["import", file], "ugk_unknown");
+    expect(unknown.stderr).toMatch(/^unauthenticated: .*\nStopped. Go on with: --from-line 1$/);
+  });
+});
+
+describe("an import that is stopped", () => {
+  const LINES = Array.from({ length: 60 }, (_, index) => ({ user_group_id: String(index + 1) }));
+
+  it("finishes what is under way, says where to go on, and goes on there", async ({ expect }) => {
+    const file = fileOf(LINES);
+    const received: number[] = [];
+    const held: (() => void)[] = [];
+    let isStopped = false;
+    const at = await standIn((_, response, { user_group_id: id }) => {
+      received.push(Number(id));
+      if (isStopped || received.length <= 20) created(response);
+      else held.push(() => created(response));
+    });
+    const { child, outcome } = startGroups(["import", file, "--concurrency", "4"], "key", at);
+    await waitUntil(() => held.length === 4, "four calls were under way");
+    const ending = endGroup(child, "SIGINT");
+    isStopped = true;
+    for (const release of held) release();
+    const { status, stdout, stderr } = await outcome;
+    await ending;
+
+    const done = received.length;
+    expect(status).not.toBe(0);
+    expect(done).toBeGreaterThanOrEqual(24);
+    expect(stdout).toBe(`created ${done}, found 0, refused 0`);
+    expect(stderr).toBe(`Stopped. Go on with: --from-line ${done + 1}`);
+    expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: done }, (_, index) => index + 1));
+
+    const rest = await groups(["import", file, "--from-line", String(done + 1)], "key", at);
+    expect(rest).toEqual({ status: 0, stdout: `created ${60 - done}, found 0, refused 0`, stderr: "" });
+    expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+  });
+
+  it("does not wait for more of its standard input", async ({ expect }) => {
+    const received: string[] = [];
+    const at = await standIn((_, response, { user_group_id: id }) => {
+      received.push(id);
+      created(response);
+    });
+    const { child, outcome } = startGroups(["import", "-"], "key", at);
+    child.stdin?.write(
+      LINES.slice(0, 10)
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join(""),
+    );
+    await waitUntil(() => received.length === 10, "ten lines had arrived");
+    await endGroup(child, "SIGINT");
+    const { status, stderr } = await outcome;
+    expect(status).not.toBe(0);
+    expect(stderr).toBe("Stopped. Go on with: --from-line 11");
+  });
+
+  it("does not wait for the moment at which it would try again, and goes on with that line", async ({ expect }) => {
+    let refusals = 0;
+    const at = await standIn((_, response, { user_group_id: id }) => {
+      if (id !== "7") return created(response);
+      refusals += 1;
+      return answer(
+        response,
+        429,
+        { success: 0, error: { code: "rate_limited", message: "x" } },
+        { "Retry-After": "200" },
+      );
+    });
+    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
+    await waitUntil(() => refusals === 1, "the seventh line was refused");
+    await endGroup(child, "SIGINT");
+    expect((await outcome).stderr).toBe("Stopped. Go on with: --from-line 7");
+  });
+});
+
+describe("what passes", () => {
+  const busy = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
+
+  it("is waited for: 429 and 503 with their Retry-After, 502, 504 and lost connections", async ({ expect }) => {
+    const tries = new Map<string, number>();
+    const until = new Map<string, number>();
+    let early = 0;
+    const at = await standIn((request, response, { user_group_id: id }) => {
+      const count = (tries.get(id) ?? 0) + 1;
+      tries.set(id, count);
+      if (Date.now() < (until.get(id) ?? 0)) early += 1;
+      const later = (status: number) => {
+        until.set(id, Date.now() + 1000);
+        answer(response, status, busy, { "Retry-After": "1" });
+      };
+      if (count > 1) return created(response);
+      if (id === "limited") return later(429);
+      if (id === "unavailable") return later(503);
+      if (id === "gateway") return response.writeHead(502, { "Content-Type": "text/html" }).end("<p>Bad gateway</p>");
+      if (id === "late") return response.writeHead(504).end();
+      if (id === "cut off")
+        return response.writeHead(200, { "Content-Length": "500" }).end('{"success"', () => request.socket.destroy());
+      return request.socket.destroy();
+    });
+    const ids = ["limited", "unavailable", "gateway", "late", "cut off", "lost"];
+    const file = fileOf(ids.map((id) => ({ user_group_id: id })));
+    expect(await groups(["import", file], "key", at)).toEqual({
+      status: 0,
+      stdout: "created 6, found 0, refused 0",
+      stderr: "",
+    });
+    expect([...tries.values()]).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(early).toBe(0);
+  });
+
+  it("is waited for by an export as well", async ({ expect }) => {
+    let calls = 0;
+    const at = await standIn((_, response) => {
+      calls += 1;
+      if (calls === 1) answer(response, 429, busy, { "Retry-After": "0" });
+      else answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: null });
+    });
+    expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["a"]);
+  });
+
+  it("is not waited for without end", async ({ expect }) => {
+    let calls = 0;
+    const at = await standIn((_, response, { user_group_id: id }) => {
+      if (id === "1") return created(response);
+      calls += 1;
+      return answer(response, 503, busy, { "Retry-After": "301" });
+    });
+    const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }, { user_group_id: "3" }]);
+    const { status, stdout, stderr } = await groups(["import", file, "--concurrency", "1"], "key", at);
+    expect({ status, stdout, calls }).toEqual({ status: 1, stdout: "created 1, found 0, refused 0", calls: 1 });
+    expect(stderr).toMatch(/takes no more calls at the moment \(status 503\)\.\nStopped\. Go on with: --from-line 2$/);
+  });
+
+  it("does not include a service that is not there, which is tried a few times", async ({ expect }) => {
+    const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^The service at http:\/\/localhost:1 cannot be reached.*\nStopped. Go on with: --from-line 1$/,
+    );
+  });
+
+  it("does not include a crash of the service: that line is refused and the import goes on", async ({ expect }) => {
+    const at = await standIn((_, response, { user_group_id: id }) =>
+      id === "1"
+        ? answer(response, 500, { success: 0, error: { code: "internal_error", message: "Sorry." } })
+        : created(response),
+    );
+    const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
+    expect(await groups(["import", file], "key", at)).toEqual({
+      status: 1,
+      stdout: "created 1, found 0, refused 1",
+      stderr: "line 1: internal_error: Sorry.",
+    });
+  });
+});
+
+it("sends the key to the service alone: a redirect is not followed", async ({ expect }) => {
+  let strangers = 0;
+  const elsewhere = await standIn((_, response) => {
+    strangers += 1;
+    created(response);
+  });
+  const at = await standIn((request, response) => response.writeHead(307, { Location: elsewhere + request.url }).end());
+  for (const args of [["import", fileOf([{ user_group_id: "1" }])], ["export"]]) {
+    const { status, stderr } = await groups(args, "key", at);
+    expect(status).toBe(1);
+    expect(stderr).toContain("redirects elsewhere");
+  }
+  expect(strangers).toBe(0);
+});
+
+it.for([
+  ["no command", [], "Say what to do: import or export"],
+  ["an unknown command", ["delete"], "Say what to do: import or export"],
+  ["an import of nothing", ["import"], "import takes one file"],
+  ["an import of two files", ["import", "a", "b"], "import takes one file"],
+  ["an export to a file", ["export", "a"], "export none"],
+  ["a file that is not there", ["import", "nothing.ndjson"], "The file to import cannot be read"],
+  ["a folder", ["import", "scripts"], "The file to import cannot be read"],
+  ["no calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
+  ["too many at a time", ["import", "-", "--concurrency", "65"], "Give --concurrency as a whole number from 1 to 64"],
+  ["a line that is none", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
+  ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take that option"],
+  ["another of those", ["export", "--concurrency", "2"], "export does not take that option"],
+  ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
+  ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
+  ["a time that is none", ["export", "--updated-since", "yesterday"], "updated_since: Give a time such as"],
+] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
+  const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
+  expect(status).toBe(1);
+  expect(stdout).toBe("");
+  expect(stderr).toContain(sentence);
+  expect(stderr).not.toMatch(/^\s+at |hunter2/m);
+});
+
+it("refuses to run without an API key, and with one that could not stand in a header", async ({ expect }) => {
+  expect((await groups(["export"], "")).stderr).toBe("Set API_KEY in the environment.");
+  const { status, stderr } = await groups(["export"], "ugk_two\nlines");
+  expect(status).toBe(1);
+  expect(stderr).toBe("API_KEY is not an API key: it holds other characters.");
+});
+
+it("says how to change groups, since an import does not", async ({ expect }) => {
+  const { status, stdout } = await groups(["--help"], "");
+  expect(status).toBe(0);
+  expect(stdout).toContain("PUT /api/user");
+});
+
+it("cuts a stream into the same lines wherever its chunks begin, at line feeds alone", async () => {
+  const texts = fc.array(fc.constantFrom("a", "é", "😀", "\n", "\r", "\u2028", "{}"), { maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(texts, fc.array(fc.nat({ max: 7 }), { maxLength: 40 }), async (letters, sizes) => {
+      const bytes = Buffer.from(letters.join(""));
+      const chunks = async function* () {
+        let at = 0;
+        for (const size of sizes) {
+          yield bytes.subarray(at, at + size);
+          at += size;
+        }
+        yield bytes.subarray(at);
+      };
+      const lines = [];
+      for await (const { number, bytes: line, end } of linesOf(chunks())) lines.push([number, line?.toString(), end]);
+      const expected = letters.join("").split("\n");
+      if (expected.at(-1) === "") expected.pop();
+      let end = 0;
+      const numbered = expected.map((line, index) => {
+        end = Math.min(end + Buffer.byteLength(line) + 1, bytes.length);
+        return [index + 1, line, end];
+      });
+      return JSON.stringify(lines) === JSON.stringify(numbered);
+    }),
+    { numRuns: 500 },
+  );
+});
