@@ -1,0 +1,46 @@
+/**
+ * The service's client, for Node 20 and newer, Deno, Bun, Workers, and (ViewerClient) browsers. It needs nothing but what
+ * all of them have.
+ *
+ * Names are the wire's, in camelCase as in all TypeScript, and each thing has one name: what the wire calls
+ * `user_group_id` in bodies and `provided_id` in answers is `userGroupId` here. What is yours comes back as you gave it:
+ * keys of `mapping`, `properties` and `variables` are never touched.
+ */
+export type { EnvironmentTag } from "./answer.ts";
+export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
+export type { JsonObject, JsonValue } from "./json.ts";
+export {
+  type ApiKey,
+  type Environment,
+  type IssuedKey,
+  type IssueKeyInput,
+  OperatorClient,
+  type OperatorClientOptions,
+  type RollKeyInput,
+} from "./operator-client.ts";
+export type { EnsuredGroup, ListedGroup, Mapping, RotatedGroup, UpdatedGroup, ViewedGroup } from "./user-group.ts";
+export {
+  type EnsureInput,
+  type GroupFields,
+  type ListInput,
+  type OnceOptions,
+  type RemoveInput,
+  type RotateInput,
+  type UpdateInput,
+  UserGroupClient,
+  type UserGroupClientOptions,
+} from "./user-group-client.ts";
+export {
+  type ErrorCode,
+  type Issue,
+  type RefusalCode,
+  UserGroupServiceError,
+} from "./user-group-service-error.ts";
+export {
+  type BindQueryInput,
+  type BoundQuery,
+  type View,
+  ViewerClient,
+  type ViewerClientOptions,
+  type ViewInput,
+} from "./viewer-client.ts";
