@@ -213,8 +213,8 @@ function refuseInexact(key: string, value: unknown): unknown {
   return value;
 }
 
-function baseOf(text: string | URL): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+function baseOf(address: string | URL): string {
+  const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url) throw new TypeError("Give url as the service's address, such as https://groups.example.com.");
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))

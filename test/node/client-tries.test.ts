@@ -1,0 +1,464 @@
+import { inspect } from "node:util";
+import { afterEach, describe, it, vi } from "vitest";
+import {
+  type CallOptions,
+  type ConnectionOptions,
+  type Fetch,
+  OperatorClient,
+  UserGroupClient,
+  UserGroupServiceError,
+  ViewerClient,
+} from "../../src/client/index.ts";
+import { type Reply, refusal, standIn } from "./support/stand-in.ts";
+
+const API_KEY = `ugk_testing_${"k".repeat(74)}`;
+const TOKEN = `ugt_testing_${"t".repeat(74)}`;
+const OPERATOR_TOKEN = "the-operator's-token";
+/** Asks for no wait. */
+const NOW = { "Retry-After": "0" };
+const ENVIRONMENT = { workspace: "acme", environment: null };
+
+type Options = Partial<ConnectionOptions>;
+
+/** Clients that hardly wait between tries. */
+const groups = (url: string, options: Options = {}) =>
+  new UserGroupClient({ url, apiKey: API_KEY, backoffMs: 1, ...options });
+const viewer = (url: string, options: Options = {}) =>
+  new ViewerClient({ url, token: TOKEN, backoffMs: 1, ...options });
+const operator = (url: string, options: Options = {}) =>
+  new OperatorClient({ url, operatorToken: OPERATOR_TOKEN, backoffMs: 1, ...options });
+
+type Caller = (url: string, options?: Options, call?: CallOptions) => Promise<unknown>;
+
+const REPEATABLE: [string, Caller][] = [
+  ["ensure", (url, options, call) => groups(url, options).ensure({ userGroupId: "a" }, call)],
+  ["update", (url, options, call) => groups(url, options).update({ userGroupId: "a", name: "b" }, call)],
+  ["rotateToken", (url, options, call) => groups(url, options).rotateToken({ currentToken: TOKEN }, call)],
+  ["remove", (url, options, call) => groups(url, options).remove({ currentToken: TOKEN }, call)],
+  ["list", (url, options, call) => Array.fromAsync(groups(url, options).list({}, call))],
+  ["view", (url, options, call) => viewer(url, options).view({}, call)],
+  ["bindQuery", (url, options, call) => viewer(url, options).bindQuery({ sql: "" }, call)],
+  ["listKeys", (url, options, call) => operator(url, options).listKeys(ENVIRONMENT, call)],
+  ["revokeKey", (url, options, call) => operator(url, options).revokeKey({ ...ENVIRONMENT, id: 1 }, call)],
+];
+
+const NOT_REPEATABLE: [string, Caller][] = [
+  ["update with ifMatch", (url, options) => groups(url, options).update({ userGroupId: "a", ifMatch: '"1.1"' })],
+  ["update that renames", (url, options) => groups(url, options).update({ userGroupId: "a", newUserGroupId: "b" })],
+  ["issueKey", (url, options, call) => operator(url, options).issueKey({ ...ENVIRONMENT, name: "k" }, call)],
+  ["rollKey", (url, options, call) => operator(url, options).rollKey({ ...ENVIRONMENT, id: 1 }, call)],
+];
+
+const GROUP = { team_id: 1, token: TOKEN, name: "a", provided_id: "a", properties: null, api_environment_tag: null };
+const ENSURED = { success: 1, new_user_group: true, user_group: GROUP };
+const ok = (body: object, headers: Record<string, string> = { ETag: '"1.1"' }) => ({ status: 200, headers, body });
+
+const errorOf = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
+  call.then(
+    () => Promise.reject(new Error("The call succeeded.")),
+    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
+  );
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("where it is not known what the try came to", () => {
+  const UNKNOWN = [
+    ["a 503", () => standIn(() => refusal(503, "directory_unavailable", {}, NOW)), "directory_unavailable"],
+    ["a broken connection", () => standIn(() => "drop"), "network_error"],
+    ["silence", () => standIn(() => "silence"), "timeout"],
+    ["an answer that stops in the middle", () => standIn(() => "headers only"), "timeout"],
+  ] as const;
+
+  /** How often a call is tried that may be repeated twice, and what it fails with in the end. */
+  const triesOf = async (call: Caller, url: string, timeoutMs: number) => {
+    const fetched = vi.fn<Fetch>((to, init) => fetch(to, init));
+    const { code, status } = await errorOf(call(url, { retries: 2, timeoutMs, fetch: fetched }));
+    return { tries: fetched.mock.calls.length, code, status };
+  };
+
+  describe.for(UNKNOWN)("for %s", ([, start, code]) => {
+    const timeoutMs = code === "timeout" ? 30 : 10_000;
+    const status = code === "directory_unavailable" ? 503 : undefined;
+
+    it.for(REPEATABLE)("%s is tried three times", async ([, call], { expect }) => {
+      const { url } = await start();
+      expect(await triesOf(call, url, timeoutMs)).toEqual({ tries: 3, code, status });
+    });
+
+    it.for(NOT_REPEATABLE)("%s is tried once", async ([, call], { expect }) => {
+      const { url } = await start();
+      expect(await triesOf(call, url, timeoutMs)).toEqual({ tries: 1, code, status });
+    });
+  });
+
+  it("no service at all is told in the words of the runtime", async ({ expect }) => {
+    const error = await errorOf(groups("http://127.0.0.1:1").ensure({ userGroupId: "a" }));
+    expect(error).toMatchObject({ code: "network_error", status: undefined, issues: [] });
+    expect(error.message).toMatch(/The service gave no answer: .+: .+/);
+  });
+});
+
+describe("after a 429, which says that nothing was done", () => {
+  it.for([...REPEATABLE, ...NOT_REPEATABLE])("%s is tried again", async ([, call], { expect }) => {
+    const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, NOW));
+    expect(await errorOf(call(url, { retries: 2 }))).toMatchObject({ code: "rate_limited", status: 429 });
+    expect(received).toHaveLength(3);
+  });
+
+  it("a wait longer than waitMsMax is left to the caller", async ({ expect }) => {
+    const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, { "Retry-After": "61" }));
+    expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({ retryAfterMs: 61_000 });
+    expect(received).toHaveLength(1);
+  });
+});
+
+it.for([400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 502, 504])("a %d is final", async (status, { expect }) => {
+  const { url, received } = await standIn(() => refusal(status, "internal_error"));
+  expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({ status, requestId: "the-request" });
+  expect(received).toHaveLength(1);
+});
+
+it("gives back what a later try came to", async ({ expect }) => {
+  const replies: Reply[] = ["drop", refusal(503, "directory_unavailable", {}, NOW), ok(ENSURED)];
+  const { url, received } = await standIn((_, count) => replies[count - 1] ?? "drop");
+  expect((await groups(url).ensure({ userGroupId: "a" })).group.userGroupId).toBe("a");
+  expect(received).toHaveLength(3);
+  expect(new Set(received.map((request) => JSON.stringify(request))).size).toBe(1);
+});
+
+it("tries once when there are to be no retries", async ({ expect }) => {
+  const { url, received } = await standIn(() => "drop");
+  await errorOf(groups(url, { retries: 0 }).ensure({ userGroupId: "a" }));
+  expect(received).toHaveLength(1);
+});
+
+describe("a rotation and a delete", () => {
+  /** A service that acts once for each key and breaks the first connection, after which it repeats its answer. */
+  const actsOnce = async () => {
+    const answers = new Map<string, Reply>();
+    const { url, received } = await standIn(({ headers, body }) => {
+      const key = String(headers["idempotency-key"]);
+      const kept = answers.get(key);
+      if (kept) return kept;
+      answers.set(key, ok({ success: 1, user_group: { ...GROUP, name: `${answers.size + 1}: ${body}` } }));
+      return "drop";
+    });
+    return { url, received, answers };
+  };
+
+  it("act once, though their answer was lost", async ({ expect }) => {
+    const { url, received, answers } = await actsOnce();
+    const rotated = await groups(url).rotateToken({ currentToken: TOKEN, graceSeconds: 5 });
+    expect(rotated.name).toBe(`1: {"current_token":"${TOKEN}","grace_seconds":5}`);
+    await groups(url).remove({ currentToken: TOKEN });
+    expect(received.map(({ method, headers }) => [method, headers["x-http-method-override"]])).toEqual([
+      ["POST", undefined],
+      ["POST", undefined],
+      ["POST", "DELETE"],
+      ["POST", "DELETE"],
+    ]);
+    expect(answers.size).toBe(2);
+    expect([...answers.keys()].every((key) => /^[\da-f-]{36}$/.test(key))).toBe(true);
+  });
+
+  it("take the caller's key, and tell of one that was used for something else", async ({ expect }) => {
+    const { url, received } = await standIn(() => refusal(422, "idempotency_key_reused"));
+    const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }, { idempotencyKey: "mine" }));
+    expect(error.code).toBe("idempotency_key_reused");
+    expect(received.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine"]);
+  });
+});
+
+describe("between tries", () => {
+  /** Counts the calls that a `fetch` gets which always answers with `headers` and 503. */
+  const counted = (headers: Record<string, string>) => {
+    let count = 0;
+    const fetch = async () => {
+      count += 1;
+      return Response.json(refusal(503, "directory_unavailable").body, { status: 503, headers });
+    };
+    return { fetch, count: () => count };
+  };
+
+  it("waits a random part of a time that doubles up to waitMsMax", async ({ expect }) => {
+    vi.useFakeTimers();
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    const { fetch, count } = counted({});
+    const options = { fetch, retries: 4, backoffMs: 100, waitMsMax: 300 };
+    const outcome = errorOf(groups("https://service.test", options).ensure({ userGroupId: "a" }));
+    await vi.advanceTimersByTimeAsync(0);
+    for (const [tries, waitMs] of [50, 100, 150, 150].entries()) {
+      await vi.advanceTimersByTimeAsync(waitMs - 1);
+      expect(count()).toBe(tries + 1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(count()).toBe(tries + 2);
+    }
+    expect((await outcome).code).toBe("directory_unavailable");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.for<[string, () => string]>([
+    ["seconds", () => "7"],
+    ["a date", () => new Date(Date.now() + 7000).toUTCString()],
+  ])("waits at least what Retry-After says in %s", async ([, retryAfter], { expect }) => {
+    vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    const { fetch, count } = counted({ "Retry-After": retryAfter() });
+    const outcome = errorOf(groups("https://service.test", { fetch, retries: 1 }).ensure({ userGroupId: "a" }));
+    await vi.advanceTimersByTimeAsync(6999);
+    expect(count()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(count()).toBe(2);
+    expect((await outcome).code).toBe("directory_unavailable");
+  });
+});
+
+describe("aborting rejects with the signal's reason", () => {
+  const reason = new Error("Nobody waits any more.");
+
+  it.for([...REPEATABLE, ...NOT_REPEATABLE.slice(2)])("before the first try of %s", async ([, call], { expect }) => {
+    const { url, received } = await standIn(() => "drop");
+    await expect(call(url, {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(received).toHaveLength(0);
+  });
+
+  it("during a try, also when fetch does not listen", async ({ expect }) => {
+    for (const deaf of [false, true]) {
+      const controller = new AbortController();
+      const { url, received } = await standIn(() => {
+        controller.abort(reason);
+        return "silence";
+      });
+      const options = deaf ? { fetch: (to: string, init: RequestInit) => fetch(to, { ...init, signal: null }) } : {};
+      await expect(groups(url, options).ensure({ userGroupId: "a" }, controller)).rejects.toBe(reason);
+      expect(received).toHaveLength(1);
+    }
+  });
+
+  it("at once between tries, and leaves no timer and no listener behind", async ({ expect }) => {
+    vi.useFakeTimers();
+    const controller = new AbortController();
+    const remove = vi.spyOn(controller.signal, "removeEventListener");
+    const add = vi.spyOn(controller.signal, "addEventListener");
+    const fetch = async () => new Response("", { status: 503, headers: { "Retry-After": "60" } });
+    const outcome = groups("https://service.test", { fetch }).ensure({ userGroupId: "a" }, controller);
+    await vi.advanceTimersByTimeAsync(1000);
+    controller.abort(reason);
+    await expect(outcome).rejects.toBe(reason);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(add).toHaveBeenCalledTimes(2);
+    expect(remove).toHaveBeenCalledTimes(2);
+  });
+
+  it("between the pages of a list", async ({ expect }) => {
+    const controller = new AbortController();
+    const { url } = await standIn(() => ok({ success: 1, user_groups: [], next_cursor: String(Math.random()) }));
+    const pages = groups(url, { fetch: (to, init) => fetch(to, init).finally(() => controller.abort(reason)) });
+    await expect(Array.fromAsync(pages.list({}, controller))).rejects.toBe(reason);
+  });
+});
+
+describe("a list", () => {
+  const listed = (id: string) => ({
+    ...GROUP,
+    provided_id: id,
+    mapping: { a: "b" },
+    created_at: "2026-01-01T00:00:00.000Z",
+    updated_at: "2026-01-02T00:00:00.000Z",
+  });
+  const page = (ids: string[], cursor: string | null) =>
+    ok({ success: 1, user_groups: ids.map(listed), next_cursor: cursor }, {});
+
+  it("goes through all pages, empty ones too, as they are asked for", async ({ expect }) => {
+    const pages = [page(["a", "b"], "one +/="), page([], "two"), page(["c"], null)];
+    const { url, received } = await standIn((_, count) => pages[count - 1] ?? "drop");
+    const list = groups(url).list({ prefix: "ä&", updatedSince: new Date(0), pageSize: 2 });
+    expect(received).toHaveLength(0);
+    expect((await list.next()).value).toEqual({
+      teamId: 1,
+      userGroupId: "a",
+      name: "a",
+      mapping: { a: "b" },
+      properties: null,
+      apiEnvironmentTag: null,
+      createdAt: "2026-01-01T00:00:00.000Z",
+      updatedAt: "2026-01-02T00:00:00.000Z",
+    });
+    expect((await list.next()).value).toMatchObject({ userGroupId: "b" });
+    expect(received).toHaveLength(1);
+    expect((await Array.fromAsync(list)).map(({ userGroupId }) => userGroupId)).toEqual(["c"]);
+    const queries = received.map(({ path }) => Object.fromEntries(new URL(path, url).searchParams));
+    const query = { user_group_id_prefix: "ä&", updated_since: "1970-01-01T00:00:00.000Z", limit: "2" };
+    expect(queries).toEqual([query, { ...query, cursor: "one +/=" }, { ...query, cursor: "two" }]);
+    expect(received.every(({ method, path }) => method === "GET" && path.startsWith("/api/user_groups?"))).toBe(true);
+  });
+
+  it("does not go round in circles", async ({ expect }) => {
+    const { url, received } = await standIn(() => page(["a"], "same"));
+    expect((await errorOf(Array.fromAsync(groups(url).list()))).code).toBe("unexpected_answer");
+    expect(received).toHaveLength(2);
+  });
+});
+
+describe("what is no answer of the service", () => {
+  it.for<[string, Reply]>([
+    ["a page of a proxy", { status: 200, body: "<html>" }],
+    ["a list", { status: 200, body: [] }],
+    ["another service's JSON", { status: 200, body: { ok: true } }],
+    ["a success that is none", { status: 200, body: { success: 0 } }],
+    ["a group without its name", ok({ ...ENSURED, user_group: { ...GROUP, name: undefined } })],
+    ["a number for a text", ok({ ...ENSURED, user_group: { ...GROUP, name: 1 } })],
+    ["properties that are a list", ok({ ...ENSURED, user_group: { ...GROUP, properties: [] } })],
+    ["no ETag", ok(ENSURED, {})],
+    ["an unknown code", refusal(418, "teapot")],
+    ["an error page", { status: 502, body: "<html>" }],
+  ])("is refused: %s", async ([, reply], { expect }) => {
+    const { url, received } = await standIn(() => reply);
+    const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
+    expect(error.code).toBe("unexpected_answer");
+    expect(received).toHaveLength(1);
+  });
+
+  it("a redirect is not followed, whoever it leads to", async ({ expect }) => {
+    const other = await standIn(() => ok(ENSURED));
+    const { url, received } = await standIn(() => ({ status: 307, headers: { Location: other.url } }));
+    const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
+    expect(error).toMatchObject({ code: "unexpected_answer", status: 307 });
+    expect([received.length, other.received.length]).toEqual([1, 0]);
+  });
+});
+
+it("makes the ETag strong again that a compressing proxy weakened", async ({ expect }) => {
+  const { url, received } = await standIn(() => ok(ENSURED, { ETag: 'W/"1.7"' }));
+  const { group } = await groups(url).ensure({ userGroupId: "a" });
+  expect(group.etag).toBe('"1.7"');
+  await groups(url).update({ userGroupId: "a", ifMatch: group.etag });
+  expect(received[1]?.headers).toMatchObject({ "if-match": '"1.7"', "x-http-method-override": "PUT" });
+});
+
+it("sends viewers' calls with no header but those that browsers may send", async ({ expect }) => {
+  const sent: RequestInit[] = [];
+  const fetch = async (_: string, init: RequestInit) => {
+    sent.push(init);
+    return new Response("{}");
+  };
+  await errorOf(viewer("https://service.test", { fetch }).view({ maxAgeSeconds: 90 }));
+  await errorOf(viewer("https://service.test", { fetch }).bindQuery({ sql: "" }));
+  expect(sent.map(({ method, headers }) => [method, headers])).toEqual([
+    ["GET", { Authorization: `Token ${TOKEN}`, "Cache-Control": "max-age=90" }],
+    ["POST", { Authorization: `Token ${TOKEN}`, "Content-Type": "application/json" }],
+  ]);
+});
+
+describe("what cannot work is refused before any call", () => {
+  it.for<[string, Partial<ConnectionOptions>]>([
+    ["no URL", { url: "service.test" }],
+    ["no TLS", { url: "http://service.test" }],
+    ["a name that begins like this machine's", { url: "http://127.0.0.1.service.test" }],
+    ["another protocol", { url: "ftp://localhost" }],
+    ["a password in the URL", { url: "https://user:hidden@service.test" }],
+    ["a query", { url: "https://service.test/?hidden" }],
+    ["half a retry", { retries: 0.5 }],
+    ["retries without end", { retries: Number.POSITIVE_INFINITY }],
+    ["no time", { timeoutMs: Number.NaN }],
+    ["more time than a timer takes", { timeoutMs: 2 ** 31 }],
+    ["a wait back in time", { backoffMs: -1 }],
+  ])("%s", ([, options], { expect }) => {
+    const make = () => new UserGroupClient({ url: "https://service.test", apiKey: API_KEY, ...options });
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(/^Give (?!.*hidden)/);
+  });
+
+  it.for(["http://localhost:8787", "http://127.0.0.2", "http://[::1]:80/", "https://service.test/path"])(
+    "but not %s",
+    (url, { expect }) => {
+      expect(groups(url)).toBeInstanceOf(UserGroupClient);
+    },
+  );
+
+  it.for(["", "two words", "line\nbreak", "ünicode", undefined as unknown as string])(
+    "a credential that is no header: %j",
+    (apiKey, { expect }) => {
+      const make = () => new UserGroupClient({ url: "https://service.test", apiKey });
+      expect(make).toThrow(new TypeError("Give apiKey as a string of printable ASCII characters, without blanks."));
+    },
+  );
+
+  it("headers that are none, and numbers that JSON does not have", async ({ expect }) => {
+    const { url, received } = await standIn(() => ok(ENSURED));
+    const client = groups(url);
+    for (const call of [
+      () => client.update({ userGroupId: "a", ifMatch: "\n" }),
+      () => client.rotateToken({ currentToken: TOKEN }, { idempotencyKey: "\n" }),
+      () => client.ensure({ userGroupId: "a", properties: { deep: [Number.NaN] } }),
+    ])
+      await expect(call()).rejects.toThrow(TypeError);
+    expect(received).toHaveLength(0);
+  });
+});
+
+describe("no credential is in any error", () => {
+  /** All that there is to see of a value, hidden properties included. */
+  const seen = (value: unknown) =>
+    [JSON.stringify(value), inspect(value, { depth: null, showHidden: true }), String(value)].join("\n");
+
+  const json = (status: number, error: object, fields = {}) =>
+    Response.json({ success: 0, error: { message: "", ...error }, ...fields }, { status });
+
+  const LEAKY: [string, (leak: string) => Promise<Response>][] = [
+    [
+      "a service that repeats what it got",
+      async (leak) =>
+        json(
+          422,
+          { code: "invalid_body", message: leak, issues: [{ path: [leak], message: leak }] },
+          { request_id: leak },
+        ),
+    ],
+    ["a code that repeats it", async (leak) => json(400, { code: leak })],
+    [
+      "a failure of status 200 that repeats it",
+      async (leak) => json(200, { code: "invalid_template", message: leak, reason: leak, position: 0 }),
+    ],
+    [
+      "a page and a request id that repeat it",
+      async (leak) => new Response(leak, { headers: { "X-Request-Id": leak } }),
+    ],
+    [
+      "a fetch whose error holds it",
+      async (leak) => {
+        const cause = Object.assign(new AggregateError([new Error(leak)], leak), { leak });
+        throw Object.assign(new Error(leak, { cause }), { leak });
+      },
+    ],
+    ["a fetch that throws no error", (leak) => Promise.reject(leak)],
+    ["a fetch that never answers", () => new Promise(() => {})],
+  ];
+  const SERVICE = "https://service.test";
+  const ODD_TOKEN = "looks-like-none";
+  const CALLS: [string, (options: Options) => Promise<unknown>][] = [
+    [API_KEY, (options) => groups(SERVICE, options).ensure({ userGroupId: "a" })],
+    [TOKEN, (options) => groups(SERVICE, options).rotateToken({ currentToken: TOKEN })],
+    [ODD_TOKEN, (options) => groups(SERVICE, options).remove({ currentToken: ODD_TOKEN })],
+    [TOKEN, (options) => viewer(SERVICE, options).view()],
+    [OPERATOR_TOKEN, (options) => operator(SERVICE, options).listKeys(ENVIRONMENT)],
+  ];
+
+  it.for(LEAKY)("after %s", async ([, answer], { expect }) => {
+    for (const [secret, call] of CALLS) {
+      const leak = `${secret} ${API_KEY} ugk_customer_${"k".repeat(60)}`;
+      const error = await errorOf(call({ fetch: () => answer(leak), retries: 0, timeoutMs: 20 }));
+      expect(error.cause).toBeUndefined();
+      expect(seen(error).includes(secret)).toBe(false);
+      expect(/k{20}/.test(seen(error))).toBe(false);
+    }
+  });
+
+  it("nor can it be seen in a client", ({ expect }) => {
+    for (const client of [groups(SERVICE), viewer(SERVICE), operator(SERVICE)])
+      expect(/[kt]{20}|the-operator/.test(seen(client))).toBe(false);
+  });
+});

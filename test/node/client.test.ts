@@ -1,0 +1,211 @@
+import { describe, expectTypeOf, inject, it } from "vitest";
+import {
+  type ErrorCode,
+  type JsonObject,
+  type JsonValue,
+  OperatorClient,
+  type RefusalCode,
+  UserGroupClient,
+  UserGroupServiceError,
+  ViewerClient,
+} from "../../src/client/index.ts";
+import type { Failure } from "../../src/domain/failure.ts";
+
+const { url, key, operatorToken } = inject("service");
+const groups = new UserGroupClient({ url, apiKey: key });
+const operator = new OperatorClient({ url, operatorToken });
+const viewer = (token: string) => new ViewerClient({ url, token });
+
+/** What a call is refused with. */
+const refused = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
+  call.then(
+    () => Promise.reject(new Error("The call was not refused.")),
+    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
+  );
+
+describe("user groups", () => {
+  it("are created once, with everything that was given", async ({ expect }) => {
+    const input = {
+      userGroupId: "client ä",
+      name: "Client",
+      mapping: { sales: "warehouse" },
+      properties: { nested: [{ snake_case: null }, 1.5, "ü"], ["__proto__"]: 1 },
+    };
+    const { created, group } = await groups.ensure(input);
+    expect(created).toBe(true);
+    expect(group).toEqual({
+      teamId: expect.any(Number),
+      userGroupId: "client ä",
+      name: "Client",
+      token: expect.stringMatching(/^ugt_testing_/),
+      properties: input.properties,
+      etag: `"${group.teamId}.1"`,
+    });
+    expect(Object.keys(group.properties ?? {})).toEqual(["nested", "__proto__"]);
+    expect(await groups.ensure({ userGroupId: "client ä", name: "ignored" })).toEqual({ created: false, group });
+    expect((await viewer(group.token).view()).group.mapping).toEqual({ sales: "warehouse" });
+  });
+
+  it("are updated, cleared and renamed, and not when they have changed since", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client update", properties: { a: 1 } });
+    const updated = await groups.update({ userGroupId: "client update", name: "New", ifMatch: group.etag });
+    expect(updated).toEqual({ ...group, name: "New", apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
+
+    const stale = await refused(groups.update({ userGroupId: "client update", name: "Newer", ifMatch: group.etag }));
+    expect(stale).toMatchObject({ code: "revision_mismatch", status: 412 });
+
+    const cleared = await groups.update({
+      userGroupId: "client update",
+      newUserGroupId: "client updated",
+      properties: null,
+    });
+    expect(cleared).toMatchObject({ userGroupId: "client updated", name: "New", properties: null });
+    expect((await refused(groups.update({ userGroupId: "client update" }))).code).toBe("user_group_not_found");
+  });
+
+  it("get new tokens, at once or with a grace", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client rotate" });
+    const rotated = await groups.rotateToken({ currentToken: group.token, graceSeconds: 600 });
+    expect(rotated).toMatchObject({ teamId: group.teamId, apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
+    expect((await viewer(group.token).view()).group.teamId).toBe(group.teamId);
+
+    const superseded = await refused(groups.rotateToken({ currentToken: group.token }));
+    expect(superseded).toMatchObject({ code: "token_superseded", status: 409 });
+
+    await groups.rotateToken({ currentToken: rotated.token });
+    expect((await refused(viewer(rotated.token).view())).code).toBe("credential_revoked");
+  });
+
+  it("are deleted, unless a guard says no", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
+    const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
+    expect((await refused(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
+    expect((await refused(guarded({ dataSourceProvidedId: "another" }))).code).toBe("user_group_mismatch");
+    expect(await guarded({ userGroupId: "client remove", dataSourceProvidedId: "warehouse" })).toBeUndefined();
+    expect((await refused(guarded({}))).code).toBe("user_group_not_found");
+  });
+
+  it("are found through a URL with a path, or say what is wrong with it", async ({ expect }) => {
+    const elsewhere = new UserGroupClient({ url: `${url}/elsewhere/`, apiKey: key });
+    const error = await refused(elsewhere.ensure({ userGroupId: "client path" }));
+    expect(error).toMatchObject({ code: "route_not_found", status: 404 });
+  });
+});
+
+describe("viewers", () => {
+  it("see their group and its variables, fresh or stale", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } });
+    const expected = {
+      group: {
+        teamId: group.teamId,
+        userGroupId: "client view",
+        name: "client view",
+        mapping: null,
+        properties: { region: ["eu"] },
+        apiEnvironmentTag: "Testing",
+      },
+      variables: { user_group_id: "client view", user_group_name: "client view", "user_group.region": ["eu"] },
+    };
+    expect(await viewer(group.token).view()).toEqual(expected);
+    expect(await viewer(group.token).view({ maxAgeSeconds: 60 })).toEqual(expected);
+  });
+
+  it("bind SQL, and are told what is wrong with it", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client bind" });
+    const bindQuery = (sql: string, placeholders?: "?" | "$1") => viewer(group.token).bindQuery({ sql, placeholders });
+    expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({ sql: "SELECT ?", params: ["client bind"] });
+    expect((await bindQuery("SELECT {{user_group_id}}", "$1")).sql).toBe("SELECT $1");
+    expect(await refused(bindQuery("SELECT {{region}}"))).toMatchObject({
+      code: "unknown_variable",
+      variable: "region",
+    });
+    expect(await refused(bindQuery("SELECT '{{region}}'"))).toMatchObject({
+      code: "invalid_template",
+      position: 8,
+      reason: expect.stringContaining("string"),
+    });
+  });
+});
+
+describe("the operator", () => {
+  it.for(["Customer", "Testing", null] as const)(
+    "issues, lists, rolls and revokes keys of %s",
+    async (environment, { expect }) => {
+      const where = { workspace: "client", environment };
+      const { apiKey, key: text } = await operator.issueKey({
+        ...where,
+        name: "k",
+        access: "read",
+        expiresInSeconds: 60,
+      });
+      expect(apiKey).toEqual({
+        ...where,
+        id: 1,
+        name: "k",
+        access: "read",
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+        lastUsedAt: null,
+        revokedAt: null,
+      });
+      const reader = new UserGroupClient({ url, apiKey: text });
+      expect((await refused(reader.update({ userGroupId: "x" }))).code).toBe("insufficient_access");
+
+      const rolled = await operator.rollKey({ ...where, id: 1, graceSeconds: 600 });
+      expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
+      await operator.revokeKey({ ...where, id: 2 });
+      await operator.revokeKey({ ...where, id: 2 });
+      const listed = await operator.listKeys(where);
+      expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
+        [1, "string"],
+        [2, "string"],
+      ]);
+      expect((await refused(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
+    },
+  );
+});
+
+it("tells every issue of a refused call, the request id, and the sentence", async ({ expect }) => {
+  const error = await refused(groups.ensure({ userGroupId: "", name: "\n" }));
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({
+    name: "UserGroupServiceError",
+    code: "invalid_body",
+    status: 422,
+    requestId: expect.stringMatching(/^[\da-f-]{36}$/),
+    message: expect.stringContaining("does not fit"),
+    issues: [
+      { path: ["user_group_id"], message: expect.any(String) },
+      { path: ["name"], message: expect.any(String) },
+    ],
+  });
+});
+
+it("is refused with a credential of another kind", async ({ expect }) => {
+  const { group } = await groups.ensure({ userGroupId: "client kinds" });
+  const confused = new UserGroupClient({ url, apiKey: group.token });
+  expect(await refused(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
+  expect((await refused(viewer(key).view())).code).toBe("unauthenticated");
+  expect(
+    (
+      await refused(
+        new OperatorClient({ url, operatorToken: key }).listKeys({ workspace: "client", environment: null }),
+      )
+    ).code,
+  ).toBe("unauthenticated");
+});
+
+it("has types that say what comes back", () => {
+  expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
+  expectTypeOf<RefusalCode | "network_error" | "timeout" | "unexpected_answer">().toEqualTypeOf<ErrorCode>();
+  expectTypeOf(groups.ensure).returns.resolves.toHaveProperty("created").toEqualTypeOf<boolean>();
+  expectTypeOf(groups.update).returns.resolves.toHaveProperty("properties").toEqualTypeOf<JsonObject | null>();
+  expectTypeOf(groups.rotateToken).returns.resolves.not.toHaveProperty("properties");
+  expectTypeOf(groups.remove).returns.resolves.toEqualTypeOf<void>();
+  expectTypeOf(groups.list).returns.toExtend<AsyncIterable<{ createdAt: string; userGroupId: string }>>();
+  expectTypeOf(viewer("t").bindQuery).returns.resolves.toEqualTypeOf<{ sql: string; params: JsonValue[] }>();
+  expectTypeOf(operator.issueKey).returns.resolves.toHaveProperty("key").toEqualTypeOf<string>();
+  // @ts-expect-error A date is no JSON value.
+  const wrong: Parameters<typeof groups.ensure>[0] = { userGroupId: "x", properties: { at: new Date() } };
+  void wrong;
+});

@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { onTestFinished } from "vitest";
+
+export type Received = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
+
+/** What the stand-in does with a request: answers, breaks the connection, or keeps silent before or after the headers. */
+export type Reply =
+  | { status: number; headers?: Record<string, string>; body?: object | string }
+  | "drop"
+  | "silence"
+  | "headers only";
+
+/** A server on this machine that treats each request as `reply` says, and lists what it received. It ends with the test. */
+export async function standIn(
+  reply: (request: Received, count: number) => Reply,
+): Promise<{ url: string; received: Received[] }> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks = await Array.fromAsync(request);
+    const { method = "", url: path = "", headers } = request;
+    const one = { method, path, headers, body: Buffer.concat(chunks).toString() };
+    received.push(one);
+    const replied = reply(one, received.length);
+    if (replied === "silence") return;
+    if (replied === "drop") return request.socket.destroy();
+    if (replied === "headers only") return response.writeHead(200).write("{");
+    const { status, body = "" } = replied;
+    response.writeHead(status, replied.headers).end(typeof body === "string" ? body : JSON.stringify(body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  return { url: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`, received };
+}
+
+/** What the service answers a refused call with. */
+export const refusal = (status: number, code: string, fields: object = {}, headers: Record<string, string> = {}) => ({
+  status,
+  headers: { "X-Request-Id": "the-request", ...headers },
+  body: { success: 0, error: { code, message: `It is ${code}.`, ...fields }, request_id: "the-request" },
+});
