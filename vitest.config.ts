@@ -34,7 +34,7 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           name: "runtime",
-          include: ["test/{http,domain,storage}/**/*.test.ts"],
+          include: ["test/{http,domain,storage,client}/**/*.test.ts"],
           setupFiles: ["test/support/each-test.ts"],
           testTimeout: 60_000,
         },

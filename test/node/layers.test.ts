@@ -5,10 +5,14 @@ import { it } from "vitest";
 const LAYERS = ["http", "domain", "storage"];
 
 /** Every source file by its path below src, without the generated types. */
-const sources = readdirSync("src", { recursive: true, withFileTypes: true })
+const all = readdirSync("src", { recursive: true, withFileTypes: true })
   .filter(({ name }) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
   .map(({ parentPath, name }) => join(parentPath, name))
   .map((file) => ({ file: relative("src", file), text: readFileSync(file, "utf8") }));
+
+const client = all.filter(({ file }) => file.startsWith("client/"));
+/** What the Worker is made of. */
+const sources = all.filter((source) => !client.includes(source));
 
 it("imports go down only: http, domain, storage", ({ expect }) => {
   const upward = sources.flatMap(({ file, text }) => {
@@ -31,4 +35,12 @@ it("only storage speaks SQL or KV, and only http speaks HTTP", ({ expect }) => {
     )
     .map(({ file }) => file);
   expect(offenders).toEqual([]);
+});
+
+it("the client and the Worker share nothing, and the client needs no package", ({ expect }) => {
+  const importsOf = (files: typeof all) =>
+    files.flatMap(({ text }) => [...text.matchAll(/\b(?:from|import)\b[\s(]*"([^"]+)"/g)].map(([, path = ""]) => path));
+  expect(importsOf(client).length).toBeGreaterThan(10);
+  expect(importsOf(client).filter((path) => !/^\.\/[\w-]+\.ts$/.test(path))).toEqual([]);
+  expect(importsOf(sources).filter((path) => /\bclient\b/.test(path))).toEqual([]);
 });

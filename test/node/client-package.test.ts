@@ -1,0 +1,90 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { freshCopy, removeCopy } from "./support/service.ts";
+
+const { url, key } = inject("service");
+const [, example = ""] = /```ts\n([\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
+
+/** A project of somebody else's, with the package installed from what `npm pack` makes of a fresh copy. */
+const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
+const installed = join(project, "node_modules", "user-group-service");
+
+beforeAll(() => {
+  const copy = freshCopy();
+  execFileSync("npm", ["pack", "--pack-destination", project], { cwd: copy, stdio: "pipe" });
+  removeCopy(copy);
+  const [packed = ""] = readdirSync(project).filter((name) => name.endsWith(".tgz"));
+  mkdirSync(installed, { recursive: true });
+  execFileSync("tar", ["-xzf", join(project, packed), "-C", installed, "--strip-components", "1"]);
+  writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(project, "example.ts"), example.replaceAll("http://localhost:8787", url));
+  // The example has no type but in its imports' files, so it is JavaScript as well, for runtimes that know nothing else.
+  writeFileSync(join(project, "example.js"), example.replaceAll("http://localhost:8787", url));
+});
+
+afterAll(() => removeCopy(project));
+
+it("the package holds the client, its types, and nothing of the service", ({ expect }) => {
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(installed.length + 1));
+  expect(files).toEqual(
+    expect.arrayContaining(["README.md", "package.json", "dist/client/index.js", "dist/client/index.d.ts"]),
+  );
+  expect(
+    files.filter((file) => !/^(README\.md|package\.json|dist\/client\/(index\.js|[\w-]+\.d\.ts))$/.test(file)),
+  ).toEqual([]);
+  expect(readFileSync(join(installed, "dist/client/index.js"), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
+});
+
+/** A program on the PATH that npm did not put there. */
+const programOf = (name: string): string | undefined =>
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .filter((folder) => !resolve(folder).includes("node_modules") && resolve(folder) !== dirname(process.execPath))
+    .map((folder) => join(folder, name))
+    .find((file) => existsSync(file));
+
+const RUNTIMES: [string, string | undefined, string[]][] = [
+  ["the project's Node", process.execPath, ["example.js"]],
+  ["the system's Node", programOf("node"), ["example.js"]],
+  ["Deno", programOf("deno"), ["run", "--allow-env=API_KEY", "--allow-net", "example.ts"]],
+  ["Bun", programOf("bun"), ["run", "example.ts"]],
+];
+
+describe.for(RUNTIMES)("on %s", ([, program, args]) => {
+  it.skipIf(!program)("the README's example runs with the package, imported by its name", ({ expect }) => {
+    const { stdout, stderr, status } = spawnSync(program ?? "", args, {
+      cwd: project,
+      encoding: "utf8",
+      env: { ...process.env, API_KEY: key, NODE_OPTIONS: "" },
+    });
+    expect({ stderr, status, shown: JSON.parse(stdout || "null") }).toEqual({
+      stderr: "",
+      status: 0,
+      shown: {
+        user_group_id: "typescript",
+        user_group_name: "typescript",
+        "user_group.region": "us",
+      },
+    });
+  });
+});
+
+it.for([
+  ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
+  ["Node", ["--module", "nodenext"]],
+] as const)("the README's example fits the types as %s find them, checked to the last", ([, args], { expect }) => {
+  const { stdout } = spawnSync(
+    resolve("node_modules/.bin/tsc"),
+    [
+      ...["--ignoreConfig", "--noEmit", "--strict", "--target", "es2022", "--skipLibCheck", "false", ...args],
+      ...["--typeRoots", resolve("node_modules/@types"), "--types", "node", "example.ts"],
+    ],
+    { cwd: project, encoding: "utf8" },
+  );
+  expect(stdout).toBe("");
+});
