@@ -79,7 +79,6 @@ export class Connection {
   async send(call: Call, signal: AbortSignal | undefined): Promise<Answered> {
     const { url, init } = this.#requestOf(call);
     for (let tries = 1; ; tries += 1) {
-      signal?.throwIfAborted();
       try {
         return await this.#try(url, init, call, signal);
       } catch (error) {

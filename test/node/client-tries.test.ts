@@ -232,8 +232,12 @@ describe("aborting rejects with the signal's reason", () => {
         controller.abort(reason);
         return "silence";
       });
-      const options = deaf ? { fetch: (to: string, init: RequestInit) => fetch(to, { ...init, signal: null }) } : {};
-      await expect(groups(url, options).ensure({ userGroupId: "a" }, controller)).rejects.toBe(reason);
+      const options: Options = deaf
+        ? { fetch: (to: string, init: RequestInit) => fetch(to, { ...init, signal: null }) }
+        : {};
+      await expect(groups(url, { ...options, retries: 0 }).ensure({ userGroupId: "a" }, controller)).rejects.toBe(
+        reason,
+      );
       expect(received).toHaveLength(1);
     }
   });
@@ -322,6 +326,17 @@ describe("what is no answer of the service", () => {
     expect(received).toHaveLength(1);
   });
 
+  it("is refused in what viewers get, too", async ({ expect }) => {
+    const user_group = { ...GROUP, mapping: { sales: "warehouse" } };
+    const view = (fields: object) =>
+      standIn(() => ok({ success: 1, user_group: { ...user_group, ...fields }, variables: {} })).then(({ url }) =>
+        viewer(url).view(),
+      );
+    expect((await view({})).group.mapping).toEqual({ sales: "warehouse" });
+    expect((await errorOf(view({ mapping: { sales: 1 } }))).code).toBe("unexpected_answer");
+    expect((await errorOf(view({ api_environment_tag: "Other" }))).code).toBe("unexpected_answer");
+  });
+
   it("a redirect is not followed, whoever it leads to", async ({ expect }) => {
     const other = await standIn(() => ok(ENSURED));
     const { url, received } = await standIn(() => ({ status: 307, headers: { Location: other.url } }));
@@ -357,7 +372,8 @@ describe("what cannot work is refused before any call", () => {
   it.for<[string, Partial<ConnectionOptions>]>([
     ["no URL", { url: "service.test" }],
     ["no TLS", { url: "http://service.test" }],
-    ["a name that begins like this machine's", { url: "http://127.0.0.1.service.test" }],
+    ["a name that begins like this machine's", { url: "http://localhost.service.test" }],
+    ["a name that ends like this machine's", { url: "http://not-localhost" }],
     ["another protocol", { url: "ftp://localhost" }],
     ["a password in the URL", { url: "https://user:hidden@service.test" }],
     ["a query", { url: "https://service.test/?hidden" }],
