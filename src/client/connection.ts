@@ -45,8 +45,8 @@ export type Call = {
 export type Answered = { body: Answer; headers: Headers; unexpected: (what: string) => UserGroupServiceError };
 
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+/g;
-/** What `setTimeout` takes; it fires at once for more. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
+/** A day. `setTimeout` fires at once for what is more than 24 of them. */
+const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 const CAUSES_MAX = 4;
 
 /** The service at one address, called with one credential, which it keeps to itself. */
@@ -231,6 +231,7 @@ export function printable(name: string, text: string): string {
 }
 
 function milliseconds(name: string, value: number): number {
-  if (!(value >= 0 && value <= TIMER_MS_MAX)) throw new TypeError(`Give ${name} as 0 to ${TIMER_MS_MAX} milliseconds.`);
+  if (!(value >= 0 && value <= OPTION_MS_MAX))
+    throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} milliseconds.`);
   return value;
 }

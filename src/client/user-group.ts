@@ -36,6 +36,8 @@ export type ViewedGroup = {
 /** A group in a list: never with the token. Times are ISO 8601 in UTC. */
 export type ListedGroup = ViewedGroup & { createdAt: string; updatedAt: string };
 
+/** The groups as the calls answer with them, read from the wire's names. */
+
 const named = (group: Answer) => ({
   teamId: group.number("team_id"),
   userGroupId: group.text("provided_id"),

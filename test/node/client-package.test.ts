@@ -20,9 +20,9 @@ beforeAll(() => {
   mkdirSync(installed, { recursive: true });
   execFileSync("tar", ["-xzf", join(project, packed), "-C", installed, "--strip-components", "1"]);
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
-  writeFileSync(join(project, "example.ts"), example.replaceAll("http://localhost:8787", url));
-  // The example has no type but in its imports' files, so it is JavaScript as well, for runtimes that know nothing else.
-  writeFileSync(join(project, "example.js"), example.replaceAll("http://localhost:8787", url));
+  // The example annotates no type, so it is JavaScript as well, for a Node that reads nothing else.
+  for (const name of ["example.ts", "example.js"])
+    writeFileSync(join(project, name), example.replaceAll("http://localhost:8787", url));
 });
 
 afterAll(() => removeCopy(project));
