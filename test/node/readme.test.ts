@@ -22,7 +22,9 @@ const anonymous = (text: string) =>
 it("prints what the README shows, when all of its examples are pasted in order", ({ expect }) => {
   const MARK = "----- the next example -----";
   const here = (command: string) =>
-    command.replaceAll("http://localhost:8787", url).replaceAll(/^npm run --silent (keys|groups) .*$/gm, `$& --url ${url}`);
+    command
+      .replaceAll("http://localhost:8787", url)
+      .replaceAll(/^npm run --silent (keys|groups) .*$/gm, `$& --url ${url}`);
   const script = examples.map(({ command }) => here(command)).join(`\necho\necho "${MARK}"\n`);
   const printed = execFileSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", stdio: "pipe" }).split(MARK);
 

@@ -1,0 +1,140 @@
+/** `npm run smoke`: whether a deployment works, by one group that it makes, changes, shows and deletes again. */
+import { request } from "undici";
+import { LOCAL_URL, Refusal, readArguments, runCommand, serviceUrl, unreachable } from "./command.ts";
+
+const USAGE = `Usage: npm run --silent smoke -- [--url URL]
+
+Makes a user group with an id of its own, updates, rotates, shows and deletes it, and says whether GET requests with a body
+arrive at the service. API_KEY is read from the environment, and must have write access; an environment "Testing" is best.
+
+  --url URL   the service; ${LOCAL_URL} by default`;
+
+type Answer = {
+  status: number;
+  body: {
+    new_user_group?: boolean;
+    user_group?: { token: string; name: string; provided_id: string };
+    error?: { code: string; message: string };
+  };
+};
+
+/** Calls the service with a body on any method, GET included, which `fetch` could not send. It follows no redirect. */
+async function call(url: URL, method: string, credential: string, body?: object, headers = {}): Promise<Answer> {
+  const answer = await request(url, {
+    method: method as "GET",
+    headers: {
+      Authorization: `Token ${credential}`,
+      ...(body && { "Content-Type": "application/json" }),
+      ...headers,
+    },
+    body: body ? JSON.stringify(body) : null,
+  }).catch(() => {
+    throw unreachable(url);
+  });
+  const text = await answer.body.text();
+  try {
+    return { status: answer.statusCode, body: JSON.parse(text) };
+  } catch {
+    return { status: answer.statusCode, body: {} };
+  }
+}
+
+async function run(): Promise<void> {
+  const { values } = readArguments({
+    url: { type: "string", default: LOCAL_URL },
+    help: { type: "boolean", default: false },
+  });
+  if (values.help) return console.info(USAGE);
+  const key = process.env.API_KEY;
+  if (!key) throw new Refusal("Set API_KEY in the environment to an API key with write access.");
+  const service = serviceUrl(values.url);
+  const groups = new URL("/api/user", service);
+  const viewer = new URL("/api/viewer", service);
+  const id = `smoke-test-${crypto.randomUUID()}`;
+  const override = (method: string) => ({ "X-HTTP-Method-Override": method });
+  const viewed = (token: string) => call(viewer, "GET", token);
+
+  let failed = 0;
+  let token = "";
+  let isThere = true;
+  /** Tells what was expected and what came, and keeps the token that the answer shows. */
+  const step = async (
+    name: string,
+    work: () => Promise<Answer>,
+    isRight: (answer: Answer) => boolean,
+  ): Promise<Answer> => {
+    const answer = await work();
+    const { error, user_group } = answer.body;
+    const right = isRight(answer);
+    if (!right) failed += 1;
+    console.info(
+      `${right ? "ok    " : "FAILED"}  ${name}${right ? "" : `: ${answer.status} ${error?.code ?? ""} ${error?.message ?? ""}`}`,
+    );
+    if (user_group?.token) token = user_group.token;
+    return answer;
+  };
+  const succeeded = ({ status }: Answer) => status === 200;
+
+  try {
+    const made = await step(
+      "create, by POST with X-HTTP-Method-Override: GET",
+      () => call(groups, "POST", key, { user_group_id: id }, override("GET")),
+      ({ status, body }) => status === 200 && body.new_user_group === true,
+    );
+    if (made.status === 401 || made.status === 403)
+      throw new Refusal("This API key may not create groups at this service.");
+    const byGet = await step(
+      "GET with a body is that call, or says how to make it",
+      () => call(groups, "GET", key, { user_group_id: id }),
+      ({ status, body }) =>
+        (status === 200 && body.new_user_group === false) || (status === 400 && body.error?.code === "body_required"),
+    );
+    await step(
+      "update, by PUT",
+      () => call(groups, "PUT", key, { user_group_id: id, name: "Smoke test" }),
+      ({ status, body }) => status === 200 && body.user_group?.name === "Smoke test",
+    );
+    await step(
+      "a viewer sees the update",
+      () => viewed(token),
+      ({ body }) => body.user_group?.name === "Smoke test",
+    );
+    const old = token;
+    await step(
+      "rotate, by POST",
+      () => call(groups, "POST", key, { current_token: old }),
+      ({ status, body }) => status === 200 && body.user_group?.token !== old,
+    );
+    await step(
+      "the old token is refused",
+      () => viewed(old),
+      ({ body }) => body.error?.code === "credential_revoked",
+    );
+    await step("the new token shows the group", () => viewed(token), succeeded);
+    const removed = await step(
+      "delete, by DELETE",
+      () => call(groups, "DELETE", key, { current_token: token }),
+      succeeded,
+    );
+    isThere = !succeeded(removed);
+    await step(
+      "its token is refused",
+      () => viewed(token),
+      ({ body }) => body.error?.code === "credential_revoked",
+    );
+    console.info(
+      byGet.status === 200
+        ? "\nGET requests arrive here with their body."
+        : "\nGET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.",
+    );
+  } finally {
+    if (token && isThere) {
+      // Its current token, which the last answer need not have shown.
+      const { body } = await call(groups, "POST", key, { user_group_id: id }, override("GET"));
+      await call(groups, "POST", key, { current_token: body.user_group?.token }, override("DELETE"));
+    }
+  }
+  if (failed > 0) throw new Refusal(`${failed} of the steps failed.`);
+}
+
+await runCommand(run);
