@@ -6,6 +6,7 @@ import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client
 import { countRows } from "../support/rows.ts";
 import { issueKey, newIntegrator } from "../support/states.ts";
 
+const PAGES_MAX = 300;
 const NOW = new Date("2026-03-01T10:30:00.000Z");
 
 const list = (credential: string, query: Record<string, string> = {}): Promise<Answer> =>
@@ -22,6 +23,7 @@ async function pages(
 ): Promise<Answer[]> {
   const answers = [await list(credential, query)];
   for (let cursor = answers[0]?.body.next_cursor; cursor !== null; cursor = answers.at(-1)?.body.next_cursor) {
+    if (answers.length > PAGES_MAX) throw new Error("The list does not end.");
     await between(answers.length);
     answers.push(await list(credential, { ...query, cursor }));
   }
