@@ -1,10 +1,10 @@
 /**
  * Installs the packages of the lock file where they are missing, before every command of this project, and touches no
- * network where they are not. It runs on the Node that the user has, before there is any other, so it uses
+ * network where they are not. Then it puts the renderer of /docs where the Worker serves it. It runs on the Node that the user has, before there is any other, so it uses
  * nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
 const NODE_MAJOR_MIN = 20;
 
@@ -48,4 +48,11 @@ if (!isInstalled()) {
     : spawnSync("npm", options, { stdio: "inherit" });
   if (status !== 0 || !isInstalled())
     stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
+}
+
+// Left alone where it is there already: a service that is running would be reloaded by the change.
+for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
+  const source = readFileSync(`node_modules/swagger-ui-dist/${file}`);
+  const target = `public/docs/${file}`;
+  if (!existsSync(target) || !readFileSync(target).equals(source)) writeFileSync(target, source);
 }

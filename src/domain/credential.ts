@@ -36,6 +36,9 @@ export type SigningRing = {
   verified: Map<string, VerifiedClaim>;
 };
 
+/** A workspace's slug. */
+export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
+
 const VERSION = 1;
 const PREFIXES = { api_key: "ugk", token: "ugt" } as const;
 const TAG_WORDS = ["customer", "testing", "untagged"] as const;
@@ -46,7 +49,6 @@ const TAGS: Record<(typeof TAG_WORDS)[number], EnvironmentTag> = {
 };
 // The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace.
 const CREDENTIAL = /^ug[kt]_(customer|testing|untagged)_([\w-]{60,154})$/;
-const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const SIGNING_KEY = /^([\w-]{1,32}):([A-Za-z0-9+/]+={0,2})$/;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;

@@ -25,6 +25,7 @@ export type Failure =
   | { code: "unknown_variable"; variable: string }
   | { code: "unusable_variable"; variable: string }
   | { code: "invalid_template"; position: number; reason: string }
+  | { code: "idempotency_key_reused" }
   | { code: "rate_limited" }
   | { code: "internal_error" }
   | { code: "directory_unavailable" }

@@ -10,6 +10,7 @@ import { limitGuesses, noSecretsInBrowsers } from "./authenticate.ts";
 import { demo } from "./demo.ts";
 import { DirectoryUnavailable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
+import { reference } from "./reference.ts";
 import { refuse } from "./refusals.ts";
 import { userGroupList } from "./user-group-list.ts";
 import { userGroups } from "./user-groups.ts";
@@ -75,6 +76,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)
   .route("/demo", demo)
+  .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     log.error({ request_id: c.get("requestId"), error: error.stack ?? String(error) });

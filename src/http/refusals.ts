@@ -5,7 +5,7 @@ import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from ".
 import type { AppEnv } from "./app-env.ts";
 
 /** Each failure's status and the sentence that says how to mend it. A failure without them does not compile. */
-const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
+export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
   malformed_json: {
     status: 400,
     message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
@@ -92,6 +92,10 @@ const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message:
   invalid_template: {
     status: 422,
     message: "The SQL template is not well formed. The reason says what to mend, the position where.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message: "Another body was sent with this Idempotency-Key. Repeat that one unchanged, or choose another key.",
   },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {

@@ -1,0 +1,12 @@
+/**
+ * `npm run openapi`: writes the OpenAPI document anew, from the schemas that judge the calls. A file that is named behind it is
+ * written in the place of the committed one.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+
+// Not by name, so that the types of the Workers runtime, which contradict Node's, stay out of this program.
+const { documentOf } = await import(new URL("../src/http/openapi/document.ts", import.meta.url).href);
+
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+const [file = "public/openapi.json"] = process.argv.slice(2);
+writeFileSync(file, `${JSON.stringify(documentOf(version), null, 2)}\n`);

@@ -1,0 +1,138 @@
+import * as z from "zod";
+import type { apiKey, onGet, onPost, onPut, onView } from "../wire.ts";
+
+/**
+ * What the calls answer, for the OpenAPI document alone: the Worker does not import this. An answer of `wire.ts` that has
+ * lost a field does not compile here, and one with a field too many fails every test that sees it.
+ */
+
+const Success = z.literal(1).meta({ description: "1 for a success; a refusal has 0." });
+
+const Tag = z
+  .enum(["Customer", "Testing"])
+  .nullable()
+  .meta({ description: "The environment of the API key that created the group.", examples: ["Testing"] });
+
+const TeamId = z
+  .int()
+  .min(1)
+  .meta({ description: "The service's own number of the group, never given twice.", examples: [1] });
+
+const Token = z.string().meta({
+  description: "The credential to embed in dashboards. It shows nothing but this group.",
+  examples: ["ugt_testing_AQJrMQRkZW1v"],
+});
+
+const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
+
+const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
+
+const Properties = z
+  .record(z.string(), z.unknown())
+  .nullable()
+  .meta({ description: "The properties as you gave them, or null.", examples: [{ region: "eu", plans: ["pro"] }] });
+
+const Mapping = z
+  .record(z.string(), z.string())
+  .nullable()
+  .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
+
+const Common = { team_id: TeamId, token: Token, name: Name, provided_id: ProvidedId };
+
+const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<ReturnType<typeof onGet>>;
+
+const GroupOnPut = z.strictObject({
+  ...Common,
+  properties: Properties,
+  api_environment_tag: Tag,
+}) satisfies z.ZodType<ReturnType<typeof onPut>>;
+
+const GroupOnPost = z.strictObject({ ...Common, api_environment_tag: Tag }) satisfies z.ZodType<
+  ReturnType<typeof onPost>
+>;
+
+const SeenGroup = {
+  team_id: TeamId,
+  name: Name,
+  provided_id: ProvidedId,
+  properties: Properties,
+  mapping: Mapping,
+  api_environment_tag: Tag,
+};
+
+const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typeof onView>>;
+
+const time = (description: string) =>
+  z.string().meta({ format: "date-time", description, examples: ["2026-11-21T11:07:16.301Z"] });
+
+const ListedGroup = z.strictObject({
+  ...SeenGroup,
+  created_at: time("When the group was created."),
+  updated_at: time("When the group last changed."),
+});
+
+const KeyFields = z.strictObject({
+  id: z
+    .int()
+    .min(1)
+    .meta({ description: "The key's number in its environment.", examples: [1] }),
+  workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+  environment: Tag.meta({ description: "The environment in which the key acts." }),
+  name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
+  access: z.enum(["read", "write"]).meta({ description: "What the key may do.", examples: ["write"] }),
+  created_at: time("When it was issued.").nullable(),
+  expires_at: time("When it ends by itself, or null.").nullable(),
+  last_used_at: time("When it was last used, to within an hour, or null.").nullable(),
+  revoked_at: time("When it stopped being good, or, within the grace of a roll, when it will; or null.").nullable(),
+}) satisfies z.ZodType<ReturnType<typeof apiKey>>;
+
+const Key = z
+  .string()
+  .meta({ description: "The key itself, shown this once.", examples: ["ugk_testing_AQJrMQRkZW1v"] });
+
+export const Done = z.strictObject({ success: Success });
+
+export const Ensured = z.strictObject({
+  success: Success,
+  new_user_group: z.boolean().meta({ description: "Whether this very call has created the group.", examples: [true] }),
+  user_group: GroupOnGet,
+});
+
+export const Updated = z.strictObject({ success: Success, user_group: GroupOnPut });
+
+export const Rotated = z.strictObject({ success: Success, user_group: GroupOnPost });
+
+export const Listed = z.strictObject({
+  success: Success,
+  user_groups: z.array(ListedGroup).meta({ description: "One page of groups, in a fixed order." }),
+  next_cursor: z
+    .string()
+    .nullable()
+    .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] }),
+});
+
+export const IssuedKey = z.strictObject({ success: Success, api_key: KeyFields, key: Key });
+
+export const ListedKeys = z.strictObject({
+  success: Success,
+  api_keys: z.array(KeyFields).meta({ description: "All keys of the environment, oldest first." }),
+});
+
+export const Viewed = z.strictObject({
+  success: Success,
+  user_group: GroupOnView,
+  variables: z.record(z.string(), z.unknown()).meta({
+    description: "What dashboards read: user_group_id, user_group_name, and user_group.<key> for each property.",
+    examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
+  }),
+});
+
+export const Bound = z.strictObject({
+  success: Success,
+  sql: z
+    .string()
+    .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
+  params: z
+    .array(z.unknown())
+    .meta({ description: "The values of the placeholders, in their order.", examples: [["eu", "us"]] }),
+});

@@ -1,0 +1,154 @@
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../domain/limits.ts";
+import { jsonSchema } from "./json-schema.ts";
+import { OPERATIONS, type Operation, REQUEST_HEADERS } from "./operations.ts";
+import { errorSchemas, refusedWith } from "./refusals.ts";
+
+const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
+
+Every credential is sent as \`Authorization: Token <credential>\`. A call that fails has a real status and says what to do:
+\`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
+lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
+
+Bodies are judged after the credential, in the order media type, size, JSON, schema. Unknown fields are refused, and nothing is
+trimmed or coerced. Lengths of strings are counted in UTF-16 code units.`;
+
+const TAGS: Record<Operation["tag"], string> = {
+  "User groups": "What integrators do with their groups, from their servers.",
+  Dashboards: "What dashboards ask with the token of a group, from browsers too.",
+  "API keys": "What the operator does.",
+  About: "The service itself. None of these calls takes a credential.",
+};
+
+const CREDENTIALS = {
+  api_key:
+    "Credential: an API key, `Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
+  user_group_token: "Credential: the token of a user group, `Token ugt_…`. Browsers may send it.",
+  operator_token: "Credential: the operator's token, `Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
+};
+const NO_CREDENTIAL = "Credential: none.";
+
+const RESPONSE_HEADERS: Record<string, { description: string; schema: object }> = {
+  "X-Request-Id": {
+    description: "The request's id, to look up in the log.",
+    schema: { type: "string", format: "uuid" },
+  },
+  ETag: {
+    description: "The state of the group, for If-Match.",
+    schema: { type: "string", examples: ['"1.1"'] },
+  },
+  "Retry-After": {
+    description: "The seconds after which to repeat the call.",
+    schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
+  },
+  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
+  Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
+  "X-Answered-By": {
+    description: "Whether the directory has answered, which knows of every change, or the index, which may be stale.",
+    schema: { enum: ["directory", "index"] },
+  },
+  "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
+};
+
+const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => map(value, name)));
+
+const headerRefs = (names: string[]) =>
+  Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const BODY = `At most ${BODY_BYTES_MAX} bytes of JSON in UTF-8. What cannot be kept exactly is refused.`;
+
+/** The members of an object as parameters of a path or a query. */
+function parameters(place: "path" | "query", object: Operation["path"] | Operation["query"]): object[] {
+  if (!object) return [];
+  const { properties = {}, required = [] } = jsonSchema(object.schema, "input");
+  return Object.entries(properties).map(([name, schema]) => {
+    const { description, ...rest } = typeof schema === "object" ? schema : {};
+    return {
+      name,
+      in: place,
+      required: required.includes(name),
+      description,
+      schema: rest,
+      ...(name in object.example ? { example: object.example[name] } : {}),
+    };
+  });
+}
+
+/** One operation as the document has it. */
+function described(operation: Operation): object {
+  const { body, answer } = operation;
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: `${operation.description}\n\n${operation.credential ? CREDENTIALS[operation.credential] : NO_CREDENTIAL}`,
+    security: operation.credential ? [{ [operation.credential]: [] }] : [],
+    parameters: [
+      ...parameters("path", operation.path),
+      ...parameters("query", operation.query),
+      ...(operation.headers ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(body && {
+      requestBody: {
+        description: BODY,
+        required: !body.isOptional,
+        content: {
+          "application/json": { schema: { $ref: `#/components/schemas/${body.name}` }, example: body.example },
+        },
+      },
+    }),
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        headers: headerRefs(answer.headers ?? []),
+        content:
+          typeof answer.content === "string"
+            ? { [answer.content]: { schema: {} } }
+            : { "application/json": { schema: { $ref: `#/components/schemas/${answer.content.name}` } } },
+      },
+      ...Object.fromEntries(
+        refusedWith(operation.refusals).map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
+      ),
+    },
+  };
+}
+
+/** The OpenAPI document of the service in this version. It is made at build time; the Worker serves the file. */
+export function documentOf(version: string): object {
+  const operations = Object.values(OPERATIONS).flatMap((methods) => Object.values(methods));
+  return {
+    openapi: "3.1.0",
+    info: { title: "User group service", version, description: DESCRIPTION },
+    servers: [{ url: "/", description: "The service that this document comes from." }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths: mapEntries(OPERATIONS, (methods, path) => [
+      path,
+      mapEntries(methods, (operation, method) => [method, described(operation)]),
+    ]),
+    components: {
+      securitySchemes: mapEntries(CREDENTIALS, (description, name) => [
+        name,
+        { type: "apiKey", in: "header", name: "Authorization", description },
+      ]),
+      headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { ...header, required: true }]),
+      parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
+      responses: Object.fromEntries(
+        operations
+          .flatMap(({ refusals }) => refusedWith(refusals))
+          .map(({ name, headers, description, content }) => [
+            name,
+            { description, headers: headerRefs(headers), content },
+          ]),
+      ),
+      schemas: {
+        ...Object.fromEntries(
+          operations.flatMap(({ body, answer: { content } }) => [
+            ...(body ? [[body.name, jsonSchema(body.schema, "input")]] : []),
+            ...(typeof content === "string" ? [] : [[content.name, jsonSchema(content.schema, "output")]]),
+          ]),
+        ),
+        ...errorSchemas(),
+      },
+    },
+  };
+}
