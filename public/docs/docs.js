@@ -3,6 +3,7 @@ SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
   deepLinking: true,
+  defaultModelExpandDepth: 3,
   supportedSubmitMethods: [],
   validatorUrl: null,
 });

@@ -180,6 +180,7 @@ describe("from a browser", () => {
         "Access-Control-Request-Method": method,
         "Access-Control-Request-Headers": "authorization",
       },
+      undocumented: "A preflight is between the browser and the rules of CORS.",
     });
     expect(answer.status).toBe(204);
     expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");

@@ -1,6 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { app } from "../../src/http/app.ts";
+import { undocumentedIn } from "./documented.ts";
 
 /** What a secret scanner would look for. */
 export const CREDENTIAL_PATTERN = /ug[kt]_(customer|testing|untagged)_[\w-]{60,154}/;
@@ -18,16 +19,18 @@ export type CallOptions = {
   body?: object | string | undefined;
   headers?: Record<string, string>;
   env?: Env;
+  /** Why this answer need not be as the OpenAPI document has it. */
+  undocumented?: string;
 };
 
 let callCount = 0;
 
 /**
  * Calls the Worker as a client would. `fetch` sends no body with a GET, so to `/api/user` it goes as a POST with the
- * method override; the tests over sockets send the real one.
+ * method override; the tests over sockets send the real one. Every answer must be as the OpenAPI document has it.
  */
 export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-  const { credential, body, headers = {}, env: callEnv = env } = options;
+  const { credential, body, headers = {}, env: callEnv = env, undocumented } = options;
   const overridden = method === "GET" && /^\/api\/user(?!_groups)/.test(path);
   callCount += 1;
   const request = new Request(`http://localhost${path}`, {
@@ -46,7 +49,15 @@ export async function call(method: string, path: string, options: CallOptions = 
   });
   const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, createExecutionContext());
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+  const answerBody = isJson && text !== "" ? JSON.parse(text) : text || undefined;
+  const answer = { status: response.status, headers: response.headers, body: answerBody };
+  if (undocumented === undefined) {
+    const strange = undocumentedIn(request, answer.status, answer.headers, answer.body);
+    if (strange.length > 0)
+      throw new Error(`This ${method} was answered as public/openapi.json does not say: ${strange.join("; ")}.`);
+  }
+  return answer;
 }
 
 /** The status of an answer, and the code of its refusal if it is one. */

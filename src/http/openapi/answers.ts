@@ -65,6 +65,13 @@ const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typ
 const time = (description: string) =>
   z.string().meta({ format: "date-time", description, examples: ["2026-11-21T11:07:16.301Z"] });
 
+const timeOrNull = (description: string) =>
+  z
+    .string()
+    .meta({ format: "date-time" })
+    .nullable()
+    .meta({ description, examples: [null] });
+
 const ListedGroup = z.strictObject({
   ...SeenGroup,
   created_at: time("When the group was created."),
@@ -80,11 +87,13 @@ const KeyFields = z.strictObject({
   environment: Tag.meta({ description: "The environment in which the key acts." }),
   name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
   access: z.enum(["read", "write"]).meta({ description: "What the key may do.", examples: ["write"] }),
-  created_at: time("When it was issued.").nullable(),
-  expires_at: time("When it ends by itself, or null.").nullable(),
-  last_used_at: time("When it was last used, to within an hour, or null.").nullable(),
-  revoked_at: time("When it stopped being good, or, within the grace of a roll, when it will; or null.").nullable(),
+  created_at: time("When it was issued."),
+  expires_at: timeOrNull("When it ends by itself, or null."),
+  last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
+  revoked_at: timeOrNull("When it stopped being good, or, within the grace of a roll, when it will; or null."),
 }) satisfies z.ZodType<ReturnType<typeof apiKey>>;
+
+const ApiKey = KeyFields.meta({ description: "What is known of the key, and never the key itself." });
 
 const Key = z
   .string()
@@ -95,12 +104,15 @@ export const Done = z.strictObject({ success: Success });
 export const Ensured = z.strictObject({
   success: Success,
   new_user_group: z.boolean().meta({ description: "Whether this very call has created the group.", examples: [true] }),
-  user_group: GroupOnGet,
+  user_group: GroupOnGet.meta({ description: "The group." }),
 });
 
-export const Updated = z.strictObject({ success: Success, user_group: GroupOnPut });
+export const Updated = z.strictObject({ success: Success, user_group: GroupOnPut.meta({ description: "The group." }) });
 
-export const Rotated = z.strictObject({ success: Success, user_group: GroupOnPost });
+export const Rotated = z.strictObject({
+  success: Success,
+  user_group: GroupOnPost.meta({ description: "The group." }),
+});
 
 export const Listed = z.strictObject({
   success: Success,
@@ -111,7 +123,7 @@ export const Listed = z.strictObject({
     .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] }),
 });
 
-export const IssuedKey = z.strictObject({ success: Success, api_key: KeyFields, key: Key });
+export const IssuedKey = z.strictObject({ success: Success, api_key: ApiKey, key: Key });
 
 export const ListedKeys = z.strictObject({
   success: Success,
@@ -120,7 +132,7 @@ export const ListedKeys = z.strictObject({
 
 export const Viewed = z.strictObject({
   success: Success,
-  user_group: GroupOnView,
+  user_group: GroupOnView.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
     description: "What dashboards read: user_group_id, user_group_name, and user_group.<key> for each property.",
     examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],

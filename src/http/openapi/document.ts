@@ -103,7 +103,11 @@ function described(operation: Operation): object {
         headers: headerRefs(answer.headers ?? []),
         content:
           typeof answer.content === "string"
-            ? { [answer.content]: { schema: {} } }
+            ? {
+                [answer.content]: {
+                  schema: answer.content === "application/json" ? { type: "object" } : { type: "string" },
+                },
+              }
             : { "application/json": { schema: { $ref: `#/components/schemas/${answer.content.name}` } } },
       },
       ...Object.fromEntries(

@@ -1,0 +1,90 @@
+import { dereference, type Schema, validate } from "@cfworker/json-schema";
+import openapi from "../../public/openapi.json";
+
+type Reference = { $ref: string };
+type Parameter = { name: string; in: "path" | "query" | "header"; example?: unknown };
+type Response = { headers?: Record<string, Reference>; content: Record<string, { schema: Schema }> };
+type Operation = {
+  operationId: string;
+  security: Record<string, unknown>[];
+  parameters: (Parameter | Reference)[];
+  requestBody?: { content: Record<string, { example: Record<string, unknown> }> };
+  responses: Record<string, Response | Reference>;
+};
+
+/** The OpenAPI document, with all that its tests read of it. */
+const document = structuredClone(openapi) as unknown as Schema & {
+  paths: Record<string, Record<string, Operation>>;
+  components: { responses: Record<string, Response>; headers: Record<string, { schema: Schema }> };
+};
+const schemas = dereference(document);
+
+export const isReference = (value: object): value is Reference => "$ref" in value;
+
+/** What stands where a reference leads. */
+export function resolve<Value extends object>(value: Value | Reference): Value {
+  if (!isReference(value)) return value;
+  const steps = value.$ref.slice("#/".length).split("/");
+  return steps.reduce<unknown>((object, step) => (object as Record<string, unknown>)[step], document) as Value;
+}
+
+export const { paths } = document;
+
+const routes = Object.entries(paths).map(([template, operations]) => ({
+  pattern: new RegExp(`^${template.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}/?$`),
+  operations,
+}));
+
+/** What any path and method may answer, whether or not the document has them. */
+const ANYWHERE = {
+  403: "secret_key_in_browser",
+  405: "method_not_allowed",
+  500: "internal_error",
+  503: "service_not_configured",
+};
+/** Below a path that is there the method and the credential are judged first. */
+const NOWHERE = { ...ANYWHERE, 401: "unauthenticated", 404: "route_not_found", 429: "rate_limited" };
+
+/** The responses that the document has for a method and a path, by status. HEAD is answered as GET where it is allowed. */
+function responsesTo(method: string, path: string): Record<string, Response | Reference> {
+  const route = routes.find(({ pattern }) => pattern.test(path));
+  const operation = route?.operations[method === "HEAD" ? "get" : method.toLowerCase()];
+  if (!operation) return refusals(route ? ANYWHERE : NOWHERE);
+  return method === "HEAD" ? { ...operation.responses, ...refusals(ANYWHERE) } : operation.responses;
+}
+
+const refusals = (names: Record<number, string>) =>
+  Object.fromEntries(
+    Object.entries(names).map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
+  );
+
+/** The method that the service takes a request for. */
+function methodOf(request: Request, path: string): string {
+  const override = request.headers.get("X-HTTP-Method-Override")?.toUpperCase();
+  if (request.method !== "POST" || override === undefined || !/^\/api\/user\/?$/.test(path)) return request.method;
+  return ["GET", "PUT", "POST", "DELETE"].includes(override) ? override : "of no name";
+}
+
+/** All that the document does not say of an answer: its status, headers, media type and body. */
+export function undocumentedIn(request: Request, status: number, headers: Headers, body: unknown): string[] {
+  const path = decodeURIComponent(new URL(request.url).pathname);
+  const method = methodOf(request, path);
+  const documented = responsesTo(method, path)[status];
+  if (!documented) return [`no status ${status}`];
+  const response = resolve(documented);
+
+  const wrongHeaders = Object.entries(response.headers ?? {}).flatMap(([name, reference]) => {
+    const value = headers.get(name);
+    if (value === null) return [`the header ${name} is missing`];
+    const { valid } = validate(value, resolve<{ schema: Schema }>(reference).schema, "2020-12", schemas);
+    return valid ? [] : [`the header ${name} is ${value}`];
+  });
+
+  const [mediaType = ""] = (headers.get("Content-Type") ?? "").split(";");
+  const content = response.content[mediaType];
+  if (!content) return [...wrongHeaders, `no media type ${mediaType}`];
+  if (method === "HEAD") return wrongHeaders;
+  if (body === undefined) return [...wrongHeaders, "no body"];
+  const { errors } = validate(body, content.schema, "2020-12", schemas, false);
+  return [...wrongHeaders, ...errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`)];
+}
