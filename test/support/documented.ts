@@ -19,7 +19,7 @@ const document = structuredClone(openapi) as unknown as Schema & {
 };
 const schemas = dereference(document);
 
-export const isReference = (value: object): value is Reference => "$ref" in value;
+const isReference = (value: object): value is Reference => "$ref" in value;
 
 /** What stands where a reference leads. */
 export function resolve<Value extends object>(value: Value | Reference): Value {

@@ -70,7 +70,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
 };
 
 /** Every code, in the order of the map of refusals. */
-export const CODES = Object.keys(REFUSALS).filter((code): code is Code => code in FIELDS);
+const CODES = Object.keys(REFUSALS).filter((code): code is Code => code in FIELDS);
 
 /** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
 const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
