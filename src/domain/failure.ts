@@ -21,7 +21,6 @@ export type Failure =
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
   | { code: "invalid_body"; issues: Issue[] }
-  | { code: "idempotency_key_reused" }
   | { code: "unknown_variable"; variable: string }
   | { code: "unusable_variable"; variable: string }
   | { code: "invalid_template"; position: number; reason: string }

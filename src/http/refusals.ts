@@ -93,10 +93,6 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 422,
     message: "The SQL template is not well formed. The reason says what to mend, the position where.",
   },
-  idempotency_key_reused: {
-    status: 422,
-    message: "Another body was sent with this Idempotency-Key. Repeat that one unchanged, or choose another key.",
-  },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,

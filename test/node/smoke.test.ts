@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { request } from "undici";
+import { describe, inject, it } from "vitest";
+
+const { url, key, operatorToken } = inject("service");
+const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
+
+async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) {
+  const child = spawn(process.execPath, ["scripts/smoke.ts", ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { output, errors, code: child.exitCode };
+}
+
+/** How many groups of the environment have an id that the smoke test gives. */
+async function leftovers(): Promise<number> {
+  const answer = await request(`${url}/api/user_groups?user_group_id_prefix=smoke-test-`, {
+    headers: { Authorization: `Token ${key}` },
+  });
+  return ((await answer.body.json()) as { user_groups: unknown[] }).user_groups.length;
+}
+
+describe("npm run smoke", () => {
+  it("finds the service well, says that GET bodies arrive, and leaves nothing behind", async ({ expect }) => {
+    const { output, errors, code } = await smoke(["--url", url]);
+    expect(errors).toBe("");
+    expect(code).toBe(0);
+    expect(output.match(/^ok /gm)).toHaveLength(9);
+    expect(output).toContain("GET requests arrive here with their body.");
+    expect(output).not.toMatch(CREDENTIAL);
+    expect(await leftovers()).toBe(0);
+  });
+
+  it("says so when a proxy drops GET bodies, and fails when it breaks rotations, and cleans up all the same", async ({
+    expect,
+  }) => {
+    const lossy = createServer(async (incoming, outgoing) => {
+      const isBroken = incoming.method === "POST" && incoming.headers["x-http-method-override"] === undefined;
+      const body = await text(incoming);
+      if (isBroken) return outgoing.writeHead(502).end("<html>");
+      const answer = await request(url + incoming.url, {
+        method: incoming.method as "GET",
+        headers: Object.fromEntries(
+          ["authorization", "content-type", "x-http-method-override"].flatMap((name) => {
+            const value = incoming.headers[name];
+            return typeof value === "string" ? [[name, value]] : [];
+          }),
+        ),
+        body: incoming.method === "GET" || body === "" ? null : body,
+      });
+      return outgoing.writeHead(answer.statusCode).end(await answer.body.text());
+    }).listen(0, "127.0.0.1");
+    await once(lossy, "listening");
+    const address = lossy.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    const { output, errors, code } = await smoke(["--url", `http://127.0.0.1:${port}`]);
+    lossy.close();
+    expect(output).toContain("GET requests lose their body on the way");
+    expect(output).toMatch(/^FAILED {2}rotate, by POST: 502/m);
+    expect(errors).toMatch(/of the steps failed/);
+    expect(code).toBe(1);
+    expect(`${output}${errors}`).not.toMatch(CREDENTIAL);
+    expect(await leftovers()).toBe(0);
+  });
+
+  it.for([
+    ["no API_KEY", [], {}, /Set API_KEY/],
+    ["a key that is none", [], { API_KEY: "none" }, /may not create groups/],
+    ["the operator's token", [], { API_KEY: operatorToken }, /may not create groups/],
+    ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
+    ["nobody there", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
+  ] as const)("tells what to do about %s", async ([, args, env, sentence], { expect }) => {
+    const { errors, code } = await smoke(args.length > 0 ? [...args] : ["--url", url], env);
+    expect(errors).toMatch(sentence);
+    expect(errors).not.toMatch(/\n {4}at /);
+    expect(code).toBe(1);
+  });
+});
