@@ -147,19 +147,30 @@ const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
 /** GET /api/user_groups */
 export const ListQuery = z
   .strictObject({
-    cursor: Cursor.optional(),
+    cursor: Cursor.optional().meta({ description: "The next_cursor of the page before; without it, the first page." }),
     limit: z
       .string()
       .regex(/^[1-9]\d{0,3}$/, { error: limitMessage })
       .transform(Number)
       .refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })
-      .default(LIST_GROUPS_DEFAULT),
-    user_group_id_prefix: Label.default(""),
+      .default(LIST_GROUPS_DEFAULT)
+      .meta({
+        type: "integer",
+        minimum: 1,
+        maximum: LIST_GROUPS_MAX,
+        default: LIST_GROUPS_DEFAULT,
+        pattern: undefined,
+        description: "At most so many groups a page.",
+      }),
+    user_group_id_prefix: Label.default("").meta({
+      description: "Only ids that start with it, character by character.",
+    }),
     // Groups have their times in milliseconds; what Date.parse cuts off behind them lets no group slip through.
     updated_since: z.iso
       .datetime({ offset: true, error: "Give a time such as 2026-03-01T10:30:00Z or, encoded, …T11:30:00%2B01:00." })
       .transform(Date.parse)
-      .default(0),
+      .default(0)
+      .meta({ description: "Only groups made or changed at this time or later." }),
   })
   .transform(({ cursor, limit, user_group_id_prefix: providedIdPrefix, updated_since: updatedSince }, context) => {
     const filter = { providedIdPrefix, updatedSince };

@@ -281,22 +281,13 @@ describe("the SQL of a list", () => {
   it("searches the primary key, and scans and sorts nothing", async ({ expect }) => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["a", "b"]) await tokenOf(id);
-    const { statements } = await countRows("acme/Testing");
+    const { plans } = await countRows("acme/Testing");
     await list(key, { limit: "1", user_group_id_prefix: "a", updated_since: "2026-01-01T00:00:00Z" });
-    const ofGroups = statements.filter((statement) => statement.includes("user_groups"));
-
-    const plans = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-      ofGroups.flatMap((statement) => {
-        const values = Array.from({ length: statement.includes("?4") ? 4 : 1 }, () => 1);
-        return storage.sql
-          .exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)
-          .toArray()
-          .map(({ detail }) => detail);
-      }),
-    );
-
-    expect(ofGroups).toHaveLength(2);
-    expect(plans).toEqual(ofGroups.map(() => "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)"));
+    expect(plans).toEqual([
+      "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid=?)",
+      "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)",
+      "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)",
+    ]);
   });
 
   it("reads no more groups than are in memory at once for a small page", async ({ expect }) => {

@@ -101,6 +101,11 @@ const Key = z
 
 export const Done = z.strictObject({ success: Success });
 
+export const Health = z.strictObject({
+  success: Success,
+  version: z.string().meta({ description: "The version of the service.", examples: ["1.0.0"] }),
+});
+
 export const Ensured = z.strictObject({
   success: Success,
   new_user_group: z.boolean().meta({ description: "Whether this very call has created the group.", examples: [true] }),
@@ -116,7 +121,7 @@ export const Rotated = z.strictObject({
 
 export const Listed = z.strictObject({
   success: Success,
-  user_groups: z.array(ListedGroup).meta({ description: "One page of groups, in a fixed order." }),
+  user_groups: z.array(ListedGroup).meta({ description: "One page of groups, in the order of team_id." }),
   next_cursor: z
     .string()
     .nullable()

@@ -4,13 +4,14 @@ import {
   EnsureBody,
   EnvironmentQuery,
   IssueKeyBody,
+  ListQuery,
   QueryBody,
   RemoveBody,
   RollKeyBody,
   RotateBody,
   UpdateBody,
 } from "../schemas.ts";
-import { Bound, Done, Ensured, IssuedKey, Listed, ListedKeys, Rotated, Updated, Viewed } from "./answers.ts";
+import { Bound, Done, Ensured, Health, IssuedKey, Listed, ListedKeys, Rotated, Updated, Viewed } from "./answers.ts";
 import type { Code } from "./refusals.ts";
 
 /** Every call of the service, for the OpenAPI document alone: the Worker does not import this. */
@@ -52,16 +53,6 @@ const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 
 const KeyId = z.strictObject({
   id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The key's number, as the list shows it." }),
-});
-
-const ListQuery = z.strictObject({
-  cursor: z.string().optional().meta({ description: "next_cursor of the page before; none for the first page." }),
-  limit: z.int().min(1).max(1000).default(100).meta({ description: "How many groups a page may have." }),
-  user_group_id_prefix: z.string().optional().meta({ description: "Lists only groups whose id begins like this." }),
-  updated_since: z
-    .string()
-    .optional()
-    .meta({ format: "date-time", description: "Lists only groups that have changed since this time." }),
 });
 
 /** The request headers that some calls read, besides Authorization and Content-Type. */
@@ -206,7 +197,9 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       id: "listUserGroups",
       tag: "User groups",
       summary: "List user groups",
-      description: "The groups of the API key's environment, page by page, and never a token.",
+      description:
+        "The groups of the API key's environment in the order of `team_id`, page by page, and never a token. Only " +
+        "`next_cursor: null` is the end: a page may have fewer groups than `limit`, or none, and still a cursor.",
       credential: "api_key",
       query: { schema: ListQuery, example: { limit: 10, user_group_id_prefix: "acme" } },
       answer: {
@@ -321,7 +314,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       tag: "About",
       summary: "Check that the service is configured",
       description: "HEAD is answered as well.",
-      answer: { status: 200, description: "It is.", content: { name: "Done", schema: Done } },
+      answer: { status: 200, description: "It is.", content: { name: "Health", schema: Health } },
       refusals: EVERYWHERE,
     },
   },
