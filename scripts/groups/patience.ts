@@ -46,13 +46,18 @@ export async function askPatiently(
 }
 
 async function tryOnce(url: URL, credential: string, call: Parameters<typeof send>[2]) {
+  const tooLate = new AbortController();
+  // Not AbortSignal.timeout, of which those of all answered calls would stay for as long.
+  const timer = setTimeout(() => tooLate.abort(), ANSWER_MS_MAX);
   try {
-    const response = await send(url, credential, { ...call, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const response = await send(url, credential, { ...call, signal: tooLate.signal });
     const retryAfter = secondsOf(response.headers.get("Retry-After") ?? "0");
     return { status: response.status, text: await response.text(), retryAfter };
   } catch (error) {
     if (error instanceof Refusal) throw error;
     return { status: undefined, text: "", retryAfter: 0 };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
