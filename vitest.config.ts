@@ -45,7 +45,7 @@ export default defineConfig({
           name: "runtime without KV",
           include: ["test/http/*.test.ts"],
           // Those that are about KV itself, or have nothing to do with it.
-          exclude: ["test/http/{stale-viewers,demo,exact-json}.test.ts"],
+          exclude: ["test/http/{stale-viewers,prices,demo,exact-json}.test.ts"],
           setupFiles: ["test/support/each-test.ts", "test/support/without-kv.ts"],
           testTimeout: 60_000,
         },

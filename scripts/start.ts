@@ -113,6 +113,7 @@ async function greet(url: string): Promise<void> {
         "Get or create a user group:\n",
         `  curl -X GET ${url}/api/user -H 'Authorization: Token ${key}' -H 'Content-Type: application/json' -d '{"user_group_id":"first"}'\n`,
         `See what a viewer sees, with the token that this shows: ${url}/demo\n`,
+        `Every call and refusal: ${url}/docs\n`,
         "Ctrl-C stops the service. What follows is its log.\n",
       ].join("\n"),
     );

@@ -1,4 +1,4 @@
-/** What each call costs: counted by `test/http/costs.test.ts`, which fails when one of these numbers is not so. */
+/** What each call costs: counted by `test/http/prices.test.ts`, which fails when one of these numbers is not so. */
 
 /** What one call does outside of the Worker's own code, by the names of `npm run bench -- --json`. */
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };

@@ -46,6 +46,39 @@ describe("user groups", () => {
     expect((await viewer(group.token).view()).group.mapping).toEqual({ sales: "warehouse" });
   });
 
+  it("are listed page by page, filtered, and never with a token", async ({ expect }) => {
+    const since = new Date();
+    for (const id of ["client list 1", "client list 2", "client list 3"])
+      await groups.ensure({ userGroupId: id, mapping: { a: "b" }, properties: { id } });
+    const listed = await Array.fromAsync(groups.list({ prefix: "client list ", pageSize: 2 }));
+    expect(listed.map(({ userGroupId }) => userGroupId)).toEqual(["client list 1", "client list 2", "client list 3"]);
+    expect(listed[0]).toMatchObject({ mapping: { a: "b" }, properties: { id: "client list 1" } });
+    expect(JSON.stringify(listed)).not.toMatch(/ugt_/);
+    const changed = await Array.fromAsync(groups.list({ prefix: "client list ", updatedSince: since }));
+    expect(changed).toEqual(listed);
+    const later = new Date(Date.now() + 3_600_000);
+    expect(await Array.fromAsync(groups.list({ updatedSince: later }))).toEqual([]);
+    expect((await refused(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
+  });
+
+  it("are rotated and deleted once by calls with one idempotency key", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client repeated" });
+    const rotate = () =>
+      groups.rotateToken({ currentToken: group.token }, { idempotencyKey: `rotate-${group.teamId}` });
+    const rotated = await rotate();
+    expect(await rotate()).toEqual(rotated);
+    expect((await refused(groups.rotateToken({ currentToken: group.token }))).code).toBe("token_superseded");
+    const other = { idempotencyKey: `rotate-${group.teamId}` };
+    expect(await refused(groups.rotateToken({ currentToken: rotated.token }, other))).toMatchObject({
+      code: "idempotency_key_reused",
+      status: 422,
+    });
+    const remove = () => groups.remove({ currentToken: rotated.token }, { idempotencyKey: `remove-${group.teamId}` });
+    await remove();
+    await remove();
+    expect((await refused(groups.remove({ currentToken: rotated.token }))).code).toBe("user_group_not_found");
+  });
+
   it("are updated, cleared and renamed, and not when they have changed since", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client update", properties: { a: 1 } });
     const updated = await groups.update({ userGroupId: "client update", name: "New", ifMatch: group.etag });
