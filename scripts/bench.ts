@@ -119,7 +119,7 @@ const service = (bundle: string, name: string): WorkerdOptions => ({
   rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT"],
 });
 
-/** From the start of the process to the first answer, less what a Worker that does nothing takes. */
+/** From the start of the process to its first answer, less what a Worker that does nothing takes. */
 async function measureStartup(bundle: string): Promise<number> {
   const candidates = {
     service: service(bundle, "startup-service"),
@@ -316,7 +316,10 @@ async function isIndexed(pool: Pool, requests: Request[]): Promise<boolean> {
   return true;
 }
 
-/** GET of groups that exist, by turns in directories of different sizes. */
+/**
+ * GET of groups that exist, by turns in directories of different sizes, and one at a time: where requests queue, their
+ * latency only tells the throughput again.
+ */
 async function measureGrowth(pool: Pool, directories: Directory[]): Promise<Results["growth"]> {
   const latencies = directories.map((): number[] => []);
   for (let round = 0; round < ROUNDS; round += 1)
@@ -326,7 +329,7 @@ async function measureGrowth(pool: Pool, directories: Directory[]): Promise<Resu
       const requests = numbers.map(
         (n): Request => ({ method: "GET", path: "/api/user", headers: shows(key), body: groupBody(`group-${n}`) }),
       );
-      const { latenciesMs } = await load(pool, requests);
+      const { latenciesMs } = await load(pool, requests, 1);
       if (round > 0) latencies[index]?.push(...latenciesMs);
     }
   return directories.map(({ groups }, index) => ({ groups, p50_ms: round(quantile(latencies[index] ?? [], 0.5), 3) }));

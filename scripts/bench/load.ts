@@ -16,8 +16,8 @@ const CONNECTIONS = 8;
 
 export const connect = (url: string): Pool => new Pool(url, { connections: CONNECTIONS, pipelining: 1 });
 
-/** Makes all requests, a few at a time, and tells how long they took. It throws at the first that is refused. */
-export async function load(pool: Pool, requests: Request[]): Promise<Measured> {
+/** Makes all requests, `atOnce` at a time, and tells how long they took. It throws at the first that is refused. */
+export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS): Promise<Measured> {
   const latenciesMs: number[] = [];
   const bodies: string[] = [];
   const left = requests.entries();
@@ -36,7 +36,7 @@ export async function load(pool: Pool, requests: Request[]): Promise<Measured> {
     }
   };
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: CONNECTIONS }, client));
+  await Promise.all(Array.from({ length: atOnce }, client));
   return { rps: (requests.length * 1000) / (performance.now() - startedAt), latenciesMs, bodies };
 }
 

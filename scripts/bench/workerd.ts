@@ -58,7 +58,7 @@ export async function startWorker(options: WorkerdOptions): Promise<RunningWorke
   const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
   const child = spawn(binary, ["serve", config], { stdio: ["ignore", "ignore", "inherit"] });
   const url = `http://127.0.0.1:${port}`;
-  await listening(child, url);
+  await answering(child, url);
   return {
     url,
     pid: child.pid ?? 0,
@@ -77,13 +77,14 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address ? address.port : 0;
 }
 
-async function listening(child: ChildProcess, url: string): Promise<void> {
+/** Waits for a first answer: connections are taken before the Worker's modules have run. */
+async function answering(child: ChildProcess, url: string): Promise<void> {
   const deadline = Date.now() + READY_SECONDS_MAX * 1000;
   for (;;) {
-    const answered = await fetch(`${url}/health`).catch(() => undefined);
-    if (answered) return void (await answered.arrayBuffer());
+    const answer = await fetch(`${url}/health`).catch(() => undefined);
+    if (answer) return void (await answer.arrayBuffer());
     if (child.exitCode !== null || Date.now() > deadline) throw new Error("workerd did not start; it says why above.");
-    await delay(2);
+    await delay(1);
   }
 }
 
