@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import type { z } from "zod";
+import type * as z from "zod/mini";
 import type { FailureOf } from "../domain/failure.ts";
 import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX } from "../domain/limits.ts";
 import { fail, type Result } from "../domain/result.ts";
@@ -19,7 +19,7 @@ type BodyFailure = FailureOf<
  * Reads the body as JSON of `schema`, for `c.req.valid("json")`. A body that is refused costs the one directory call
  * that the request had anyway: whoever has no valid key with `access` hears of the key, and nothing of the body.
  */
-export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Access, { optional = false } = {}) =>
+export const jsonBody = <Schema extends z.ZodMiniType>(schema: Schema, access: Access, { optional = false } = {}) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
       const read = await readJson(c.req.raw, schema);
@@ -30,7 +30,7 @@ export const jsonBody = <Schema extends z.ZodType>(schema: Schema, access: Acces
     },
   );
 
-async function readJson<Schema extends z.ZodType>(
+async function readJson<Schema extends z.ZodMiniType>(
   request: Request,
   schema: Schema,
 ): Promise<Result<z.output<Schema>, BodyFailure>> {

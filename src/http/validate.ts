@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import type { z } from "zod";
+import type * as z from "zod/mini";
 import type { FailureOf, Issue } from "../domain/failure.ts";
 import { ISSUES_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
@@ -8,7 +8,7 @@ import type { AppEnv } from "./app-env.ts";
 import { refuse } from "./refusals.ts";
 
 /** `value` as the schema reads it, or all that is wrong with it, behind what is `known` to be wrong already. */
-export function validate<Schema extends z.ZodType>(
+export function validate<Schema extends z.ZodMiniType>(
   schema: Schema,
   value: unknown,
   known: Issue[] = [],
@@ -23,7 +23,7 @@ export function validate<Schema extends z.ZodType>(
  * Reads the query as `schema`, for `c.req.valid("query")`. Whoever has no valid key with `access` hears of the key, and
  * nothing of the query, for the one directory call that the request had anyway.
  */
-export const validQuery = <Schema extends z.ZodType>(schema: Schema, access: Access) =>
+export const validQuery = <Schema extends z.ZodMiniType>(schema: Schema, access: Access) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
       const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));

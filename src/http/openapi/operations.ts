@@ -28,13 +28,13 @@ export type Operation = {
   headers?: string[];
   /** The path's parameters, and those of the query, with a value of each to send. */
   path?: { schema: z.ZodObject; example: Record<string, unknown> };
-  query?: { schema: z.ZodType; example: Record<string, unknown> };
-  body?: { name: string; schema: z.ZodType; isOptional?: boolean; example: object };
+  query?: { schema: z.core.$ZodType; example: Record<string, unknown> };
+  body?: { name: string; schema: z.core.$ZodType; isOptional?: boolean; example: object };
   answer: {
     status: 200 | 201;
     description: string;
     /** JSON by its name and schema, or the media type of anything else. */
-    content: { name: string; schema: z.ZodType } | string;
+    content: { name: string; schema: z.core.$ZodType } | string;
     headers?: string[];
   };
   refusals: Code[];
