@@ -4,7 +4,7 @@ export type Line = { name: string; color: string; points: { x: number; y: number
 const WIDTH = 640;
 const HEIGHT = 320;
 const LEFT = 60;
-const RIGHT = 20;
+const RIGHT = 40;
 const TOP = 40;
 const BOTTOM = 50;
 
@@ -24,7 +24,7 @@ export function chartOf(title: string, xName: string, yName: string, lines: Line
   );
   const rows = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const y = highest * share;
-    return `<path d="M${LEFT} ${top(y).toFixed(1)}H${WIDTH - RIGHT}" stroke="#8886"/>${text(LEFT - 8, top(y) + 4, y.toFixed(1), 'text-anchor="end"')}`;
+    return `<path d="M${LEFT} ${top(y).toFixed(1)}H${WIDTH - RIGHT}" stroke="#8886"/>${text(LEFT - 8, top(y) + 4, y.toFixed(2), 'text-anchor="end"')}`;
   });
   const drawn = lines.map(({ name, color, points }, index) => {
     const path = points.map(({ x, y }) => `${left(x).toFixed(1)} ${top(y).toFixed(1)}`).join("L");
