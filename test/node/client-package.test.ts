@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { freshCopy, removeCopy } from "./support/service.ts";
 
 const { url, key } = inject("service");
-const [, example = ""] = /```ts\n([\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
+const [, example = ""] =
+  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
 
 /** A project of somebody else's, with the package installed from what `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
