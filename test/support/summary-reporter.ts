@@ -9,10 +9,9 @@ export class SummaryReporter implements Reporter {
     const broken = modules.filter((module) => module.errors().length > 0).length + errors.length;
     const skipped = count("skipped");
     // After the default reporter's own summary, which is printed in this same tick.
-    setImmediate(() =>
-      console.info(
-        `${count("passed")} passed, ${count("failed") + broken} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`,
-      ),
-    );
+    setImmediate(() => {
+      if (skipped > 0) console.info(`${skipped} skipped, for want of a program on this machine`);
+      console.info(`${count("passed")} passed, ${count("failed") + broken} failed`);
+    });
   }
 }
