@@ -4,6 +4,7 @@ import { describe, it, vi } from "vitest";
 import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
 import { runAlarm } from "../support/index-state.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
@@ -60,6 +61,18 @@ describe("a rotation made again with its Idempotency-Key", () => {
     const other = `other:${new Uint8Array(32).fill(9).toBase64()}`;
     const rotated = { ...env, SIGNING_KEYS: `${other},${env.SIGNING_KEYS}` };
     expect(comparable(await send("POST", "k", { current_token: token }, rotated))).toEqual(comparable(first));
+
+    const alone = { ...env, SIGNING_KEYS: other };
+    const body = { workspace: "acme", environment: "Testing", name: "newly signed" };
+    const issued = await call("POST", "/api/keys", { credential: operator, body, env: rotated });
+    const again = await call("POST", "/api/user", {
+      credential: issued.body.key,
+      body: { current_token: token },
+      headers: { "Idempotency-Key": "k" },
+      env: alone,
+    });
+    expect(again.status).toBe(200);
+    expect((await view(tokenIn(again), {}, alone)).body.user_group.provided_id).toBe("acme");
   });
 
   it("rotates once, however many are sent at the same time", async ({ expect }) => {
