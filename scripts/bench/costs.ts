@@ -3,10 +3,13 @@
 /** What one call does outside of the Worker's own code, by the names of `npm run bench -- --json`. */
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
 
-/** The calls, for a group whose token no viewer has shown who allows stale answers; `viewer_stale` is one that is indexed. */
+/**
+ * The calls, for a group whose token no viewer has shown who allows stale answers; `viewer_stale` is one that is indexed. The
+ * first create of a directory that has just started reads two rows more, and the delete of its newest group writes one more.
+ */
 export const COUNTS = {
   get_hit: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 0 },
-  create: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 3 },
+  create: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
   put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 1 },
   post: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 1 },
   delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 1 },

@@ -296,9 +296,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /**
-   * Commits a change, of one statement, together with the answer to keep and the announcement of the tokens whose entry in
-   * the index it outdates, sees to it that an alarm follows, and starts to tell the index. Where there is neither, the
-   * change is all.
+   * Commits a change together with the answer to keep and the announcement of the tokens whose entry in the index it
+   * outdates, sees to it that an alarm follows, and starts to tell the index. Where there is neither, the change is all.
    */
   #write(teamId: number, outdated: ArrayBuffer[], change: () => void, kept?: KeptAnswer): void {
     if (outdated.length === 0 && !kept) {

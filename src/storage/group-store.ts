@@ -24,6 +24,7 @@ const CHANGING = `name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
   readonly #sql: SqlStorage;
+  #lastTeamId: number | undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -61,15 +62,16 @@ export class GroupStore {
 
   /** Adds a group and answers with it, under a team id that no group had before. */
   insert(group: Omit<UserGroup, "teamId">): UserGroup {
-    const { teamId } = this.#sql
-      .exec<{ teamId: number }>(
-        `INSERT INTO user_groups (provided_id, created_at, name, mapping, properties, nonce, grace_nonce, grace_ends_at,
-          indexed, grace_indexed, revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING team_id AS teamId`,
-        group.providedId,
-        group.createdAt,
-        ...changingValues(group),
-      )
-      .one();
+    const teamId = this.#findLastTeamId() + 1;
+    this.#sql.exec(
+      `INSERT INTO user_groups (team_id, provided_id, created_at, name, mapping, properties, nonce, grace_nonce,
+        grace_ends_at, indexed, grace_indexed, revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      teamId,
+      group.providedId,
+      group.createdAt,
+      ...changingValues(group),
+    );
+    this.#lastTeamId = teamId;
     return { teamId, ...group };
   }
 
@@ -88,8 +90,20 @@ export class GroupStore {
     );
   }
 
+  /** Takes a group out. The number of the newest one is noted, so that the next one does not get it. */
   delete(teamId: number): void {
+    if (teamId === this.#findLastTeamId()) this.#sql.exec("UPDATE newest_deleted SET team_id = ? WHERE id = 1", teamId);
     this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
+  }
+
+  /** The highest number that any group ever had, or 0. It is read once: nobody else writes this database. */
+  #findLastTeamId(): number {
+    this.#lastTeamId ??= this.#sql
+      .exec<{ last: number }>(
+        `SELECT max(team_id, coalesce((SELECT max(team_id) FROM user_groups), 0)) AS last FROM newest_deleted WHERE id = 1`,
+      )
+      .one().last;
+    return this.#lastTeamId;
   }
 }
 

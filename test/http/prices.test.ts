@@ -61,7 +61,7 @@ const tokenIn = ({ body }: Answer): string => body.user_group.token;
 
 describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
   it("every call costs the rows that the price list says", async ({ expect }) => {
-    const { get, put, rotate, remove, token, viewed, watched, costOf } = await newDirectoryOf(groups);
+    const { get, put, rotate, remove, tokenOf, token, viewed, watched, costOf } = await newDirectoryOf(groups);
     let current = token;
     const rotateIt = async () => {
       const rotated = await rotate(current);
@@ -79,6 +79,8 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     };
     for (const name of Object.keys(calls) as CallName[])
       expect({ name, ...(await costOf(calls[name], { settled: true })) }).toEqual({ name, alarms: 0, ...COUNTS[name] });
+    const newest = await tokenOf("newest");
+    expect((await costOf(() => remove(newest))).rows_written).toBe(COUNTS.delete.rows_written + 1);
   });
 
   it("telling the index costs what the price list says on top, the settling of the outbox included", async ({
