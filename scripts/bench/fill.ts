@@ -9,16 +9,14 @@ const GROUPS_PER_STEP = 20_000;
  * better part of an hour, and end with the same rows. The group of number n has the id `group-n`.
  */
 export function fill(database: DatabaseSync, groups: number, onGroups: (count: number) => void): void {
-  const columns = database.prepare("SELECT name FROM pragma_table_info('user_groups')").all();
-  const isService = columns.some(({ name }) => name === "indexed");
   for (let from = 0; from < groups; from += GROUPS_PER_STEP) {
     const count = Math.min(GROUPS_PER_STEP, groups - from);
     database.exec(`
       WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${from + count - 1})
-      INSERT INTO user_groups (provided_id, name, mapping, properties, nonce, revision, created_at, updated_at
-        ${isService ? ", indexed, grace_indexed" : ""})
-      SELECT 'group-' || n, 'Group ' || n, '{"sales":"warehouse-7"}', '{"region":"eu","plans":["pro"]}', randomblob(16), 1, 0, 0
-        ${isService ? ", 0, 0" : ""} FROM numbers`);
+      INSERT INTO user_groups (provided_id, name, mapping, properties, nonce, indexed, grace_indexed, revision,
+        created_at, updated_at)
+      SELECT 'group-' || n, 'Group ' || n, '{"sales":"warehouse-7"}', '{"region":"eu","plans":["pro"]}', randomblob(16), 0, 0, 1,
+        0, 0 FROM numbers`);
     onGroups(count);
   }
 }

@@ -11,8 +11,8 @@ export class FloorDirectory extends DurableObject<Bindings> {
     super(ctx, env);
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY AUTOINCREMENT,
       provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, mapping TEXT, properties TEXT, nonce BLOB NOT NULL,
-      grace_nonce BLOB, grace_ends_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL) STRICT`);
+      grace_nonce BLOB, grace_ends_at INTEGER, indexed INTEGER NOT NULL, grace_indexed INTEGER NOT NULL,
+      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL) STRICT`);
   }
 
   read(id: string) {
