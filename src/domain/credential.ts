@@ -1,10 +1,10 @@
 import {
   MAC_BYTES,
   NONCE_BYTES,
+  REMEMBERED_MAX,
   SIGNING_KEY_BYTES_MAX,
   SIGNING_KEY_BYTES_MIN,
   SIGNING_KEYS_MAX,
-  VERIFIED_MAX,
 } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 import type { Environment, EnvironmentTag } from "./user-group.ts";
@@ -32,14 +32,17 @@ export type VerifiedClaim = Claim & { fingerprint: string };
 export type SigningRing = {
   signingId: string;
   keys: ReadonlyMap<string, CryptoKey>;
-  /** What was verified lately by these keys: integrators and dashboards show the same few credentials again and again. */
-  verified: Map<string, VerifiedClaim>;
+  /** What lately was verified by these keys or made with them: the same few credentials come again and again. */
+  known: Map<string, VerifiedClaim>;
+  /** Those that were made, by all that they were made of. */
+  made: Map<string, string>;
 };
 
 /** A workspace's slug. */
 export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 const VERSION = 1;
+const NUMBER_BYTES = 8;
 const PREFIXES = { api_key: "ugk", token: "ugt" } as const;
 const TAG_WORDS = ["customer", "testing", "untagged"] as const;
 const TAGS: Record<(typeof TAG_WORDS)[number], EnvironmentTag> = {
@@ -88,7 +91,7 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
       );
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
   }
-  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map() });
+  return ok({ signingId: [...keys.keys()][0] ?? "", keys, known: new Map(), made: new Map() });
 }
 
 /**
@@ -103,15 +106,26 @@ export async function mintCredential(
 ): Promise<string> {
   const signer = ring.keys.has(signingId) ? signingId : ring.signingId;
   const { workspace, tag } = claim.environment;
+  const parts = `${signer} ${kind} ${workspace} ${tag} ${claim.id} ${claim.nonce.toHex()}`;
+  const made = ring.made.get(parts);
+  if (made) return made;
+
   const prefix = `${PREFIXES[kind]}_${(tag ?? "untagged").toLowerCase()}_`;
-  const signerId = utf8.encode(signer);
-  const slug = utf8.encode(workspace);
-  const number = new Uint8Array(8);
-  new DataView(number.buffer).setBigUint64(0, BigInt(claim.id));
-  const body = concat([VERSION, signerId.length], signerId, [slug.length], slug, number, claim.nonce);
-  const mac = await macOf(ring, signer, prefix, body);
+  const char = String.fromCharCode;
+  const start = utf8.encode(`${prefix}${char(VERSION, signer.length)}${signer}${char(workspace.length)}${workspace}`);
+  const nonceAt = start.length + NUMBER_BYTES;
+  const macAt = nonceAt + NONCE_BYTES;
+  const bytes = new Uint8Array(macAt + MAC_BYTES);
+  bytes.set(start);
+  new DataView(bytes.buffer).setBigUint64(start.length, BigInt(claim.id));
+  bytes.set(claim.nonce, nonceAt);
+  const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
   if (!mac) throw new Error("The signing ring lacks its own first key.");
-  return prefix + concat(body, mac.subarray(0, MAC_BYTES)).toBase64(BASE64URL);
+  bytes.set(mac.subarray(0, MAC_BYTES), macAt);
+  const credential = prefix + bytes.subarray(prefix.length).toBase64(BASE64URL);
+  remember(ring.made, parts, credential);
+  remember(ring.known, credential, { ...claim, fingerprint: fingerprintOf(mac) });
+  return credential;
 }
 
 /**
@@ -124,13 +138,16 @@ export async function verifyCredential(
   credential: string,
 ): Promise<VerifiedClaim | undefined> {
   if (!credential.startsWith(PREFIXES[kind])) return undefined;
-  const known = ring.verified.get(credential);
+  const known = ring.known.get(credential);
   if (known) return known;
   const claim = await verify(ring, credential);
-  if (!claim) return undefined;
-  if (ring.verified.size === VERIFIED_MAX) ring.verified.clear();
-  ring.verified.set(credential, claim);
+  if (claim) remember(ring.known, credential, claim);
   return claim;
+}
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (map.size === REMEMBERED_MAX) map.clear();
+  map.set(key, value);
 }
 
 async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
@@ -143,29 +160,31 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   const body = bytes.subarray(0, -MAC_BYTES);
   const fields = readFields(body);
   if (!fields) return undefined;
-  const mac = await macOf(ring, fields.signingId, credential.slice(0, -payload.length), body);
+  const prefix = utf8.encode(credential.slice(0, -payload.length));
+  const mac = await macOf(ring, fields.signingId, concat(prefix, body));
   if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;
   const { workspace, id, nonce } = fields;
-  // The part of the MAC that no credential carries: as good as random to all who lack the signing key.
-  const fingerprint = mac.subarray(MAC_BYTES).toHex();
-  return { environment: { workspace, tag: TAGS[tagWord] }, id, nonce, fingerprint };
+  return { environment: { workspace, tag: TAGS[tagWord] }, id, nonce, fingerprint: fingerprintOf(mac) };
 }
+
+/** The part of the MAC that no credential carries: as good as random to all who lack the signing key. */
+const fingerprintOf = (mac: Uint8Array): string => mac.subarray(MAC_BYTES).toHex();
 
 function readFields(body: Uint8Array<ArrayBuffer>) {
   const signingIdEnd = 2 + (body[1] ?? 0);
   const workspaceEnd = signingIdEnd + 1 + (body[signingIdEnd] ?? 0);
-  if (body[0] !== VERSION || body.length !== workspaceEnd + 8 + NONCE_BYTES) return undefined;
+  if (body[0] !== VERSION || body.length !== workspaceEnd + NUMBER_BYTES + NONCE_BYTES) return undefined;
   return {
     signingId: ascii.decode(body.subarray(2, signingIdEnd)),
     workspace: ascii.decode(body.subarray(signingIdEnd + 1, workspaceEnd)),
-    id: Number(new DataView(body.buffer, workspaceEnd, 8).getBigUint64(0)),
-    nonce: body.slice(workspaceEnd + 8),
+    id: Number(new DataView(body.buffer, workspaceEnd, NUMBER_BYTES).getBigUint64(0)),
+    nonce: body.slice(workspaceEnd + NUMBER_BYTES),
   };
 }
 
-async function macOf(ring: SigningRing, signingId: string, prefix: string, body: Uint8Array) {
+async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array<ArrayBuffer>) {
   const key = ring.keys.get(signingId);
-  return key && new Uint8Array(await crypto.subtle.sign(HMAC, key, concat(utf8.encode(prefix), body)));
+  return key && new Uint8Array(await crypto.subtle.sign(HMAC, key, bytes));
 }
 
 function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<ArrayBuffer> | undefined {
@@ -176,12 +195,9 @@ function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<Arra
   }
 }
 
-function concat(...parts: ArrayLike<number>[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
+function concat(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(one.length + other.length);
+  whole.set(one);
+  whole.set(other, one.length);
   return whole;
 }

@@ -27,8 +27,8 @@ export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;
 export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
-/** How many verified credentials one isolate remembers. */
-export const VERIFIED_MAX = 1000;
+/** How many credentials one isolate remembers, of those that it verified and of those that it made. */
+export const REMEMBERED_MAX = 10_000;
 
 /** A call that the directory has not answered by then is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;

@@ -7,7 +7,7 @@ import {
   type SigningRing,
   verifyCredential,
 } from "../../src/domain/credential.ts";
-import { VERIFIED_MAX } from "../../src/domain/limits.ts";
+import { REMEMBERED_MAX } from "../../src/domain/limits.ts";
 import type { EnvironmentTag } from "../../src/domain/user-group.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
@@ -36,20 +36,44 @@ describe("a credential", () => {
       fc.asyncProperty(kinds, claims, async (kind, claim) => {
         const credential = await mintCredential(ring, kind, claim);
         expect(credential).toMatch(CREDENTIAL_PATTERN);
-        expect(await verifyCredential(ring, kind, credential)).toMatchObject(claim);
-        expect(await verifyCredential(ring, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
-        expect(await mintCredential(ring, kind, claim)).toBe(credential);
+        // The ring that made it remembers it; one that has only just been read does not.
+        for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
+          const verified = await verifyCredential(reader, kind, credential);
+          expect(verified).toEqual({ ...claim, fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/) });
+          expect(verified).toEqual(await verifyCredential(ring, kind, credential));
+          expect(await verifyCredential(reader, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
+          expect(await mintCredential(reader, kind, claim)).toBe(credential);
+        }
       }),
     );
   });
 
-  it("is remembered once verified, with others up to a bound, and has a fingerprint of its own", async ({ expect }) => {
+  it("is made anew of every other kind, environment, number, nonce and key", async ({ expect }) => {
+    const ring = await ringOf(`k1:${base64(1)},k2:${base64(2)}`);
+    const environment = { workspace: "acme", tag: null };
+    const claim = { environment, id: 1, nonce: new Uint8Array(16) };
+    const made = [
+      await mintCredential(ring, "token", claim),
+      await mintCredential(ring, "api_key", claim),
+      await mintCredential(ring, "token", { ...claim, environment: { ...environment, tag: "Testing" } }),
+      await mintCredential(ring, "token", { ...claim, environment: { ...environment, workspace: "acme-2" } }),
+      await mintCredential(ring, "token", { ...claim, id: 2 }),
+      await mintCredential(ring, "token", { ...claim, nonce: new Uint8Array(16).fill(1) }),
+      await mintCredential(ring, "token", claim, "k2"),
+    ];
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  it("is remembered once made or verified, with others up to a bound, and has a fingerprint of its own", async ({
+    expect,
+  }) => {
+    const maker = await ringOf(`k1:${base64(1)}`);
     const ring = await ringOf(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };
     const nonce = new Uint8Array(16);
     const fingerprints = new Set<string>();
-    for (let id = 1; id <= VERIFIED_MAX + 10; id += 1) {
-      const credential = await mintCredential(ring, "token", { environment, id, nonce });
+    for (let id = 1; id <= REMEMBERED_MAX + 10; id += 1) {
+      const credential = await mintCredential(maker, "token", { environment, id, nonce });
       const claim = await verifyCredential(ring, "token", credential);
       expect(claim).toMatchObject({ id });
       expect(await verifyCredential(ring, "token", credential)).toBe(claim);
@@ -57,10 +81,11 @@ describe("a credential", () => {
       expect(credential).not.toContain(claim?.fingerprint);
       fingerprints.add(claim?.fingerprint ?? "");
     }
-    expect(fingerprints.size).toBe(VERIFIED_MAX + 10);
-    expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_MAX);
+    expect(fingerprints.size).toBe(REMEMBERED_MAX + 10);
+    for (const remembered of [ring.known, maker.known, maker.made])
+      expect(remembered.size).toBeLessThanOrEqual(REMEMBERED_MAX);
     await verifyCredential(ring, "token", "ugt_untagged_forged");
-    expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
+    expect([...ring.known.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
   it("is refused after any change of one character", async ({ expect }) => {
