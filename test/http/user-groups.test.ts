@@ -1,3 +1,4 @@
+import { evictAllDurableObjects } from "cloudflare:test";
 import { describe, it } from "vitest";
 import { newIntegrator } from "../support/states.ts";
 
@@ -275,10 +276,14 @@ describe("DELETE /api/user", () => {
     expect(after.user_group.token).not.toBe(before.token);
   });
 
-  it("never gives a team id twice, not even the newest one", async ({ expect }) => {
+  it.for([
+    ["while the directory lives", async () => undefined],
+    ["when it starts anew each time", () => evictAllDurableObjects()],
+  ] as const)("never gives a team id twice, not even the newest one, %s", async ([, between], { expect }) => {
     const { get, remove } = await newIntegrator();
     const seen = new Set<number>();
     for (let round = 0; round < 5; round += 1) {
+      await between();
       const { team_id: teamId, token } = (await get({ user_group_id: "acme" })).body.user_group;
       expect(seen).not.toContain(teamId);
       seen.add(teamId);
