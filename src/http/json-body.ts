@@ -19,25 +19,28 @@ type BodyFailure = FailureOf<
  * Reads the body as JSON of `schema`, for `c.req.valid("json")`. A body that is refused costs the one directory call
  * that the request had anyway: whoever has no valid key with `access` hears of the key, and nothing of the body.
  */
-export const jsonBody = <Schema extends z.ZodMiniType>(schema: Schema, access: Access, { optional = false } = {}) =>
+export const jsonBody = <Schema extends z.ZodMiniType>(
+  schema: () => Schema,
+  access: Access,
+  { optional = false } = {},
+) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const read = await readJson(c.req.raw, schema);
-      const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema, {}) : read;
+      const read = readJson(await readBytes(c.req.raw), c.req.header("Content-Type"), schema());
+      const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema(), {}) : read;
       if (!body.ok) return refuse(c, (await c.get("vet")(access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },
   );
 
-async function readJson<Schema extends z.ZodMiniType>(
-  request: Request,
+function readJson<Schema extends z.ZodMiniType>(
+  bytes: Uint8Array | undefined,
+  contentType: string | undefined,
   schema: Schema,
-): Promise<Result<z.output<Schema>, BodyFailure>> {
-  const bytes = await readBytes(request);
+): Result<z.output<Schema>, BodyFailure> {
   if (bytes?.length === 0) return fail({ code: "body_required" });
-  if (!/^\s*application\/json\s*(;|$)/i.test(request.headers.get("Content-Type") ?? ""))
-    return fail({ code: "unsupported_media_type" });
+  if (!/^\s*application\/json\s*(;|$)/i.test(contentType ?? "")) return fail({ code: "unsupported_media_type" });
   if (!bytes) return fail({ code: "body_too_large" });
 
   const json = parseObject(bytes);
@@ -52,11 +55,11 @@ async function readJson<Schema extends z.ZodMiniType>(
  * connection before the client has seen the refusal.
  */
 async function readBytes(request: Request): Promise<Uint8Array | undefined> {
-  if (!request.body) return new Uint8Array();
   if (Number(request.headers.get("Content-Length") ?? Number.NaN) <= BODY_BYTES_MAX) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     return bytes.length <= BODY_BYTES_MAX ? bytes : undefined;
   }
+  if (!request.body) return new Uint8Array();
   const bytes = new Uint8Array(BODY_BYTES_MAX);
   let length = 0;
   for await (const chunk of request.body) {

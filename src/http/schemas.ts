@@ -15,8 +15,17 @@ import { cursorOf, readCursor } from "./cursor.ts";
 /**
  * The bodies and queries that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or
  * coerced. What is registered tells the OpenAPI document what zod cannot: a sentence, and the bounds that are checked by
- * hand. The schemas are those of zod/mini, which takes half the time to start.
+ * hand. The schemas are those of zod/mini, which takes half the time to start, and each is made when it is first asked for:
+ * no request needs all of them, and a viewer's GET none.
  */
+
+const once = <Schema>(make: () => Schema): (() => Schema) => {
+  let made: Schema | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+};
 
 const utf8 = new TextEncoder();
 
@@ -51,63 +60,69 @@ const label = (meta: Told = {}) =>
     { minLength: 1, maxLength: TEXT_UNITS_MAX, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
   );
 
-const Label = label();
+const Label = once(() => label());
 
-const ProvidedId = label({ description: "Your own id of the user group, unique in its environment." });
+const ProvidedId = once(() => label({ description: "Your own id of the user group, unique in its environment." }));
 
-const Credential = told(
-  z
-    .string({ error: "Give a user group token, a string." })
-    .check(z.minLength(1, { error: "Give a user group token." })),
-  { description: "The user group's current token, as GET or the last rotation showed it." },
+const Credential = once(() =>
+  told(
+    z
+      .string({ error: "Give a user group token, a string." })
+      .check(z.minLength(1, { error: "Give a user group token." })),
+    { description: "The user group's current token, as GET or the last rotation showed it." },
+  ),
 );
 
 // Checked by hand rather than with z.record, which drops a key named __proto__.
-const Mapping = told(
-  z.pipe(
-    z.unknown(),
-    z.transform((value: unknown, payload: Payload) => {
-      if (!isObject(value)) {
-        refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
-        return z.NEVER;
-      }
-      const entries = Object.entries(value);
-      if (entries.length > MAPPING_ENTRIES_MAX) refuseValue(payload, `Give at most ${MAPPING_ENTRIES_MAX} entries.`);
-      for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
-        if (!isText(key)) refuseValue(payload, `Let the key be ${text}.`, [key]);
-        if (!isText(dataSource)) refuseValue(payload, `Give ${text}.`, [key]);
-      }
-      return JSON.stringify(value);
-    }),
+const Mapping = once(() =>
+  told(
+    z.pipe(
+      z.unknown(),
+      z.transform((value: unknown, payload: Payload) => {
+        if (!isObject(value)) {
+          refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
+          return z.NEVER;
+        }
+        const entries = Object.entries(value);
+        if (entries.length > MAPPING_ENTRIES_MAX) refuseValue(payload, `Give at most ${MAPPING_ENTRIES_MAX} entries.`);
+        for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
+          if (!isText(key)) refuseValue(payload, `Let the key be ${text}.`, [key]);
+          if (!isText(dataSource)) refuseValue(payload, `Give ${text}.`, [key]);
+        }
+        return JSON.stringify(value);
+      }),
+    ),
+    {
+      type: "object",
+      maxProperties: MAPPING_ENTRIES_MAX,
+      propertyNames: { minLength: 1, maxLength: TEXT_UNITS_MAX },
+      additionalProperties: { type: "string", minLength: 1, maxLength: TEXT_UNITS_MAX },
+    },
   ),
-  {
-    type: "object",
-    maxProperties: MAPPING_ENTRIES_MAX,
-    propertyNames: { minLength: 1, maxLength: TEXT_UNITS_MAX },
-    additionalProperties: { type: "string", minLength: 1, maxLength: TEXT_UNITS_MAX },
-  },
 );
 
-const Properties = told(
-  z.pipe(
-    z.unknown(),
-    z.transform((value: unknown, payload: Payload) => {
-      if (!isObject(value)) {
-        refuseValue(payload, "Give an object of properties, or null.");
-        return z.NEVER;
-      }
-      if (depthOf(value) > PROPERTIES_DEPTH_MAX) {
-        refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-        return z.NEVER;
-      }
-      const json = JSON.stringify(value);
-      const bytes = utf8.encode(json).length;
-      if (bytes > PROPERTIES_BYTES_MAX)
-        refuseValue(payload, `The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
-      return json;
-    }),
+const Properties = once(() =>
+  told(
+    z.pipe(
+      z.unknown(),
+      z.transform((value: unknown, payload: Payload) => {
+        if (!isObject(value)) {
+          refuseValue(payload, "Give an object of properties, or null.");
+          return z.NEVER;
+        }
+        if (depthOf(value) > PROPERTIES_DEPTH_MAX) {
+          refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
+          return z.NEVER;
+        }
+        const json = JSON.stringify(value);
+        const bytes = utf8.encode(json).length;
+        if (bytes > PROPERTIES_BYTES_MAX)
+          refuseValue(payload, `The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
+        return json;
+      }),
+    ),
+    { type: "object" },
   ),
-  { type: "object" },
 );
 
 /** How many objects and lists stand inside one another, counted no further than the first too many. */
@@ -128,140 +143,160 @@ const seconds = (least: number, most: number, meta: Told = {}) =>
 const Grace = (old: string) =>
   told(z._default(seconds(0, GRACE_SECONDS_MAX), 0), { description: `How long the old ${old} stays good.` });
 
-const GroupFields = {
-  name: told(z.optional(Label), {
+const GroupFields = once(() => ({
+  name: told(z.optional(Label()), {
     description: "The group's name. A new group without one takes its id for a name.",
   }),
-  mapping: told(z.nullish(Mapping), {
+  mapping: told(z.nullish(Mapping()), {
     description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
   }),
-  properties: told(z.nullish(Properties), {
+  properties: told(z.nullish(Properties()), {
     description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
   }),
-};
+}));
 
 /** GET /api/user */
-export const EnsureBody = z.strictObject({ user_group_id: ProvidedId, ...GroupFields });
+export const EnsureBody = once(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 /** PUT /api/user */
-export const UpdateBody = z.strictObject({
-  user_group_id: ProvidedId,
-  new_user_group_id: told(z.optional(Label), { description: "Renames the group, which keeps its token." }),
-  ...GroupFields,
-});
+export const UpdateBody = once(() =>
+  z.strictObject({
+    user_group_id: ProvidedId(),
+    new_user_group_id: told(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+    ...GroupFields(),
+  }),
+);
 
 /** POST /api/user */
-export const RotateBody = z.strictObject({ current_token: Credential, grace_seconds: Grace("token") });
+export const RotateBody = once(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
 
 /** DELETE /api/user */
-export const RemoveBody = z.strictObject({
-  current_token: Credential,
-  user_group_id: told(z.optional(Label), { description: "A guard: the id that the group must have." }),
-  data_source_provided_id: told(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
-    description: "A guard: a data source that the group's mapping must lead to.",
+export const RemoveBody = once(() =>
+  z.strictObject({
+    current_token: Credential(),
+    user_group_id: told(z.optional(Label()), { description: "A guard: the id that the group must have." }),
+    data_source_provided_id: told(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
+      description: "A guard: a data source that the group's mapping must lead to.",
+    }),
   }),
-});
+);
 
-const Cursor = z.pipe(
-  z.string(),
-  z.transform((value: string, payload: Payload) => {
-    const cursor = readCursor(value);
-    if (cursor) return cursor;
-    refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
-    return z.NEVER;
-  }),
+const Cursor = once(() =>
+  z.pipe(
+    z.string(),
+    z.transform((value: string, payload: Payload) => {
+      const cursor = readCursor(value);
+      if (cursor) return cursor;
+      refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
+      return z.NEVER;
+    }),
+  ),
 );
 
 const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
 
-const Limit = z
-  .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
-  .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage }));
-
-// Groups have their times in milliseconds; what Date.parse cuts off behind them lets no group slip through.
-const Since = z.pipe(
-  z.iso.datetime({
-    offset: true,
-    error: "Give a time such as 2026-03-01T10:30:00Z or, encoded, …T11:30:00%2B01:00.",
-  }),
-  z.transform(Date.parse),
+const Limit = once(() =>
+  z
+    .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
+    .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
-/** GET /api/user_groups */
-export const ListQuery = z.pipe(
-  z.strictObject({
-    cursor: told(z.optional(Cursor), {
-      description: "The next_cursor of the page before; without it, the first page.",
+// Groups have their times in milliseconds; what Date.parse cuts off behind them lets no group slip through.
+const Since = once(() =>
+  z.pipe(
+    z.iso.datetime({
+      offset: true,
+      error: "Give a time such as 2026-03-01T10:30:00Z or, encoded, …T11:30:00%2B01:00.",
     }),
-    limit: told(z._default(Limit, LIST_GROUPS_DEFAULT), {
-      type: "integer",
-      minimum: 1,
-      maximum: LIST_GROUPS_MAX,
-      default: LIST_GROUPS_DEFAULT,
-      pattern: undefined,
-      description: "At most so many groups a page.",
-    }),
-    user_group_id_prefix: told(z._default(Label, ""), {
-      description: "Only ids that start with it, character by character.",
-    }),
-    updated_since: told(z._default(Since, 0), {
-      description: "Only groups made or changed at this time or later.",
-    }),
-  }),
-  z.transform(
-    ({ cursor, limit, user_group_id_prefix: providedIdPrefix, updated_since: updatedSince }, payload: Payload) => {
-      const filter = { providedIdPrefix, updatedSince };
-      if (cursor && cursorOf(cursor.after, filter) !== cursorOf(cursor.after, cursor.filter))
-        refuseValue(payload, "Give the same filters on every page of one list.", ["cursor"]);
-      return { after: cursor?.after ?? 0, limit, filter };
-    },
+    z.transform(Date.parse),
   ),
 );
 
-const Workspace = told(
-  z
-    .string({ error: "Give the workspace's slug." })
-    .check(
-      z.refine(isWorkspace, { error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first." }),
+/** GET /api/user_groups */
+export const ListQuery = once(() =>
+  z.pipe(
+    z.strictObject({
+      cursor: told(z.optional(Cursor()), {
+        description: "The next_cursor of the page before; without it, the first page.",
+      }),
+      limit: told(z._default(Limit(), LIST_GROUPS_DEFAULT), {
+        type: "integer",
+        minimum: 1,
+        maximum: LIST_GROUPS_MAX,
+        default: LIST_GROUPS_DEFAULT,
+        pattern: undefined,
+        description: "At most so many groups a page.",
+      }),
+      user_group_id_prefix: told(z._default(Label(), ""), {
+        description: "Only ids that start with it, character by character.",
+      }),
+      updated_since: told(z._default(Since(), 0), {
+        description: "Only groups made or changed at this time or later.",
+      }),
+    }),
+    z.transform(
+      ({ cursor, limit, user_group_id_prefix: providedIdPrefix, updated_since: updatedSince }, payload: Payload) => {
+        const filter = { providedIdPrefix, updatedSince };
+        if (cursor && cursorOf(cursor.after, filter) !== cursorOf(cursor.after, cursor.filter))
+          refuseValue(payload, "Give the same filters on every page of one list.", ["cursor"]);
+        return { after: cursor?.after ?? 0, limit, filter };
+      },
     ),
-  { pattern: WORKSPACE.source, description: "The integrating application, by its slug." },
+  ),
+);
+
+const Workspace = once(() =>
+  told(
+    z.string({ error: "Give the workspace's slug." }).check(
+      z.refine(isWorkspace, {
+        error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
+      }),
+    ),
+    { pattern: WORKSPACE.source, description: "The integrating application, by its slug." },
+  ),
 );
 
 /** The query by which the operator names an environment. */
-export const EnvironmentQuery = z.pipe(
-  z.strictObject({
-    workspace: Workspace,
-    environment: told(z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }), {
-      description: "The environment; untagged is the one without a tag.",
+export const EnvironmentQuery = once(() =>
+  z.pipe(
+    z.strictObject({
+      workspace: Workspace(),
+      environment: told(z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }), {
+        description: "The environment; untagged is the one without a tag.",
+      }),
     }),
-  }),
-  z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
+    z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
+  ),
 );
 
 /** POST /api/keys/{id}/roll */
-export const RollKeyBody = z.strictObject({ grace_seconds: Grace("key") });
+export const RollKeyBody = once(() => z.strictObject({ grace_seconds: Grace("key") }));
 
 /** POST /api/viewer/query */
-export const QueryBody = z.strictObject({
-  sql: told(z.string({ error: "Give the SQL template, a string." }), {
-    description: "An SQL template with {{variables}}, and clauses in [[ ]] that may go.",
+export const QueryBody = once(() =>
+  z.strictObject({
+    sql: told(z.string({ error: "Give the SQL template, a string." }), {
+      description: "An SQL template with {{variables}}, and clauses in [[ ]] that may go.",
+    }),
+    placeholders: told(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
+      description: "How placeholders are written: ? each, or $1, $2 and so on.",
+    }),
   }),
-  placeholders: told(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
-    description: "How placeholders are written: ? each, or $1, $2 and so on.",
-  }),
-});
+);
 
 /** POST /api/keys */
-export const IssueKeyBody = z.strictObject({
-  workspace: Workspace,
-  environment: told(z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })), {
-    description: "The environment in which the key acts; null is the one without a tag.",
+export const IssueKeyBody = once(() =>
+  z.strictObject({
+    workspace: Workspace(),
+    environment: told(z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })), {
+      description: "The environment in which the key acts; null is the one without a tag.",
+    }),
+    name: label({ description: "What the key is called in lists." }),
+    access: told(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
+      description: "With read, a key sees groups and neither creates nor changes any.",
+    }),
+    expires_in_seconds: told(z.optional(seconds(1, KEY_SECONDS_MAX)), {
+      description: "When the key ends by itself; without it, never.",
+    }),
   }),
-  name: label({ description: "What the key is called in lists." }),
-  access: told(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
-    description: "With read, a key sees groups and neither creates nor changes any.",
-  }),
-  expires_in_seconds: told(z.optional(seconds(1, KEY_SECONDS_MAX)), {
-    description: "When the key ends by itself; without it, never.",
-  }),
-});
+);

@@ -23,11 +23,11 @@ export function validate<Schema extends z.ZodMiniType>(
  * Reads the query as `schema`, for `c.req.valid("query")`. Whoever has no valid key with `access` hears of the key, and
  * nothing of the query, for the one directory call that the request had anyway.
  */
-export const validQuery = <Schema extends z.ZodMiniType>(schema: Schema, access: Access) =>
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, access: Access) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
       const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
-      const query = validate(schema, fields, issues);
+      const query = validate(schema(), fields, issues);
       if (!query.ok) return refuse(c, (await c.get("vet")(access)) ?? query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();

@@ -102,7 +102,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       credential: "api_key",
       body: {
         name: "EnsureBody",
-        schema: EnsureBody,
+        schema: EnsureBody(),
         example: {
           user_group_id: "acme",
           name: "Acme Inc.",
@@ -127,7 +127,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       headers: ["If-Match"],
       body: {
         name: "UpdateBody",
-        schema: UpdateBody,
+        schema: UpdateBody(),
         example: { user_group_id: "acme", properties: { region: "us" } },
       },
       answer: {
@@ -153,7 +153,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "Trades the current token for a new one. The old one is refused from the answer on, but for viewers within the grace.",
       credential: "api_key",
       headers: ["X-HTTP-Method-Override", "Idempotency-Key"],
-      body: { name: "RotateBody", schema: RotateBody, example: { current_token: A_TOKEN, grace_seconds: 3600 } },
+      body: { name: "RotateBody", schema: RotateBody(), example: { current_token: A_TOKEN, grace_seconds: 3600 } },
       answer: {
         status: 200,
         description: "The group with its new token.",
@@ -179,7 +179,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
       credential: "api_key",
       headers: ["Idempotency-Key"],
-      body: { name: "RemoveBody", schema: RemoveBody, example: { current_token: A_TOKEN, user_group_id: "acme" } },
+      body: { name: "RemoveBody", schema: RemoveBody(), example: { current_token: A_TOKEN, user_group_id: "acme" } },
       answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
       refusals: [
         ...WITH_AN_API_KEY,
@@ -201,7 +201,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "The groups of the API key's environment in the order of `team_id`, page by page, and never a token. Only " +
         "`next_cursor: null` is the end: a page may have fewer groups than `limit`, or none, and still a cursor.",
       credential: "api_key",
-      query: { schema: ListQuery, example: { limit: 10, user_group_id_prefix: "acme" } },
+      query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
       answer: {
         status: 200,
         description: "One page, and the cursor of the next.",
@@ -242,7 +242,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       headers: ["Cache-Control"],
       body: {
         name: "QueryBody",
-        schema: QueryBody,
+        schema: QueryBody(),
         example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
       },
       answer: {
@@ -263,7 +263,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       credential: "operator_token",
       body: {
         name: "IssueKeyBody",
-        schema: IssueKeyBody,
+        schema: IssueKeyBody(),
         example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
       },
       answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
@@ -275,7 +275,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       summary: "List API keys",
       description: "All keys of an environment, those that were revoked included, and never a key itself.",
       credential: "operator_token",
-      query: { schema: EnvironmentQuery, example: AN_ENVIRONMENT },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       answer: { status: 200, description: "The keys.", content: { name: "ListedKeys", schema: ListedKeys } },
       refusals: [...WITH_A_DIRECTORY, "invalid_body"],
     },
@@ -288,7 +288,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       description: "The key is refused from the answer on. A second time changes nothing.",
       credential: "operator_token",
       path: { schema: KeyId, example: { id: 1 } },
-      query: { schema: EnvironmentQuery, example: AN_ENVIRONMENT },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
       refusals: [...WITH_A_DIRECTORY, "invalid_body", "api_key_not_found"],
     },
@@ -302,8 +302,8 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "Makes a key with the same name, access and expiry, and ends the old one after the grace; at once where none is given.",
       credential: "operator_token",
       path: { schema: KeyId, example: { id: 1 } },
-      query: { schema: EnvironmentQuery, example: AN_ENVIRONMENT },
-      body: { name: "RollKeyBody", schema: RollKeyBody, isOptional: true, example: { grace_seconds: 3600 } },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
+      body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
       refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found"],
     },
