@@ -5,6 +5,12 @@ export class TooLate extends Error {}
 export function inTime<Value>(work: Promise<Value>, seconds: number): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TooLate(`No answer within ${seconds} seconds.`)), seconds * 1000);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    const settle =
+      <Outcome>(take: (outcome: Outcome) => void) =>
+      (outcome: Outcome) => {
+        clearTimeout(timer);
+        take(outcome);
+      };
+    work.then(settle(resolve), settle(reject));
   });
 }

@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { mintCredential } from "../domain/credential.ts";
 import type { ApiKey, Environment } from "../domain/user-group.ts";
+import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 import { operatorOnly } from "./authenticate.ts";
 import { directoryOf } from "./directory.ts";
@@ -22,19 +23,20 @@ export const apiKeys = new Hono<AppEnv>()
     const { workspace, environment: tag, name, access, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const environment = { workspace, tag };
     const issued = await directoryAt(c, environment).issueKey({ name, access, expiresInSeconds });
-    return c.json({ success: 1, api_key: apiKey(issued, environment), key: await keyOf(c, environment, issued) }, 201);
+    const key = await keyOf(c, environment, issued);
+    return answer(c, { success: 1, api_key: apiKey(issued, environment), key }, {}, 201);
   })
 
   .get("/", validQuery(EnvironmentQuery, "read"), async (c) => {
     const environment = c.req.valid("query");
     const keys = await directoryAt(c, environment).listKeys();
-    return c.json({ success: 1, api_keys: keys.map((key) => apiKey(key, environment)) });
+    return answer(c, { success: 1, api_keys: keys.map((key) => apiKey(key, environment)) });
   })
 
   .delete("/:id", validQuery(EnvironmentQuery, "write"), async (c) => {
     const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(idOf(c.req.param("id")));
     if (!revoked.ok) return refuse(c, revoked.failure);
-    return c.json({ success: 1 });
+    return answer(c, { success: 1 });
   })
 
   .post(
@@ -47,7 +49,7 @@ export const apiKeys = new Hono<AppEnv>()
       const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
       if (!rolled.ok) return refuse(c, rolled.failure);
       const key = await keyOf(c, environment, rolled.value);
-      return c.json({ success: 1, api_key: apiKey(rolled.value, environment), key }, 201);
+      return answer(c, { success: 1, api_key: apiKey(rolled.value, environment), key }, {}, 201);
     },
   );
 

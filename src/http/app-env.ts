@@ -8,6 +8,8 @@ export type AppEnv = {
   Bindings: Env;
   Variables: {
     requestId: string;
+    /** What every answer to this request carries. */
+    headers: Record<string, string>;
     ring: SigningRing;
     environment: Environment;
     caller: Proof;

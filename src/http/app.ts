@@ -4,6 +4,7 @@ import { routePath } from "hono/route";
 import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
+import { answer } from "./answer.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
 import { limitGuesses, noSecretsInBrowsers } from "./authenticate.ts";
@@ -20,8 +21,7 @@ import { anyOrigin, viewers } from "./viewers.ts";
 const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
-  c.header("X-Request-Id", c.get("requestId"));
-  c.header("Cache-Control", "no-store");
+  c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
   await next();
   if (c.get("failureCode") === "unauthenticated") await limitGuesses(c);
   log.info({
@@ -40,7 +40,8 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
 
 /** Answers 503 to all until the signing keys are there and well formed, and tells the operator's log what to do. */
 const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
-  const ring = await signingRing(c.env.SIGNING_KEYS);
+  const text = c.env.SIGNING_KEYS ?? "";
+  const ring = lastRing?.text === text ? lastRing.ring : await importRing(text);
   if (!ring.ok) {
     log.error({
       request_id: c.get("requestId"),
@@ -52,15 +53,14 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   return next();
 });
 
-let lastRing: { text: string | undefined; ring: Awaited<ReturnType<typeof parseSigningKeys>> } | undefined;
-
 /**
- * Imports the keys once per isolate and value. What is kept is the ring and not its promise, which belongs to the request
- * that made it and could end with it.
+ * The keys as they were imported last: once per isolate and value. What is kept is the ring and not its promise, which
+ * belongs to the request that made it and could end with it.
  */
-async function signingRing(text: string | undefined): ReturnType<typeof parseSigningKeys> {
-  if (lastRing && lastRing.text === text) return lastRing.ring;
-  const ring = await parseSigningKeys(text ?? "");
+let lastRing: { text: string; ring: Awaited<ReturnType<typeof parseSigningKeys>> } | undefined;
+
+async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
+  const ring = await parseSigningKeys(text);
   lastRing = { text, ring };
   return ring;
 }
@@ -70,7 +70,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .use("/api/viewer/*", anyOrigin)
   .use(configuredOnly, noSecretsInBrowsers)
   .use("/health", allowMethods("GET", "HEAD"))
-  .get("/health", (c) => c.json({ success: 1, version }))
+  .get("/health", (c) => answer(c, { success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/user_groups", userGroupList)
   .route("/api/keys", apiKeys)

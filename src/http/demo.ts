@@ -9,12 +9,16 @@ export const demo = new Hono<AppEnv>()
   .use(allowMethods("GET", "HEAD"))
   .get("/", (c) => {
     const nonce = crypto.getRandomValues(new Uint8Array(16)).toBase64();
-    c.header(
-      "Content-Security-Policy",
+    const policy =
       `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'; ` +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    );
-    c.header("Referrer-Policy", "no-referrer");
-    c.header("X-Content-Type-Options", "nosniff");
-    return c.html(page.replaceAll("NONCE", nonce));
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    return new Response(page.replaceAll("NONCE", nonce), {
+      headers: {
+        ...c.get("headers"),
+        "Content-Type": "text/html; charset=UTF-8",
+        "Content-Security-Policy": policy,
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+      },
+    });
   });

@@ -29,21 +29,13 @@ export function directoryOf(env: Env, environment: Environment): DurableObjectSt
 }
 
 async function ask(call: () => Promise<unknown>, triesMax: number): Promise<unknown> {
-  try {
-    return await inTime(askAgain(call, triesMax), DIRECTORY_SECONDS_MAX);
-  } catch (error) {
-    if (isRetryable(error) || isOverloaded(error) || error instanceof TooLate)
-      throw new DirectoryUnavailable(String(error), { cause: error });
-    throw error;
-  }
-}
-
-async function askAgain(call: () => Promise<unknown>, triesMax: number): Promise<unknown> {
+  const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await call();
+      return await inTime(call(), (deadline - Date.now()) / 1000);
     } catch (error) {
-      if (!isRetryable(error) || tries === triesMax) throw error;
+      if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TooLate)) throw error;
+      if (!isRetryable(error) || tries === triesMax) throw new DirectoryUnavailable(String(error), { cause: error });
       await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
     }
   }

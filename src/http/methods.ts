@@ -8,8 +8,8 @@ import { refuse } from "./refusals.ts";
  * these paths creates.
  */
 export const allowMethods = (...allow: string[]) =>
-  createMiddleware<AppEnv>(async (c, next) =>
-    allow.includes(c.req.method) ? next() : refuse(c, { code: "method_not_allowed", allow }),
+  createMiddleware<AppEnv>((c, next) =>
+    allow.includes(c.req.method) ? next() : Promise.resolve(refuse(c, { code: "method_not_allowed", allow })),
   );
 
 /**

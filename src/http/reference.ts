@@ -13,9 +13,13 @@ const FILES = {
 };
 
 /** The renderer's icons are data: URLs in its stylesheet; all else comes from here, and nothing is inline. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const PROTECTION = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
 
 /** What the service tells about itself: the OpenAPI document, and a page that shows it. */
 export const reference = new Hono<AppEnv>();
@@ -24,10 +28,7 @@ for (const [path, file] of Object.entries(FILES))
   reference.use(path, allowMethods("GET", "HEAD")).get(path, async (c) => {
     const asset = await c.env.ASSETS.fetch(new Request(new URL(file, c.req.url), c.req.raw));
     if (!asset.ok && asset.status !== 304) return c.notFound();
-    return c.newResponse(asset.body, asset.ok ? 200 : 304, {
-      ...Object.fromEntries(asset.headers),
-      "Content-Security-Policy": POLICY,
-      "Referrer-Policy": "no-referrer",
-      "X-Content-Type-Options": "nosniff",
-    });
+    const headers = new Headers(c.get("headers"));
+    for (const [name, value] of [...asset.headers, ...Object.entries(PROTECTION)]) headers.set(name, value);
+    return new Response(asset.body, { status: asset.status, headers });
   });

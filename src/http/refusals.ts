@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../domain/limits.ts";
+import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 
 /** Each failure's status and the sentence that says how to mend it. A failure without them does not compile. */
@@ -110,14 +111,20 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
 };
 
-/** Answers with a failure: its status, its fields, and the headers that its status calls for (RFC 9110). */
+/** Answers with a failure: its status, its fields, and the headers that its status calls for. */
 export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   const { status, message } = REFUSALS[failure.code];
   const { code, ...fields } = failure;
   c.set("failureCode", code);
-  if (status === 401) c.header("WWW-Authenticate", "Token");
-  if (status === 429) c.header("Retry-After", String(RATE_LIMIT_SECONDS));
-  if (status === 503) c.header("Retry-After", String(UNAVAILABLE_RETRY_SECONDS));
-  if (failure.code === "method_not_allowed") c.header("Allow", failure.allow.join(", "));
-  return c.json({ success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") }, status);
+  const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
+  return answer(c, body, headersOf(failure, status), status);
+}
+
+/** The headers that RFC 9110 asks for beside a status. */
+function headersOf(failure: Failure, status: number): Record<string, string> {
+  if (status === 401) return { "WWW-Authenticate": "Token" };
+  if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };
+  if (status === 503) return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
+  if (failure.code === "method_not_allowed") return { Allow: failure.allow.join(", ") };
+  return {};
 }

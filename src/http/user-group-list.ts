@@ -20,5 +20,5 @@ export const userGroupList = new Hono<AppEnv>()
     const texts = groups.map((group) => onList(group, c.get("environment").tag));
     const nextCursor = JSON.stringify(next === null ? null : cursorOf(next, query.filter));
     const json = `{"success":1,"user_groups":[${texts.join(",")}],"next_cursor":${nextCursor}}`;
-    return c.body(json, 200, { "Content-Type": "application/json" });
+    return new Response(json, { headers: { ...c.get("headers"), "Content-Type": "application/json" } });
   });

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { mintCredential, verifyCredential } from "../domain/credential.ts";
 import type { Proof } from "../domain/group-directory.ts";
 import { etagOf, type UserGroup } from "../domain/user-group.ts";
+import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 import { integratorOnly } from "./authenticate.ts";
 import { repeatableOf } from "./idempotency.ts";
@@ -21,8 +22,7 @@ export const userGroups = new Hono<AppEnv>()
     if (!ensured.ok) return refuse(c, ensured.failure);
     const { created, group } = ensured.value;
     const token = await tokenOf(c, group);
-    c.header("ETag", etagOf(group));
-    return c.json({ success: 1, new_user_group: created, user_group: onGet(group, token) });
+    return answer(c, { success: 1, new_user_group: created, user_group: onGet(group, token) }, { ETag: etagOf(group) });
   })
 
   .put("/", jsonBody(UpdateBody, "write"), async (c) => {
@@ -34,8 +34,8 @@ export const userGroups = new Hono<AppEnv>()
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     const token = await tokenOf(c, group);
-    c.header("ETag", etagOf(group));
-    return c.json({ success: 1, user_group: onPut(group, token, c.get("environment").tag) });
+    const shown = onPut(group, token, c.get("environment").tag);
+    return answer(c, { success: 1, user_group: shown }, { ETag: etagOf(group) });
   })
 
   .post("/", jsonBody(RotateBody, "write"), async (c) => {
@@ -49,8 +49,8 @@ export const userGroups = new Hono<AppEnv>()
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
     const token = await tokenOf(c, group, group.signingId);
-    c.header("ETag", etagOf(group));
-    return c.json({ success: 1, user_group: onPost(group, token, c.get("environment").tag) });
+    const shown = onPost(group, token, c.get("environment").tag);
+    return answer(c, { success: 1, user_group: shown }, { ETag: etagOf(group) });
   })
 
   .delete("/", jsonBody(RemoveBody, "write"), async (c) => {
@@ -61,7 +61,7 @@ export const userGroups = new Hono<AppEnv>()
     const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
     const removed = await c.get("directory").remove(c.get("caller"), current, guards, repeatable.value);
     if (!removed.ok) return refuse(c, removed.failure);
-    return c.json({ success: 1 });
+    return answer(c, { success: 1 });
   });
 
 /** The group's token, made anew: nobody keeps it. */

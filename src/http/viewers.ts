@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../domain/credential.ts";
 import type { Proof } from "../domain/group-directory.ts";
@@ -9,6 +8,7 @@ import { bindTemplate } from "../domain/sql-template.ts";
 import type { GroupSnapshot } from "../domain/user-group.ts";
 import { variablesOf } from "../domain/variables.ts";
 import { TokenIndex } from "../storage/token-index.ts";
+import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 import { shownCredential } from "./authenticate.ts";
 import { directoryOf } from "./directory.ts";
@@ -33,7 +33,7 @@ const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
 
   const staleIsAllowed = allowsStale(c.req.header("Cache-Control"));
   const indexed = staleIsAllowed ? await findIndexed(c.env, claim) : undefined;
-  c.header("X-Answered-By", indexed ? "index" : "directory");
+  c.get("headers")["X-Answered-By"] = indexed ? "index" : "directory";
   if (indexed) {
     c.set("group", indexed);
   } else {
@@ -56,22 +56,25 @@ async function findIndexed(env: Env, { id, nonce }: Proof): Promise<GroupSnapsho
   return isValid ? found : undefined;
 }
 
-const preflight = cors({
-  origin: "*",
-  allowMethods: ["GET", "POST"],
-  allowHeaders: ["Authorization", "Cache-Control", "Content-Type"],
-  maxAge: 86_400,
-});
+/** What a preflight is answered with (Fetch standard, section 3.3). */
+const PREFLIGHT = {
+  "Access-Control-Allow-Methods": "GET,POST",
+  "Access-Control-Allow-Headers": "Authorization,Cache-Control,Content-Type",
+  "Access-Control-Max-Age": "86400",
+};
 
 /**
  * Lets scripts of any origin call the viewers' routes, and read refusals too: it comes before all that refuses. Hono's own
- * middleware answers preflights only; on other calls it would make a second response for its two headers.
+ * middleware for this would make a second response for its headers.
  */
 export const anyOrigin = createMiddleware<AppEnv>(async (c, next) => {
-  if (c.req.method === "OPTIONS") return preflight(c, next);
-  c.header("Access-Control-Allow-Origin", "*");
-  c.header("Access-Control-Expose-Headers", "Retry-After,X-Answered-By,X-Request-Id");
-  return next();
+  const headers = Object.assign(c.get("headers"), {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Retry-After,X-Answered-By,X-Request-Id",
+  });
+  return c.req.method === "OPTIONS"
+    ? new Response(null, { status: 204, headers: { ...headers, ...PREFLIGHT } })
+    : next();
 });
 
 /** What dashboards ask with the token of a user group, from browsers too. */
@@ -83,12 +86,12 @@ export const viewers = new Hono<AppEnv>()
   .get("/", (c) => {
     const group = c.get("group");
     const variables = Object.fromEntries(variablesOf(group));
-    return c.json({ success: 1, user_group: onView(group, c.get("environment").tag), variables });
+    return answer(c, { success: 1, user_group: onView(group, c.get("environment").tag), variables });
   })
 
   .post("/query", jsonBody(QueryBody, "read"), (c) => {
     const { sql, placeholders } = c.req.valid("json");
     const bound = bindTemplate(sql, variablesOf(c.get("group")), placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
-    return c.json({ success: 1, ...bound.value });
+    return answer(c, { success: 1, ...bound.value });
   });
