@@ -31,6 +31,8 @@ import {
   ifMatchAllows,
   indexedNoncesOf,
   mapsTo,
+  type ShownGroup,
+  shown,
   snapshotFor,
   type UserGroupChanges,
   type UserGroupDraft,
@@ -80,15 +82,14 @@ export class GroupDirectory extends DurableObject<Env> {
   ensure(
     caller: Proof,
     draft: UserGroupDraft,
-  ): Result<{ created: boolean; group: UserGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
+  ): Result<{ created: boolean; group: ShownGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
     const { key, group: known } = this.#groups.findByProvidedIdWithKey(draft.providedId, caller.id);
     const admitted = this.#admit(caller, key, "read");
     if (!admitted.ok) return admitted;
 
-    if (known) return ok({ created: false, group: known });
+    if (known) return ok({ created: false, group: shown(known) });
     if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
 
-    const now = Date.now();
     const fresh = {
       providedId: draft.providedId,
       name: draft.name ?? draft.providedId,
@@ -100,10 +101,8 @@ export class GroupDirectory extends DurableObject<Env> {
       indexed: 0,
       graceIndexed: 0,
       revision: 1,
-      createdAt: now,
-      updatedAt: now,
     };
-    return ok({ created: true, group: this.#groups.insert(fresh) });
+    return ok({ created: true, group: shown(this.#groups.insert(fresh, Date.now())) });
   }
 
   /** Changes the fields given, if the group's state is one that `ifMatch` names. No change, no write, no new revision. */
@@ -112,7 +111,10 @@ export class GroupDirectory extends DurableObject<Env> {
     providedId: string,
     changes: UserGroupChanges,
     ifMatch: string | undefined,
-  ): Result<UserGroup, AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">> {
+  ): Result<
+    ShownGroup,
+    AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">
+  > {
     const { key, group } = this.#groups.findByProvidedIdWithKey(providedId, caller.id);
     const admitted = this.#admit(caller, key, "write");
     if (!admitted.ok) return admitted;
@@ -121,10 +123,10 @@ export class GroupDirectory extends DurableObject<Env> {
     if (ifMatch !== undefined && !ifMatchAllows(ifMatch, group)) return fail({ code: "revision_mismatch" });
 
     const changed = withChanges(group, changes);
-    if (changed === group) return ok(group);
+    if (changed === group) return ok(shown(group));
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    return ok(this.#replace(group, changed));
+    return ok(shown(this.#replace(group, changed)));
   }
 
   /**
@@ -145,7 +147,7 @@ export class GroupDirectory extends DurableObject<Env> {
       graceSeconds > 0
         ? { graceNonce: group.nonce, graceIndexed: group.indexed, graceEndsAt: Date.now() + graceSeconds * 1000 }
         : { graceNonce: null, graceIndexed: 0, graceEndsAt: null };
-    return ok(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable));
+    return ok(shown(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable)));
   }
 
   /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
@@ -274,13 +276,14 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   #replace(before: UserGroup, changed: UserGroup, repeatable?: Repeatable): UserGroup {
-    const after = { ...changed, revision: before.revision + 1, updatedAt: Date.now() };
+    const after = { ...changed, revision: before.revision + 1 };
+    const now = Date.now();
     // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
     const { teamId, providedId, name, nonce, revision } = after;
     this.#write(
       teamId,
       indexedNoncesOf(before),
-      () => (providedId === before.providedId ? this.#groups.replace(after) : this.#groups.rename(after)),
+      () => (providedId === before.providedId ? this.#groups.replace(after, now) : this.#groups.rename(after, now)),
       repeatable &&
         keptAnswerTo(repeatable, { teamId, providedId, name, nonce, revision, signingId: repeatable.signingId }),
     );
@@ -292,7 +295,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (isIndexed) return;
     const after = withIndexed(group, nonce);
     const added = indexedNoncesOf(after).filter((known) => sameNonce(known, nonce));
-    this.#write(after.teamId, added, () => this.#groups.replace(after));
+    this.#write(after.teamId, added, () => this.#groups.markIndexed(after));
   }
 
   /**

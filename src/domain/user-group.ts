@@ -17,6 +17,22 @@ export type UserGroupDraft = {
   properties?: string | null | undefined;
 };
 
+/** What the Worker sees of a group: enough to answer with it and to make its token. */
+export type ShownGroup = Pick<
+  UserGroup,
+  "teamId" | "providedId" | "name" | "mapping" | "properties" | "nonce" | "revision"
+>;
+
+export const shown = ({ teamId, providedId, name, mapping, properties, nonce, revision }: UserGroup): ShownGroup => ({
+  teamId,
+  providedId,
+  name,
+  mapping,
+  properties,
+  nonce,
+  revision,
+});
+
 /** What an update may change; a field that is absent stays as it is, and `null` clears it. */
 export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { newProvidedId?: string | undefined };
 

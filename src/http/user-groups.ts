@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { mintCredential, verifyCredential } from "../domain/credential.ts";
 import type { Proof } from "../domain/group-directory.ts";
-import { etagOf, type UserGroup } from "../domain/user-group.ts";
+import { etagOf, type ShownGroup } from "../domain/user-group.ts";
 import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 import { integratorOnly } from "./authenticate.ts";
@@ -65,7 +65,7 @@ export const userGroups = new Hono<AppEnv>()
   });
 
 /** The group's token, made anew: nobody keeps it. */
-const tokenOf = (c: Context<AppEnv>, { teamId, nonce }: Pick<UserGroup, "teamId" | "nonce">, signingId?: string) =>
+const tokenOf = (c: Context<AppEnv>, { teamId, nonce }: Pick<ShownGroup, "teamId" | "nonce">, signingId?: string) =>
   mintCredential(
     c.get("ring"),
     "token",

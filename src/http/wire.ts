@@ -4,14 +4,14 @@ import type {
   EnvironmentTag,
   GroupSnapshot,
   ListedGroup,
-  UserGroup,
+  ShownGroup,
 } from "../domain/user-group.ts";
 
 /** The published names. Each function gives exactly the fields that one call's answer lists. */
 
 const parsed = (json: string | null): unknown => JSON.parse(json ?? "null");
 
-const common = (group: Pick<UserGroup, "teamId" | "name" | "providedId">, token: string) => ({
+const common = (group: Pick<ShownGroup, "teamId" | "name" | "providedId">, token: string) => ({
   team_id: group.teamId,
   token,
   name: group.name,
@@ -19,13 +19,13 @@ const common = (group: Pick<UserGroup, "teamId" | "name" | "providedId">, token:
 });
 
 /** `user_group` as GET shows it. */
-export const onGet = (group: UserGroup, token: string) => ({
+export const onGet = (group: ShownGroup, token: string) => ({
   ...common(group, token),
   properties: parsed(group.properties),
 });
 
 /** `user_group` as PUT shows it. */
-export const onPut = (group: UserGroup, token: string, tag: EnvironmentTag) => ({
+export const onPut = (group: ShownGroup, token: string, tag: EnvironmentTag) => ({
   ...common(group, token),
   properties: parsed(group.properties),
   api_environment_tag: tag,

@@ -1,12 +1,13 @@
 import type { GroupFilter, JudgedKey, ListedGroup, UserGroup } from "./records.ts";
 
 const COLUMNS = `g.team_id AS teamId, g.provided_id AS providedId, g.name, g.mapping, g.properties, g.nonce,
-  g.grace_nonce AS graceNonce, g.grace_ends_at AS graceEndsAt, g.indexed, g.grace_indexed AS graceIndexed, g.revision,
-  g.created_at AS createdAt, g.updated_at AS updatedAt`;
-const WITH_KEY = `SELECT k.id AS keyId, k.access AS keyAccess, k.nonce AS keyNonce, k.expires_at AS keyExpiresAt,
+  g.grace_nonce AS graceNonce, g.grace_ends_at AS graceEndsAt, g.indexed, g.grace_indexed AS graceIndexed, g.revision`;
+const WITH_KEY = `SELECT k.access AS keyAccess, k.nonce AS keyNonce, k.expires_at AS keyExpiresAt,
   k.last_used_at AS keyLastUsedAt, k.revoked_at AS keyRevokedAt, ${COLUMNS} FROM api_keys k LEFT JOIN user_groups g`;
 
-type RowWithKey = { [Column in keyof JudgedKey as `key${Capitalize<Column>}`]: JudgedKey[Column] } & UserGroup;
+type RowWithKey = {
+  [Column in Exclude<keyof JudgedKey, "id"> as `key${Capitalize<Column>}`]: JudgedKey[Column];
+} & UserGroup;
 type WithKey = { key?: JudgedKey; group?: UserGroup };
 
 // Not LIKE, which has wildcards and folds case. Both texts are well formed, so code points say what code units would.
@@ -33,13 +34,17 @@ export class GroupStore {
   /** An API key and the group with this id, in one statement: a call's time goes to statements more than to their rows. */
   findByProvidedIdWithKey(providedId: string, keyId: number): WithKey {
     return apart(
+      keyId,
       this.#sql.exec<RowWithKey>(`${WITH_KEY} ON g.provided_id = ? WHERE k.id = ?`, providedId, keyId).toArray()[0],
     );
   }
 
   /** The same by the service's own number of the group. */
   findByTeamIdWithKey(teamId: number, keyId: number): WithKey {
-    return apart(this.#sql.exec<RowWithKey>(`${WITH_KEY} ON g.team_id = ? WHERE k.id = ?`, teamId, keyId).toArray()[0]);
+    return apart(
+      keyId,
+      this.#sql.exec<RowWithKey>(`${WITH_KEY} ON g.team_id = ? WHERE k.id = ?`, teamId, keyId).toArray()[0],
+    );
   }
 
   findByTeamId(teamId: number): UserGroup | undefined {
@@ -60,33 +65,43 @@ export class GroupStore {
     return this.#sql.exec("SELECT 1 FROM user_groups WHERE team_id > ? LIMIT 1", after).toArray().length > 0;
   }
 
-  /** Adds a group and answers with it, under a team id that no group had before. */
-  insert(group: Omit<UserGroup, "teamId">): UserGroup {
+  /** Adds a group at the time `now` and answers with it, under a team id that no group had before. */
+  insert(group: Omit<UserGroup, "teamId">, now: number): UserGroup {
     const teamId = this.#findLastTeamId() + 1;
     this.#sql.exec(
       `INSERT INTO user_groups (team_id, provided_id, created_at, name, mapping, properties, nonce, grace_nonce,
         grace_ends_at, indexed, grace_indexed, revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       teamId,
       group.providedId,
-      group.createdAt,
-      ...changingValues(group),
+      now,
+      ...changingValues(group, now),
     );
     this.#lastTeamId = teamId;
     return { teamId, ...group };
   }
 
   /** Writes every field but the id that the integrator gave, whose index would be written with it. */
-  replace(group: UserGroup): void {
-    this.#sql.exec(`UPDATE user_groups SET ${CHANGING} WHERE team_id = ?`, ...changingValues(group), group.teamId);
+  replace(group: UserGroup, now: number): void {
+    this.#sql.exec(`UPDATE user_groups SET ${CHANGING} WHERE team_id = ?`, ...changingValues(group, now), group.teamId);
   }
 
   /** The same with that id. */
-  rename(group: UserGroup): void {
+  rename(group: UserGroup, now: number): void {
     this.#sql.exec(
       `UPDATE user_groups SET ${CHANGING}, provided_id = ? WHERE team_id = ?`,
-      ...changingValues(group),
+      ...changingValues(group, now),
       group.providedId,
       group.teamId,
+    );
+  }
+
+  /** Writes only whether the index may have an entry for each of its tokens, which is no change that anybody sees. */
+  markIndexed({ teamId, indexed, graceIndexed }: UserGroup): void {
+    this.#sql.exec(
+      "UPDATE user_groups SET indexed = ?, grace_indexed = ? WHERE team_id = ?",
+      indexed,
+      graceIndexed,
+      teamId,
     );
   }
 
@@ -108,14 +123,14 @@ export class GroupStore {
 }
 
 /** Takes a row of both apart. Where there is no group, its columns are null, whatever their type says. */
-function apart(row: RowWithKey | undefined): WithKey {
+function apart(id: number, row: RowWithKey | undefined): WithKey {
   if (!row) return {};
-  const { keyId: id, keyAccess: access, keyNonce: nonce, keyExpiresAt, keyLastUsedAt, keyRevokedAt, ...group } = row;
+  const { keyAccess: access, keyNonce: nonce, keyExpiresAt, keyLastUsedAt, keyRevokedAt, ...group } = row;
   const key = { id, access, nonce, expiresAt: keyExpiresAt, lastUsedAt: keyLastUsedAt, revokedAt: keyRevokedAt };
   return group.teamId === null ? { key } : { key, group };
 }
 
-const changingValues = (group: Omit<UserGroup, "teamId">) => [
+const changingValues = (group: Omit<UserGroup, "teamId">, now: number) => [
   group.name,
   group.mapping,
   group.properties,
@@ -125,5 +140,5 @@ const changingValues = (group: Omit<UserGroup, "teamId">) => [
   group.indexed,
   group.graceIndexed,
   group.revision,
-  group.updatedAt,
+  now,
 ];

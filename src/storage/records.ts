@@ -21,15 +21,13 @@ export type UserGroup = {
   indexed: number;
   graceIndexed: number;
   revision: number;
-  createdAt: number;
-  updatedAt: number;
 };
 
 /** What a list shows of a group: nothing of its tokens. */
-export type ListedGroup = Pick<
-  UserGroup,
-  "teamId" | "providedId" | "name" | "mapping" | "properties" | "createdAt" | "updatedAt"
->;
+export type ListedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
+  createdAt: number;
+  updatedAt: number;
+};
 
 /** Which groups a list is of. An empty prefix and the time 0 let all of them through. */
 export type GroupFilter = { providedIdPrefix: string; updatedSince: number };

@@ -277,8 +277,8 @@ describe("DELETE /api/user", () => {
   });
 
   it.for([
-    ["while the directory lives", async () => undefined],
-    ["when it starts anew each time", () => evictAllDurableObjects()],
+    ["while the directory lives", async (): Promise<void> => undefined],
+    ["when it starts anew each time", (): Promise<void> => evictAllDurableObjects()],
   ] as const)("never gives a team id twice, not even the newest one, %s", async ([, between], { expect }) => {
     const { get, remove } = await newIntegrator();
     const seen = new Set<number>();
