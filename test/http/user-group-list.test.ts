@@ -5,6 +5,7 @@ import { describe, it, vi } from "vitest";
 import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
 import { countRows } from "../support/rows.ts";
 import { issueKey, newIntegrator } from "../support/states.ts";
+import { STALE, view } from "../support/viewers.ts";
 
 const PAGES_MAX = 300;
 const NOW = new Date("2026-03-01T10:30:00.000Z");
@@ -238,6 +239,16 @@ describe("updated_since", () => {
     expect(idsIn(await list(key, { updated_since: since, user_group_id_prefix: "n" }))).toEqual(
       ids.filter((id) => id === "new"),
     );
+  });
+
+  it("is not of viewers: showing a token, to the index too, changes nothing", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { key, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    const before = await list(key);
+    vi.setSystemTime(NOW.getTime() + 60_000);
+    for (const headers of [{}, STALE]) expect((await view(token, headers)).status).toBe(200);
+    expect((await list(key)).body.user_groups).toEqual(before.body.user_groups);
   });
 });
 
