@@ -5,12 +5,15 @@ export class TooLate extends Error {}
 export function inTime<Value>(work: Promise<Value>, seconds: number): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TooLate(`No answer within ${seconds} seconds.`)), seconds * 1000);
-    const settle =
-      <Outcome>(take: (outcome: Outcome) => void) =>
-      (outcome: Outcome) => {
+    work.then(
+      (value) => {
         clearTimeout(timer);
-        take(outcome);
-      };
-    work.then(settle(resolve), settle(reject));
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }

@@ -23,6 +23,7 @@ export type ShownGroup = Pick<
   "teamId" | "providedId" | "name" | "mapping" | "properties" | "nonce" | "revision"
 >;
 
+/** What the Worker sees of this group. */
 export const shown = ({ teamId, providedId, name, mapping, properties, nonce, revision }: UserGroup): ShownGroup => ({
   teamId,
   providedId,
