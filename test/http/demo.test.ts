@@ -17,9 +17,13 @@ it("is not there unless it is turned on, and deployed it is not", async ({ expec
   expect(await response.json()).toMatchObject({ error: { code: "route_not_found" } });
 });
 
-it("lets nothing in from elsewhere, and runs no script but its own", async ({ expect }) => {
+it("is kept by no cache, lets nothing in from elsewhere, and runs no script but its own", async ({ expect }) => {
   const callEnv = { ...env, DEMO_PAGE: "on" };
   const [one, other] = [await get(callEnv), await get(callEnv)];
+  for (const { headers } of [one, other]) {
+    expect(headers.get("Cache-Control")).toBe("no-store");
+    expect(headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
+  }
   const policy = one.headers.get("Content-Security-Policy") ?? "";
   const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
   expect(policy).toContain("default-src 'none'");
