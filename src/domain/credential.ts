@@ -112,11 +112,11 @@ export async function mintCredential(
 
   const prefix = `${PREFIXES[kind]}_${(tag ?? "untagged").toLowerCase()}_`;
   const char = String.fromCharCode;
-  const start = utf8.encode(`${prefix}${char(VERSION, signer.length)}${signer}${char(workspace.length)}${workspace}`);
+  const start = `${prefix}${char(VERSION, signer.length)}${signer}${char(workspace.length)}${workspace}`;
   const nonceAt = start.length + NUMBER_BYTES;
   const macAt = nonceAt + NONCE_BYTES;
   const bytes = new Uint8Array(macAt + MAC_BYTES);
-  bytes.set(start);
+  utf8.encodeInto(start, bytes);
   new DataView(bytes.buffer).setBigUint64(start.length, BigInt(claim.id));
   bytes.set(claim.nonce, nonceAt);
   const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
@@ -184,7 +184,7 @@ function readFields(body: Uint8Array<ArrayBuffer>) {
 
 async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array<ArrayBuffer>) {
   const key = ring.keys.get(signingId);
-  return key && new Uint8Array(await crypto.subtle.sign(HMAC, key, bytes));
+  return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
 }
 
 function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<ArrayBuffer> | undefined {

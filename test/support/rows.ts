@@ -20,12 +20,18 @@ export function countRows(directory: string): Promise<Rows> {
     const exec = sql.exec.bind(sql);
     sql.exec = <Row extends Record<string, SqlStorageValue>>(statement: string, ...values: unknown[]) => {
       const cursor = exec<Row>(statement, ...values);
-      const all = cursor.toArray();
+      const names = cursor.columnNames;
+      const all = [...cursor.raw<SqlStorageValue[]>()];
+      const objects = all.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at]])));
       rows.statements.push(statement);
       for (const { detail } of exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)) rows.plans.push(String(detail));
       rows.read += cursor.rowsRead;
       rows.written += cursor.rowsWritten;
-      return Object.assign(Object.create(cursor), { toArray: () => all, one: () => all[0] });
+      return Object.assign(Object.create(cursor), {
+        toArray: () => objects,
+        one: () => objects[0],
+        raw: () => all.values(),
+      });
     };
     return rows;
   });
