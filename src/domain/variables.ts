@@ -1,11 +1,14 @@
 import type { GroupSnapshot } from "./user-group.ts";
 
-/** What dashboards and the SQL editor read: the group's id and name, and each of its properties as `user_group.<key>`. */
-export function variablesOf(group: GroupSnapshot): Map<string, unknown> {
-  const properties: object = JSON.parse(group.properties ?? "{}");
-  return new Map<string, unknown>([
-    ["user_group_id", group.providedId],
-    ["user_group_name", group.name],
-    ...Object.entries(properties).map(([key, value]): [string, unknown] => [`user_group.${key}`, value]),
-  ]);
+/**
+ * What dashboards and the SQL editor read: the group's id and name, and each of its properties as `user_group.<key>`.
+ * `properties` are the group's, for a caller that has parsed them already.
+ */
+export function variablesOf(
+  group: GroupSnapshot,
+  properties: object | null = JSON.parse(group.properties ?? "null"),
+): Record<string, unknown> {
+  const variables: Record<string, unknown> = { user_group_id: group.providedId, user_group_name: group.name };
+  for (const [key, value] of Object.entries(properties ?? {})) variables[`user_group.${key}`] = value;
+  return variables;
 }

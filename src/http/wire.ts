@@ -9,7 +9,7 @@ import type {
 
 /** The published names. Each function gives exactly the fields that one call's answer lists. */
 
-const parsed = (json: string | null): unknown => JSON.parse(json ?? "null");
+const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
 
 const common = (group: Pick<ShownGroup, "teamId" | "name" | "providedId">, token: string) => ({
   team_id: group.teamId,
