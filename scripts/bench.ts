@@ -252,6 +252,8 @@ async function measureRounds(pool: Pool, floor: Pool, key: string, generation: n
   let made: string[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
     const ids = numbers.map((_, index) => `new-${generation}-${round}-${index}`);
+    const puts = () =>
+      numbers.map((n, index) => write("PUT", { ...groupBody(`group-${n}`), name: `${generation} ${round} ${index}` }));
     const calls: Record<CallName, { requests: () => Request[]; floor: () => Request[] }> = {
       create: {
         requests: () => ids.map(get),
@@ -263,14 +265,8 @@ async function measureRounds(pool: Pool, floor: Pool, key: string, generation: n
         floor: () => numbers.map((n) => get(`group-${n}`)),
       },
       put: {
-        requests: () =>
-          numbers.map((n, index) =>
-            write("PUT", { ...groupBody(`group-${n}`), name: `${generation} ${round} ${index}` }),
-          ),
-        floor: () =>
-          numbers.map((n, index) =>
-            write("PUT", { ...groupBody(`group-${n}`), name: `${generation} ${round} ${index}` }),
-          ),
+        requests: puts,
+        floor: puts,
       },
       post: {
         requests: () => made.map((token) => write("POST", { current_token: token })),

@@ -112,6 +112,7 @@ export async function mintCredential(
 
   const prefix = `${PREFIXES[kind]}_${(tag ?? "untagged").toLowerCase()}_`;
   const char = String.fromCharCode;
+  // All of it is ASCII, a byte for each character.
   const start = `${prefix}${char(VERSION, signer.length)}${signer}${char(workspace.length)}${workspace}`;
   const nonceAt = start.length + NUMBER_BYTES;
   const macAt = nonceAt + NONCE_BYTES;

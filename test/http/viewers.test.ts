@@ -164,6 +164,8 @@ describe("from a browser", () => {
       expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
       expect(answer.headers.get("Access-Control-Expose-Headers")).toContain("X-Request-Id");
     }
+    const toServer = await view(token);
+    expect(toServer.headers.get("Access-Control-Expose-Headers")).toBeNull();
     const limited = { ...env, REFUSED_CREDENTIAL_LIMIT: { limit: async () => ({ success: false }) } };
     const answer = await view("x", ORIGIN, limited);
     expect(answer.status).toBe(429);
