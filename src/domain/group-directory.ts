@@ -4,15 +4,7 @@ import { KeptAnswerStore } from "../storage/kept-answer-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { migrate } from "../storage/migrations.ts";
 import { OutboxStore } from "../storage/outbox-store.ts";
-import type {
-  Access,
-  ApiKey,
-  GroupSnapshot,
-  JudgedKey,
-  KeptAnswer,
-  RotatedGroup,
-  UserGroup,
-} from "../storage/records.ts";
+import type { Access, ApiKey, GroupSnapshot, KeptAnswer, RotatedGroup, UserGroup } from "../storage/records.ts";
 import { TokenIndex } from "../storage/token-index.ts";
 import { newNonce, sameNonce } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
@@ -83,10 +75,10 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Proof,
     draft: UserGroupDraft,
   ): Result<{ created: boolean; group: ShownGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const { key, group: known } = this.#groups.findByProvidedIdWithKey(draft.providedId, caller.id);
-    const admitted = this.#admit(caller, key, "read");
+    const admitted = this.#admit(caller, "read");
     if (!admitted.ok) return admitted;
 
+    const known = this.#groups.findByProvidedId(draft.providedId);
     if (known) return ok({ created: false, group: shown(known) });
     if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
 
@@ -115,10 +107,10 @@ export class GroupDirectory extends DurableObject<Env> {
     ShownGroup,
     AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">
   > {
-    const { key, group } = this.#groups.findByProvidedIdWithKey(providedId, caller.id);
-    const admitted = this.#admit(caller, key, "write");
+    const admitted = this.#admit(caller, "write");
     if (!admitted.ok) return admitted;
 
+    const group = this.#groups.findByProvidedId(providedId);
     if (!group) return fail({ code: "user_group_not_found" });
     if (ifMatch !== undefined && !ifMatchAllows(ifMatch, group)) return fail({ code: "revision_mismatch" });
 
@@ -188,13 +180,13 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of the groups, in the order of their numbers. */
   list(caller: Proof, query: GroupPageQuery): Result<GroupPage, AdmitFailure> {
-    const admitted = this.#admit(caller, this.#keys.findById(caller.id), "read");
+    const admitted = this.#admit(caller, "read");
     return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
   }
 
   /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */
   checkAccess(caller: Proof, access: Access): Result<undefined, AdmitFailure> {
-    const admitted = this.#admit(caller, this.#keys.findById(caller.id), access);
+    const admitted = this.#admit(caller, access);
     return admitted.ok ? ok(undefined) : admitted;
   }
 
@@ -243,7 +235,8 @@ export class GroupDirectory extends DurableObject<Env> {
     if (key.revokedAt === null || time < key.revokedAt) this.#keys.setRevokedAt(key.id, time);
   }
 
-  #admit(caller: Proof, key: JudgedKey | undefined, access: Access): Result<JudgedKey, AdmitFailure> {
+  #admit(caller: Proof, access: Access): Result<ApiKey, AdmitFailure> {
+    const key = this.#keys.findById(caller.id);
     if (!key || !sameNonce(key.nonce, caller.nonce)) return fail({ code: "unauthenticated" });
     const now = Date.now();
     const refusal = refusalOf(key, now);
@@ -263,14 +256,13 @@ export class GroupDirectory extends DurableObject<Env> {
     current: Proof | undefined,
     repeatable: Repeatable | undefined,
   ): Result<{ group: UserGroup; kept?: never } | { kept: KeptAnswer; group?: never }, HeldFailure> {
-    // No group has the number 0.
-    const { key, group } = this.#groups.findByTeamIdWithKey(current?.id ?? 0, caller.id);
-    const admitted = this.#admit(caller, key, "write");
+    const admitted = this.#admit(caller, "write");
     if (!admitted.ok) return admitted;
     const kept = repeatable && this.#keptAnswers.find(repeatable.key);
     if (repeatable && kept && Date.now() < kept.keptUntil)
       return sameNonce(kept.request, repeatable.request) ? ok({ kept }) : fail({ code: "idempotency_key_reused" });
-    if (!group || !current) return fail({ code: "user_group_not_found" });
+    const group = current && this.#groups.findByTeamId(current.id);
+    if (!group) return fail({ code: "user_group_not_found" });
     if (!sameNonce(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
     return ok({ group });
   }
@@ -362,7 +354,7 @@ const keptAnswerTo = ({ key, request }: Repeatable, rotated: RotatedGroup | null
 });
 
 /** Why a key is no longer good at `now`, if it is not. */
-function refusalOf(key: JudgedKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
+function refusalOf(key: ApiKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
   if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
   if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };
   return undefined;

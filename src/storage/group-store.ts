@@ -1,18 +1,12 @@
-import type { Access, GroupFilter, JudgedKey, ListedGroup, UserGroup } from "./records.ts";
+import type { GroupFilter, ListedGroup, UserGroup } from "./records.ts";
 
-const GROUP = `g.team_id, g.provided_id, g.name, g.mapping, g.properties, g.nonce, g.grace_nonce, g.grace_ends_at,
-  g.indexed, g.grace_indexed, g.revision`;
-const WITH_KEY = `SELECT k.access, k.nonce, k.expires_at, k.last_used_at, k.revoked_at, ${GROUP}
-  FROM api_keys k LEFT JOIN user_groups g`;
+const GROUP = `SELECT team_id, provided_id, name, mapping, properties, nonce, grace_nonce, grace_ends_at, indexed,
+  grace_indexed, revision FROM user_groups`;
+// Whole statements, which the runtime finds again by their text: put together at each call, that text had to be read first.
+const BY_PROVIDED_ID = `${GROUP} WHERE provided_id = ?`;
+const BY_TEAM_ID = `${GROUP} WHERE team_id = ?`;
 
-// Rows as values in the order of these columns: as objects they take a third longer, since each row names them again.
-type KeyRow = [
-  access: Access,
-  nonce: ArrayBuffer,
-  expiresAt: number | null,
-  lastUsedAt: number | null,
-  revokedAt: number | null,
-];
+// A row as values in the order of these columns: as an object it takes a third longer, since each row names them again.
 type GroupRow = [
   teamId: number,
   providedId: string,
@@ -26,8 +20,6 @@ type GroupRow = [
   graceIndexed: number,
   revision: number,
 ];
-type RowWithKey = [...KeyRow, ...GroupRow];
-type WithKey = { key?: JudgedKey; group?: UserGroup };
 
 // Not LIKE, which has wildcards and folds case. Both texts are well formed, so code points say what code units would.
 const MATCHES = "(updated_at >= ?3 AND substr(provided_id, 1, length(?4)) = ?4)";
@@ -40,6 +32,8 @@ type ExaminedGroup = ListedGroup & { matches: number };
 
 const CHANGING = `name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce = ?, grace_ends_at = ?, indexed = ?,
   grace_indexed = ?, revision = ?, updated_at = ?`;
+const REPLACE = `UPDATE user_groups SET ${CHANGING} WHERE team_id = ?`;
+const RENAME = `UPDATE user_groups SET ${CHANGING}, provided_id = ? WHERE team_id = ?`;
 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
@@ -50,20 +44,13 @@ export class GroupStore {
     this.#sql = sql;
   }
 
-  /** An API key and the group with this id, in one statement: a call's time goes to statements more than to their rows. */
-  findByProvidedIdWithKey(providedId: string, keyId: number): WithKey {
-    const rows = this.#sql.exec(`${WITH_KEY} ON g.provided_id = ? WHERE k.id = ?`, providedId, keyId).raw<RowWithKey>();
-    return apart(keyId, rows);
-  }
-
-  /** The same by the service's own number of the group. */
-  findByTeamIdWithKey(teamId: number, keyId: number): WithKey {
-    const rows = this.#sql.exec(`${WITH_KEY} ON g.team_id = ? WHERE k.id = ?`, teamId, keyId).raw<RowWithKey>();
-    return apart(keyId, rows);
+  findByProvidedId(providedId: string): UserGroup | undefined {
+    const [row] = this.#sql.exec(BY_PROVIDED_ID, providedId).raw<GroupRow>();
+    return row && groupOf(row);
   }
 
   findByTeamId(teamId: number): UserGroup | undefined {
-    const [row] = this.#sql.exec(`SELECT ${GROUP} FROM user_groups g WHERE team_id = ?`, teamId).raw<GroupRow>();
+    const [row] = this.#sql.exec(BY_TEAM_ID, teamId).raw<GroupRow>();
     return row && groupOf(row);
   }
 
@@ -98,17 +85,12 @@ export class GroupStore {
 
   /** Writes every field but the id that the integrator gave, whose index would be written with it. */
   replace(group: UserGroup, now: number): void {
-    this.#sql.exec(`UPDATE user_groups SET ${CHANGING} WHERE team_id = ?`, ...changingValues(group, now), group.teamId);
+    this.#sql.exec(REPLACE, ...changingValues(group, now), group.teamId);
   }
 
   /** The same with that id. */
   rename(group: UserGroup, now: number): void {
-    this.#sql.exec(
-      `UPDATE user_groups SET ${CHANGING}, provided_id = ? WHERE team_id = ?`,
-      ...changingValues(group, now),
-      group.providedId,
-      group.teamId,
-    );
+    this.#sql.exec(RENAME, ...changingValues(group, now), group.providedId, group.teamId);
   }
 
   /** Writes only whether the index may have an entry for each of its tokens, which is no change that anybody sees. */
@@ -136,14 +118,6 @@ export class GroupStore {
       .one().last;
     return this.#lastTeamId;
   }
-}
-
-/** Takes the row of both apart. Where there is no group, its columns are null, whatever their type says. */
-function apart(id: number, [row]: Iterable<RowWithKey>): WithKey {
-  if (!row) return {};
-  const [access, nonce, expiresAt, lastUsedAt, revokedAt, ...group] = row;
-  const key = { id, access, nonce, expiresAt, lastUsedAt, revokedAt };
-  return group[0] === null ? { key } : { key, group: groupOf(group) };
 }
 
 const groupOf = ([

@@ -54,9 +54,6 @@ export type ApiKey = {
   revokedAt: number | null;
 };
 
-/** What it takes to judge a call of an API key. */
-export type JudgedKey = Pick<ApiKey, "id" | "access" | "nonce" | "expiresAt" | "lastUsedAt" | "revokedAt">;
-
 /** What a rotation is answered with: the group as it was then, and the id of the key that signed its token. */
 export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
   signingId: string;
