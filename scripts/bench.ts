@@ -21,7 +21,7 @@ import {
   PRICES_DATE,
 } from "./bench/costs.ts";
 import { databasesIn, fill } from "./bench/fill.ts";
-import { connect, load, quantile, type Request } from "./bench/load.ts";
+import { connect, load, loadByTurns, quantile, type Request } from "./bench/load.ts";
 import { buildWorker, type RunningWorker, startWorker, type WorkerdOptions } from "./bench/workerd.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
@@ -69,11 +69,11 @@ if (!values || values.help) {
 }
 
 const isQuick = values.quick ?? false;
-const ROUNDS = isQuick ? 5 : 15;
+const ROUNDS = isQuick ? 5 : 20;
 const WARM_UP_ROUNDS = isQuick ? 1 : 2;
 const REQUESTS_PER_ROUND = isQuick ? 250 : 400;
 /** How often both are started anew: two processes of one program differ by some percent for as long as they live. */
-const GENERATIONS = isQuick ? 1 : 3;
+const GENERATIONS = isQuick ? 1 : 4;
 const STARTS = isQuick ? 7 : 25;
 const GROWTH = isQuick ? [1000, 10_000, 100_000] : [1000, 100_000, 1_000_000];
 const DIRECTORIES = 8;
@@ -287,16 +287,16 @@ async function measureRounds(pool: Pool, floor: Pool, key: string, generation: n
       },
     };
     for (const [name, { requests, floor: floorRequests }] of Object.entries(calls)) {
-      const measureFloor = () => load(floor, floorRequests());
-      const early = round % 2 === 0 ? await measureFloor() : undefined;
-      const { rps, latenciesMs, bodies } = await load(pool, requests());
-      const floorRps = (early ?? (await measureFloor())).rps;
-      if (name === "create" || name === "post") made = bodies.map(tokenIn);
+      const [ours, least] = await loadByTurns(
+        { pool, requests: requests() },
+        { pool: floor, requests: floorRequests() },
+      );
+      if (name === "create" || name === "post") made = ours.bodies.map(tokenIn);
       if (round < WARM_UP_ROUNDS) continue;
       const result = results.get(name as CallName) ?? { rps: [], ratios: [], latenciesMs: [] };
-      result.rps.push(rps);
-      result.ratios.push(rps / floorRps);
-      result.latenciesMs.push(...latenciesMs);
+      result.rps.push(REQUESTS_PER_ROUND / ours.seconds);
+      result.ratios.push(least.seconds / ours.seconds);
+      result.latenciesMs.push(...ours.latenciesMs);
       results.set(name as CallName, result);
     }
   }
@@ -355,16 +355,19 @@ async function measureGrowth(pool: Pool, directories: Directory[]): Promise<Resu
 
 /** The same load on one directory, and spread over eight. */
 async function measureDirectories(pool: Pool, directories: Directory[]): Promise<Results["directories"]> {
-  const sets = [directories.slice(0, 1), directories];
+  const sets = [directories.slice(0, 1), directories] as const;
+  const loadOf = (set: Directory[]) => ({
+    pool,
+    requests: spread(REQUESTS_PER_ROUND, GROUPS).map((n, at): Request => {
+      const key = set[at % set.length]?.key ?? "";
+      return { method: "GET", path: "/api/user", headers: shows(key), body: groupBody(`group-${n}`) };
+    }),
+  });
   const rps = sets.map((): number[] => []);
-  for (let round = 0; round < ROUNDS; round += 1)
-    for (const [index, set] of sets.entries()) {
-      const requests = spread(REQUESTS_PER_ROUND, GROUPS).map((n, at): Request => {
-        const key = set[at % set.length]?.key ?? "";
-        return { method: "GET", path: "/api/user", headers: shows(key), body: groupBody(`group-${n}`) };
-      });
-      rps[index]?.push((await load(pool, requests)).rps);
-    }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const measured = await loadByTurns(loadOf(sets[0]), loadOf(sets[1]));
+    for (const [index, { seconds }] of measured.entries()) rps[index]?.push(REQUESTS_PER_ROUND / seconds);
+  }
   return sets.map((set, index) => ({ directories: set.length, rps: round(quantile(rps[index] ?? [], 0.5), 0) }));
 }
 

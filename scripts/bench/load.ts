@@ -9,10 +9,13 @@ export type Request = {
   body?: object;
 };
 
-export type Measured = { rps: number; latenciesMs: number[]; bodies: string[] };
+type Load = { pool: Pool; requests: Request[] };
+
+type Measured = { seconds: number; latenciesMs: number[]; bodies: string[] };
 
 /** Requests in flight at a time, each on a connection of its own. */
 const CONNECTIONS = 8;
+const REQUESTS_PER_TURN = 50;
 
 export const connect = (url: string): Pool => new Pool(url, { connections: CONNECTIONS, pipelining: 1 });
 
@@ -37,8 +40,25 @@ export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS
   };
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: atOnce }, client));
-  return { rps: (requests.length * 1000) / (performance.now() - startedAt), latenciesMs, bodies };
+  return { seconds: (performance.now() - startedAt) / 1000, latenciesMs, bodies };
 }
+
+/** Makes two loads, a part of each by turns: a shared machine changes its speed within a second, and so for both. */
+export async function loadByTurns(one: Load, other: Load): Promise<[Measured, Measured]> {
+  const measured: [Measured, Measured] = [nothing(), nothing()];
+  for (let start = 0; start < one.requests.length; start += REQUESTS_PER_TURN) {
+    for (const [index, { pool, requests }] of [one, other].entries()) {
+      const part = await load(pool, requests.slice(start, start + REQUESTS_PER_TURN));
+      const sum = measured[index === 0 ? 0 : 1];
+      sum.seconds += part.seconds;
+      sum.latenciesMs.push(...part.latenciesMs);
+      sum.bodies.push(...part.bodies);
+    }
+  }
+  return measured;
+}
+
+const nothing = (): Measured => ({ seconds: 0, latenciesMs: [], bodies: [] });
 
 /** The value below which `share` of the values lie; with 0.5 the median. */
 export function quantile(values: number[], share: number): number {

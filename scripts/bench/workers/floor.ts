@@ -9,7 +9,7 @@ export class FloorDirectory extends DurableObject<Bindings> {
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY,
       provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, mapping TEXT, properties TEXT, nonce BLOB NOT NULL,
       grace_nonce BLOB, grace_ends_at INTEGER, indexed INTEGER NOT NULL, grace_indexed INTEGER NOT NULL,
       revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL) STRICT`);
