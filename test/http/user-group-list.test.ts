@@ -295,7 +295,6 @@ describe("the SQL of a list", () => {
     const { plans } = await countRows("acme/Testing");
     await list(key, { limit: "1", user_group_id_prefix: "a", updated_since: "2026-01-01T00:00:00Z" });
     expect(plans).toEqual([
-      "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid=?)",
       "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)",
       "SEARCH user_groups USING INTEGER PRIMARY KEY (rowid>?)",
     ]);
