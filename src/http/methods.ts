@@ -18,8 +18,9 @@ export const allowMethods = (...allow: string[]) =>
  * section 5.4), and would read the body through a copy. The path is read as the router reads it.
  */
 export function overrideMethod(request: Request): Request {
+  if (request.method !== "POST") return request;
   const override = request.headers.get("X-HTTP-Method-Override");
-  if (override === null || request.method !== "POST" || !/^\/api\/user\/?$/.test(getPath(request))) return request;
+  if (override === null || !/^\/api\/user\/?$/.test(getPath(request))) return request;
   const method = ["GET", "PUT", "POST", "DELETE"].find((name) => name === override.toUpperCase()) ?? "UNKNOWN";
   return Object.defineProperty(request, "method", { value: method });
 }

@@ -110,7 +110,7 @@ const Properties = once(() =>
           refuseValue(payload, "Give an object of properties, or null.");
           return z.NEVER;
         }
-        if (depthOf(value) > PROPERTIES_DEPTH_MAX) {
+        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX)) {
           refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
           return z.NEVER;
         }
@@ -125,12 +125,11 @@ const Properties = once(() =>
   ),
 );
 
-/** How many objects and lists stand inside one another, counted no further than the first too many. */
-function depthOf(value: unknown, above = 0): number {
-  if (typeof value !== "object" || value === null) return above;
-  if (above === PROPERTIES_DEPTH_MAX) return above + 1;
-  return Math.max(above + 1, ...Object.values(value).map((inner) => depthOf(inner, above + 1)));
-}
+/** Whether more than `levels` objects and lists stand inside one another. It looks no deeper than that. */
+const nestsDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
 
 const seconds = (least: number, most: number, meta: Told = {}) =>
   told(
