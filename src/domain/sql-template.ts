@@ -21,9 +21,6 @@ type Piece = { kind: "text"; text: string } | { kind: "variable"; name: string }
 /** A clause in brackets, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
-/** How far behind a string another may begin for the two to be one. */
-const LOOK_AHEAD_UNITS = 1000;
-
 /** What a name goes on with. Databases take every character that is not ASCII for a letter. */
 const NAME = "[A-Za-z_\\u0080-\\u{10ffff}][A-Za-z0-9_\\u0080-\\u{10ffff}]*";
 
@@ -47,17 +44,13 @@ const QUOTED: { begin: RegExp; whole: RegExp; name: string; only?: PlaceholderSt
 ];
 
 /** Where databases read such a piece in different ways, so that none can be trusted with it. */
-const AMBIGUOUS: { is: (text: string, rest: string, style: PlaceholderStyle) => boolean; reason: string }[] = [
+const AMBIGUOUS: { is: (text: string, style: PlaceholderStyle) => boolean; reason: string }[] = [
   {
-    is: (text, _, style) => style === "?" && /^['"]/.test(text) && /\\['"]/.test(text),
+    is: (text, style) => style === "?" && /^['"]/.test(text) && /\\['"]/.test(text),
     reason: "Databases differ on a backslash before a quote. Write the quote twice, or make it a variable.",
   },
   {
-    is: (text, rest) => /^[eE]?'/.test(text) && /^[^\S\n]*\n\s*'/.test(rest),
-    reason: "Databases differ on a string that goes on in another line. Write it in one.",
-  },
-  {
-    is: (text, _, style) => style === "?" && /^--\S/.test(text),
+    is: (text, style) => style === "?" && /^--\S/.test(text),
     reason: "Databases differ on a comment without a space behind its dashes. Put one there.",
   },
   {
@@ -65,6 +58,12 @@ const AMBIGUOUS: { is: (text: string, rest: string, style: PlaceholderStyle) => 
     reason: "Databases differ on comments in comments, and on those with an exclamation mark. Write a plain one.",
   },
 ];
+
+/**
+ * Where a string begins that ended just before, with only blanks and comments since: in the same line, or in one above.
+ * In PostgreSQL such a string goes on with one that begins in a later line, by the rules of the first.
+ */
+type StringBefore = { inLine?: number | undefined; above?: number | undefined };
 
 /** What means nothing here, in one piece. A name is one because the `$` that it may hold begins no dollar quote. */
 const PLAIN =
@@ -122,6 +121,8 @@ export function bindTemplate(
 function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause[], TemplateFailure> {
   const clauses: Clause[] = [{ isOptional: false, pieces: [] }];
   let openedAt: number | undefined;
+  let before: StringBefore = {};
+  let beforeClause: StringBefore = {};
   let at = 0;
   const refuse = (position: number, reason: string) => fail({ code: "invalid_template" as const, position, reason });
   const match = (pattern: RegExp) => {
@@ -129,9 +130,11 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
     return pattern.exec(template);
   };
   const add = (piece: Piece) => clauses.at(-1)?.pieces.push(piece);
-  const take = (text: string) => {
+  const take = (text: string, isBlank: boolean) => {
     add({ kind: "text", text });
     at += text.length;
+    if (!isBlank) before = {};
+    else if (text.includes("\n")) before = { above: before.inLine ?? before.above };
   };
 
   const lone = /\r(?!\n)/.exec(template);
@@ -144,16 +147,19 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
       if (text === undefined) return refuse(at, `This ${name} is not closed.`);
       const inside = text.indexOf("{{");
       if (inside !== -1) return refuse(at + inside, `A variable in a ${name} cannot be a parameter. Move it outside.`);
-      const end = at + text.length;
-      const ambiguous = AMBIGUOUS.find(({ is }) => is(text, template.slice(end, end + LOOK_AHEAD_UNITS), style));
+      if (text.startsWith("'") && before.above !== undefined)
+        return refuse(before.above, "Databases differ on a string that goes on in another line. Write it in one.");
+      const ambiguous = AMBIGUOUS.find(({ is }) => is(text, style));
       if (ambiguous) return refuse(at, ambiguous.reason);
-      take(text);
+      const beganAt = at;
+      take(text, name === "comment");
+      if (name === "string") before = { inLine: beganAt };
       continue;
     }
 
     const plain = match(PLAIN);
     if (plain) {
-      take(plain[0]);
+      take(plain[0], !/\S/.test(plain[0]));
       continue;
     }
 
@@ -170,12 +176,14 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
       )
         return refuse(at, "A placeholder would run together with what stands beside it. Put a space between.");
       add({ kind: "variable", name });
+      before = {};
       at = end;
     } else if (two === "}}") {
       return refuse(at, "These braces close none.");
     } else if (two === "[[") {
       if (openedAt !== undefined) return refuse(at, "A clause in brackets cannot stand in another.");
       openedAt = at;
+      beforeClause = before;
       clauses.push({ isOptional: true, pieces: [] });
       at += 2;
     } else if (two === "]]") {
@@ -187,12 +195,14 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
           "This clause in brackets holds no variable. Put a space between brackets that are no clause.",
         );
       openedAt = undefined;
+      // Whether the clause is kept or goes.
+      before = { inLine: before.inLine ?? beforeClause.inLine, above: before.above ?? beforeClause.above };
       clauses.push({ isOptional: false, pieces: [] });
       at += 2;
     } else if (match(FOREIGN_PLACEHOLDER[style])) {
       return refuse(at, "A placeholder of the template's own would take the value of another. Use a variable.");
     } else {
-      take(two.slice(0, 1));
+      take(two.slice(0, 1), false);
     }
   }
   return openedAt === undefined ? ok(clauses) : refuse(openedAt, "This clause in brackets is not closed.");

@@ -37,6 +37,12 @@ describe("bindTemplate", () => {
       "'it''s' \"a\"\"b\" `c``d` e'it\\'s' -- '{ \n /* [[ ' ]] */ $$ ' $$ $tag$ $$ $tag$ a$b$c ?",
       ["acme"],
     ],
+    [
+      "x IN ('a',\n 'b') AND y <> 'c'\n AND z <> 'd' [[\n OR {{id}} <> 'e'\n]] OR 'f' <> 'g' 'h'",
+      "x IN ('a',\n 'b') AND y <> 'c'\n AND z <> 'd' \n OR ? <> 'e'\n OR 'f' <> 'g' 'h'",
+      ["acme"],
+    ],
+    ["'a' [[= {{id}}]] 'b'", "'a' = ? 'b'", ["acme"]],
   ] as const)("binds %s", ([template, sql, params], { expect }) => {
     expect(bind(template)).toEqual({ ok: true, value: { sql, params } });
   });
@@ -116,6 +122,13 @@ describe("bindTemplate", () => {
     ["a bracketed identifier of SQLite", "SELECT [{{id}}]", 8],
     ["a dollar quote with a tag that is no letter", "SELECT $\u20ac$ {{id}} $\u20ac$", 11],
     ["a string that goes on in another line", "E'a'\n'\\' AND t = {{id}} -- '", 0],
+    ["one that goes on behind a comment", "x <> E'a' -- b\n'\\' AND t = {{id}} -- '", 5],
+    ["one that goes on behind two comments", "x <> E'a' /* b */ -- c\n-- d\n'\\' AND t = {{id}} -- '", 5],
+    ["one that goes on where a clause has gone", "x <> E'a'\n[[{{missing}}]]'\\' AND t = {{id}} -- '", 5],
+    ["one that goes on where two have gone", "x <> E'a'[[{{missing}}]]\n[[{{missing}}]] '\\' AND t = {{id}} -- '", 5],
+    ["one that goes on in a clause", "x <> E'a'[[\n'\\' AND t = {{id}} -- ' \n]]", 5],
+    ["one that goes on behind its clause", "[[x = {{id}} AND x <> E'a']]\n'\\' AND t = {{id}} -- '", 22],
+    ["one that goes on in the next clause", "[[x = {{id}} AND x <> E'a'\n]][['\\' AND t = {{id}} -- '\n]]", 22],
     ["a carriage return by itself", "x -- c\r AND t = {{id}}", 6],
     ["dashes that MySQL subtracts", "5--'a\n AND t = {{id}} --'", 1],
     ["a comment that MySQL runs", "/*! ' */ AND t = {{id}} -- '", 0],
@@ -178,7 +191,7 @@ describe("whatever the values are", () => {
       " AND ",
       "(",
       ")",
-      " 'q''s' ",
+      " || 'q''s' ",
       ' "i" ',
       " -- c\n",
       " /* c */ ",
