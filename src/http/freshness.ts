@@ -11,13 +11,15 @@ const COMMAS = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
  */
 export function allowsStale(cacheControl: string | undefined): boolean {
   if (cacheControl === undefined || cacheControl.length > CACHE_CONTROL_UNITS_MAX) return false;
-  const directives = cacheControl.split(COMMAS).map((text) => DIRECTIVE.exec(text));
-  const named = (name: string) => directives.filter((directive) => directive?.[1]?.toLowerCase() === name);
+  const parts = cacheControl.split(COMMAS).filter((part) => part.trim() !== "");
+  const directives = parts.map((part) => DIRECTIVE.exec(part)).filter((directive) => directive !== null);
+  const named = (name: string) => directives.filter((directive) => directive[1]?.toLowerCase() === name);
   const ages = named("max-age").map((directive) => {
-    const argument = directive?.[2] ?? directive?.[3] ?? "";
+    const argument = directive[2] ?? directive[3] ?? "";
     return /^\d+$/.test(argument) ? Number(argument) : 0;
   });
   return (
+    directives.length === parts.length &&
     ages.length > 0 &&
     Math.min(...ages) >= STALE_SECONDS_MIN &&
     named("no-cache").length + named("no-store").length === 0

@@ -59,6 +59,9 @@ describe("a viewer that allows a stale answer", () => {
     ["NO-CACHE, max-age=60", "directory"],
     ["no-store, max-age=60", "directory"],
     ["max-age=60, max-age=0", "directory"],
+    ["max-age=60, no-cache;x", "directory"],
+    ["max-age=60, no-cache foo", "directory"],
+    ["max-age=60, , ", "index"],
     ["", "directory"],
   ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by], { expect }) => {
     const { viewedTokenOf } = await newIntegrator();
