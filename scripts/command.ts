@@ -21,6 +21,8 @@ export function serviceUrl(text: string): URL {
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocal))
     throw new Refusal("Give --url as https://…; without TLS a credential goes to this machine alone.");
+  if (url.href !== `${url.origin}/`)
+    throw new Refusal("Give --url as the service's host alone, such as https://groups.example.com.");
   return url;
 }
 
@@ -45,6 +47,10 @@ export const unreachable = (url: URL): Refusal =>
 
 export const foreign = (url: URL, status: number): Refusal =>
   new Refusal(`What answers at ${url.origin} (status ${status}) is not the user group service.`);
+
+/** The code of an error of a file, a pipe or a socket, such as ENOSPC; `undefined` for any other. */
+export const systemErrorOf = (error: unknown): string | undefined =>
+  error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
 
 /** Runs a command to its end, and tells of a refusal in its sentence and in the status. */
 export async function runCommand(run: () => Promise<void>): Promise<void> {

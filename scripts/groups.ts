@@ -44,11 +44,13 @@ function apiKeyOf(env: NodeJS.ProcessEnv): string {
 
 /** The stream to import, and its length where that is known. */
 function openFile(file: string) {
-  if (file === "-") return { input: process.stdin, total: 0 };
   try {
-    const fd = openSync(file, "r");
+    const fd = file === "-" ? process.stdin.fd : openSync(file, "r");
     const stats = fstatSync(fd);
-    if (!stats.isDirectory()) return { input: createReadStream(file, { fd }), total: stats.size };
+    if (!stats.isDirectory())
+      return file === "-"
+        ? { input: process.stdin, total: 0 }
+        : { input: createReadStream(file, { fd }), total: stats.size };
   } catch {
     // Said below, like a directory.
   }

@@ -33,7 +33,8 @@ if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
   );
 
 if (!isInstalled()) {
-  console.info("Installing the packages of package-lock.json, once ...");
+  // On standard error, as is what npm says: standard output is that of the command, perhaps a file.
+  console.error("Installing the packages of package-lock.json, once ...");
   const npm = process.env.npm_execpath;
   const options = [
     "ci",
@@ -43,9 +44,8 @@ if (!isInstalled()) {
     "--fetch-retry-mintimeout=1000",
     "--fetch-retry-maxtimeout=5000",
   ];
-  const { status } = npm
-    ? spawnSync(process.execPath, [npm, ...options], { stdio: "inherit" })
-    : spawnSync("npm", options, { stdio: "inherit" });
+  const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
+  const { status } = spawnSync(command, args, { stdio: ["inherit", 2, "inherit"] });
   if (status !== 0 || !isInstalled())
     stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
 }

@@ -1,18 +1,20 @@
 import { pipeline } from "node:stream/promises";
-import { Refusal } from "../command.ts";
-import { askPatiently } from "./patience.ts";
+import { foreign, Refusal, systemErrorOf } from "../command.ts";
+import { askPatiently, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
 
 const GROUPS_PER_PAGE = 1000;
 
 /** Writes each group as one line of JSON to standard output, page by page and no faster than it is read there. */
 export async function exportGroups(url: URL, apiKey: string, filters: Record<string, string>): Promise<void> {
-  const progress = new Progress(0);
+  // Where the lines themselves are seen, a count between them would only be in their way.
+  const progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
   try {
     await pipeline(pages(url, apiKey, filters, progress), process.stdout, { end: false });
   } catch (error) {
-    if (isClosedPipe(error)) throw new Refusal("Standard output was closed before the export was complete.");
-    throw error;
+    const code = systemErrorOf(error);
+    if (code === "EPIPE") throw new Refusal("Standard output was closed before the export was complete.");
+    throw code ? new Refusal(`Standard output could not be written, so the export is not complete: ${code}.`) : error;
   } finally {
     progress.stop();
   }
@@ -26,15 +28,11 @@ async function* pages(url: URL, apiKey: string, filters: Record<string, string>,
     for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value);
     const { status, body } = await askPatiently(page, apiKey, { method: "GET" });
     const { user_groups: groups, next_cursor: next, error } = body;
-    if (!groups || next === undefined) {
-      const issues = error?.issues?.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
-      throw new Refusal([`${error?.code ?? status}: ${error?.message}`, ...issues].join("\n  "));
-    }
+    if (error) throw new Refusal(sentenceOf(error));
+    if (!groups || next === undefined) throw foreign(url, status);
     for (const group of groups) yield `${JSON.stringify(group)}\n`;
     exported += groups.length;
     progress.update(exported, `${exported} exported`);
     cursor = next;
   }
 }
-
-const isClosedPipe = (error: unknown): boolean => error instanceof Error && Reflect.get(error, "code") === "EPIPE";

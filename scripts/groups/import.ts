@@ -1,17 +1,15 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { findInexact } from "../../src/http/exact-json.ts";
-import { Refusal } from "../command.ts";
+import { foreign, Refusal, systemErrorOf } from "../command.ts";
 import { type Line, linesOf } from "./lines.ts";
-import { type Answer, askPatiently } from "./patience.ts";
+import { askPatiently, type Refused, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
 
-const REFUSALS_SHOWN_MAX = 100;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** What an export has besides the fields of a call. The service decides them. */
 const IGNORED = ["team_id", "created_at", "updated_at", "api_environment_tag"];
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-type LineRefusal = NonNullable<Answer["body"]["error"]>;
 
 /** What to import, how, and `total`, its bytes if they are known. */
 export type Import = {
@@ -25,7 +23,7 @@ export type Import = {
 
 /**
  * Gets or creates the group of each line, some at a time, and answers with the summary. What was created stays, whatever
- * ends the import, and running it again finds it; so it may be stopped, by SIGINT or SIGTERM, and says where to go on.
+ * ends the import, and running it again finds it; so it may be stopped, by SIGINT, SIGTERM or SIGHUP, and says where to go on.
  */
 export async function importGroups({ input, total, fromLine, concurrency, url, apiKey }: Import): Promise<string> {
   const counts = { created: 0, found: 0, refused: 0 };
@@ -38,9 +36,9 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
 
   const summary = () => `created ${counts.created}, found ${counts.found}, refused ${counts.refused}`;
   const progress = new Progress(total);
-  const refuse = (line: Line, refusal: LineRefusal) => {
+  const refuse = (line: Line, refusal: Refused) => {
     counts.refused += 1;
-    if (counts.refused <= REFUSALS_SHOWN_MAX) progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
+    progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
   };
 
   const importLine = async (line: Line) => {
@@ -49,8 +47,9 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     if (!read.body) return;
     const call = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: JSON.stringify(read.body) };
     const { status, body } = await askPatiently(new URL("/api/user", url), apiKey, call, stopping.signal);
-    if (status === 200) counts[body.new_user_group ? "created" : "found"] += 1;
-    else if (body.error && status !== 404 && status !== 401 && status !== 403) refuse(line, body.error);
+    if (body.success === 1 && body.new_user_group !== undefined) counts[body.new_user_group ? "created" : "found"] += 1;
+    else if (!body.error) throw foreign(url, status);
+    else if (status !== 404 && status !== 401 && status !== 403) refuse(line, body.error);
     else throw new Refusal(keyRefusalOf(body.error));
   };
 
@@ -64,6 +63,9 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
         await importLine(line);
       } catch (error) {
         firstUndone = Math.min(firstUndone, line.number);
+        failure ??= failureOf(error);
+        // Before this loop ends: it waits for the others that read lines, and so for input that may not come.
+        stop();
         throw error;
       }
       progress.update(line.end, summary());
@@ -71,21 +73,23 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     isAllRead ||= !stopping.signal.aborted;
   };
 
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
+  const stopGently = () => {
+    progress.note("Stopping when the calls under way are answered.");
+    stop();
+  };
+  for (const signal of SIGNALS) process.once(signal, stopGently);
   await Promise.all(
     Array.from({ length: concurrency }, () =>
       work().catch((error) => {
-        // The other lines that are under way get their answers. An AbortError is of the stop itself.
-        if (!(error instanceof Error && error.name === "AbortError")) failure ??= error;
+        // The other lines that are under way get their answers.
+        failure ??= failureOf(error);
         stop();
       }),
     ),
   );
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, stop);
+  for (const signal of SIGNALS) process.removeListener(signal, stopGently);
   progress.stop();
 
-  const hidden = counts.refused - REFUSALS_SHOWN_MAX;
-  if (hidden > 0) console.error(`and ${hidden} refused lines more`);
   const next = Math.min(firstUndone, isAllRead ? Number.POSITIVE_INFINITY : Math.max(lastRead + 1, fromLine));
   if (failure !== undefined && !(failure instanceof Refusal)) throw failure;
   if (next !== Number.POSITIVE_INFINITY) {
@@ -97,7 +101,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
 }
 
 /** The body of a line's call, or what is wrong with the line; neither for an empty one. */
-function readLine({ bytes }: Line): { body?: object; refusal?: LineRefusal } {
+function readLine({ bytes }: Line): { body?: object; refusal?: Refused } {
   if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
   const value = parse(bytes);
   if (value === "") return {};
@@ -123,14 +127,15 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** A refusal in one line. What the file says in control characters must not reach the terminal as such. */
-const sentenceOf = ({ code, message, issues = [] }: LineRefusal): string =>
-  [code, issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join(" ") || message]
-    .join(": ")
-    .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
 /** What is true of every line of the import: it ends there. */
-const keyRefusalOf = (error: LineRefusal | undefined): string =>
-  error?.code === "user_group_not_found"
+const keyRefusalOf = (error: Refused): string =>
+  error.code === "user_group_not_found"
     ? "insufficient_access: This API key may only read. Use a key with write access."
-    : `${error?.code}: ${error?.message}`;
+    : sentenceOf(error);
+
+/** What ends the import, if it is not that it is being stopped. */
+function failureOf(error: unknown): unknown {
+  if (error instanceof Error && error.name === "AbortError") return undefined;
+  const code = systemErrorOf(error);
+  return code ? new Refusal(`The input could not be read to its end: ${code}.`) : error;
+}

@@ -11,11 +11,15 @@ const RETRY_AFTER_SECONDS_MAX = 300;
 /** Refusals of the moment: too many calls, and a service or something before it that is not there just now. */
 const PASSING = [429, 502, 503, 504];
 
+/** What the service refuses, and why. */
+export type Refused = { code: string; message: string; issues?: { path: (string | number)[]; message: string }[] };
+
 /** What the service has answered. */
 export type Answer = {
   status: number;
   body: {
-    error?: { code: string; message: string; issues?: { path: (string | number)[]; message: string }[] };
+    success: number;
+    error?: Refused;
     new_user_group?: boolean;
     user_groups?: unknown[];
     next_cursor?: string | null;
@@ -35,7 +39,8 @@ export async function askPatiently(
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const { status, text, retryAfter } = await tryOnce(url, credential, call);
-    if (status !== undefined && !PASSING.includes(status)) return { status, body: bodyOf(url, status, text) };
+    if (status !== undefined && !PASSING.includes(status))
+      return { status, body: bodyOf(url, credential, status, text) };
     if (tries === TRIES_MAX || retryAfter > RETRY_AFTER_SECONDS_MAX)
       throw status === undefined
         ? unreachable(url)
@@ -67,9 +72,16 @@ function secondsOf(retryAfter: string): number {
   return Math.max(seconds, 0) || 0;
 }
 
-function bodyOf(url: URL, status: number, text: string): Answer["body"] {
+/** A refusal in one line. What a file or a server says in control characters must not reach the terminal as such. */
+export const sentenceOf = ({ code, message, issues = [] }: Refused): string =>
+  [code, issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join(" ") || message]
+    .join(": ")
+    .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
+function bodyOf(url: URL, credential: string, status: number, text: string): Answer["body"] {
   try {
-    const body = JSON.parse(text);
+    const body = JSON.parse(status === 200 ? text : text.replaceAll(credential, "<credential>"));
     if (typeof body?.success === "number") return body;
   } catch {
     // Said below, like an answer in the JSON of something else.

@@ -6,10 +6,11 @@ export class Progress {
   readonly #bar: ReturnType<MultiBar["create"]> | undefined;
 
   /** `total` is what `update` counts up to; 0 where that is not known. */
-  constructor(total: number) {
-    if (!process.stderr.isTTY) return;
+  constructor(total: number, isShown = process.stderr.isTTY) {
+    if (!isShown) return;
     const format = total > 0 ? "{bar} {percentage}%  {told}" : "{told}";
-    this.#bars = new MultiBar({ format, clearOnComplete: true, hideCursor: true, stream: process.stderr });
+    // With lines that wrap and a cursor that stays, a terminal is as it was, whatever ends the command.
+    this.#bars = new MultiBar({ format, barsize: 20, clearOnComplete: true, linewrap: true, stream: process.stderr });
     this.#bar = this.#bars.create(total, 0, { told: "" });
   }
 

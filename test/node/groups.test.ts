@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -227,16 +228,15 @@ describe("refused lines", () => {
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
   });
 
-  it("are shown up to 100, and counted beyond", async ({ expect }) => {
+  it("are told however many they are", async ({ expect }) => {
     const { status, stdout, stderr } = await groups(
-      ["import", fileOf(Array.from({ length: 130 }, () => "{"))],
+      ["import", fileOf(Array.from({ length: 1300 }, () => "{"))],
       await newKey("many-refused"),
     );
     expect(status).toBe(1);
-    expect(stdout).toBe("created 0, found 0, refused 130");
-    const told = stderr.split("\n");
-    expect(told.filter((line) => line.startsWith("line "))).toHaveLength(100);
-    expect(told.at(-1)).toBe("and 30 refused lines more");
+    expect(stdout).toBe("created 0, found 0, refused 1300");
+    const numbers = stderr.split("\n").map((line) => Number(/^line (\d+): malformed_json: /.exec(line)?.[1]));
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
 
   it("do not come with a key that cannot import: that ends it at once", async ({ expect }) => {
@@ -249,9 +249,30 @@ describe("refused lines", () => {
     const unknown = await groups(["import", file], "ugk_unknown");
     expect(unknown.stderr).toMatch(/^unauthenticated: .*\nStopped. Go on with: --from-line 1$/);
   });
+
+  it("do not come with such a key either while more lines may still come", async ({ expect }) => {
+    const { child, outcome } = startGroups(["import", "-"], "ugk_unknown");
+    onTestFinished(() => void child.stdin?.end());
+    child.stdin?.write('{"user_group_id":"a"}\n');
+    expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringMatching(/^unauthenticated: /) });
+  });
+
+  it("show neither the control characters nor the credential that an answer holds", async ({ expect }) => {
+    const at = await standIn((request, response) =>
+      answer(response, 422, {
+        success: 0,
+        error: { code: "invalid_body", message: `\u001b[31m ${request.headers.authorization}` },
+      }),
+    );
+    const told = "invalid_body: \\u001b[31m Token <credential>";
+    expect((await groups(["export"], "hunter2", at)).stderr).toBe(told);
+    const imported = await groups(["import", fileOf([{ user_group_id: "a" }])], "hunter2", at);
+    expect(imported.stderr).toBe(`line 1: ${told}`);
+  });
 });
 
 describe("an import that is stopped", () => {
+  const STOPPING = "Stopping when the calls under way are answered.";
   const LINES = Array.from({ length: 60 }, (_, index) => ({ user_group_id: String(index + 1) }));
 
   it("finishes what is under way, says where to go on, and goes on there", async ({ expect }) => {
@@ -276,7 +297,7 @@ describe("an import that is stopped", () => {
     expect(status).not.toBe(0);
     expect(done).toBeGreaterThanOrEqual(24);
     expect(stdout).toBe(`created ${done}, found 0, refused 0`);
-    expect(stderr).toBe(`Stopped. Go on with: --from-line ${done + 1}`);
+    expect(stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line ${done + 1}`);
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: done }, (_, index) => index + 1));
 
     const rest = await groups(["import", file, "--from-line", String(done + 1)], "key", at);
@@ -300,7 +321,7 @@ describe("an import that is stopped", () => {
     await endGroup(child, "SIGINT");
     const { status, stderr } = await outcome;
     expect(status).not.toBe(0);
-    expect(stderr).toBe("Stopped. Go on with: --from-line 11");
+    expect(stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line 11`);
   });
 
   it("does not wait for the moment at which it would try again, and goes on with that line", async ({ expect }) => {
@@ -318,7 +339,7 @@ describe("an import that is stopped", () => {
     const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
     await endGroup(child, "SIGINT");
-    expect((await outcome).stderr).toBe("Stopped. Go on with: --from-line 7");
+    expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line 7`);
   });
 });
 
@@ -403,6 +424,47 @@ describe("what passes", () => {
   });
 });
 
+it("takes no answer for a group's but one that says so", async ({ expect }) => {
+  const file = fileOf([{ user_group_id: "1" }]);
+  for (const body of [{ success: 0 }, { success: 1 }, { success: 0, new_user_group: false }]) {
+    const at = await standIn((_, response) => answer(response, 200, body));
+    for (const args of [["import", file], ["export"]]) {
+      const { status, stderr } = await groups(args, "key", at);
+      expect(status).toBe(1);
+      expect(stderr).toContain("is not the user group service");
+    }
+  }
+});
+
+it.skipIf(!existsSync("/usr/bin/script"))("leaves a terminal as it is, and its lines whole", async ({ expect }) => {
+  const key = await newKey("terminal");
+  const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
+  const inTerminal = (args: string) => {
+    const command = `npm run --silent groups -- ${args} --url ${url}`;
+    const env = { ...process.env, API_KEY: key, TERM: "xterm" };
+    return spawnSync("script", ["-qec", command, "/dev/null"], { cwd: folder, env, encoding: "utf8" }).stdout;
+  };
+  const shown = [inTerminal(`import ${file}`), inTerminal("export")];
+  expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
+  expect(shown[0]).toContain("created 1, found 0, refused 20");
+  expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
+  // Without a line's end and without a cursor: what a command that is killed would leave behind.
+  for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
+});
+
+it.skipIf(!existsSync("/dev/full"))("says that an export is not complete when its disk is full", async ({ expect }) => {
+  const key = await newKey("full");
+  await groups(["import", fileOf([{ user_group_id: "1" }])], key);
+  const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
+  const { status, stderr } = spawnSync("sh", ["-c", command], {
+    cwd: folder,
+    env: { ...process.env, API_KEY: key },
+    encoding: "utf8",
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
+});
+
 it("sends the key to the service alone: a redirect is not followed", async ({ expect }) => {
   let strangers = 0;
   const elsewhere = await standIn((_, response) => {
@@ -433,6 +495,9 @@ it.for([
   ["another of those", ["export", "--concurrency", "2"], "export does not take that option"],
   ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
   ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
+  ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's host alone"],
+  ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's host alone"],
+  ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's host"],
   ["a time that is none", ["export", "--updated-since", "yesterday"], "updated_since: Give a time such as"],
 ] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
