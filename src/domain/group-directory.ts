@@ -23,6 +23,7 @@ import {
   ifMatchAllows,
   indexedNoncesOf,
   mapsTo,
+  rotated,
   type ShownGroup,
   shown,
   snapshotFor,
@@ -139,7 +140,7 @@ export class GroupDirectory extends DurableObject<Env> {
       graceSeconds > 0
         ? { graceNonce: group.nonce, graceIndexed: group.indexed, graceEndsAt: Date.now() + graceSeconds * 1000 }
         : { graceNonce: null, graceIndexed: 0, graceEndsAt: null };
-    return ok(shown(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable)));
+    return ok(rotated(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable)));
   }
 
   /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
@@ -159,7 +160,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
     this.#write(
       group.teamId,
-      indexedNoncesOf(group),
+      indexedNoncesOf(group, Date.now()),
       () => this.#groups.delete(group.teamId),
       repeatable && keptAnswerTo(repeatable, null),
     );
@@ -271,37 +272,36 @@ export class GroupDirectory extends DurableObject<Env> {
     const after = { ...changed, revision: before.revision + 1 };
     const now = Date.now();
     // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
-    const { teamId, providedId, name, nonce, revision } = after;
     this.#write(
-      teamId,
-      indexedNoncesOf(before),
-      () => (providedId === before.providedId ? this.#groups.replace(after, now) : this.#groups.rename(after, now)),
-      repeatable &&
-        keptAnswerTo(repeatable, { teamId, providedId, name, nonce, revision, signingId: repeatable.signingId }),
+      after.teamId,
+      indexedNoncesOf(before, now),
+      () =>
+        after.providedId === before.providedId ? this.#groups.replace(after, now) : this.#groups.rename(after, now),
+      repeatable && keptAnswerTo(repeatable, { ...rotated(after), signingId: repeatable.signingId }),
     );
     return after;
   }
 
   #index(group: UserGroup, nonce: BufferSource): void {
-    const isIndexed = indexedNoncesOf(group).some((known) => sameNonce(known, nonce));
-    if (isIndexed) return;
+    const ofToken = (each: UserGroup) => indexedNoncesOf(each, Date.now()).filter((known) => sameNonce(known, nonce));
+    if (ofToken(group).length > 0) return;
     const after = withIndexed(group, nonce);
-    const added = indexedNoncesOf(after).filter((known) => sameNonce(known, nonce));
+    const added = ofToken(after);
     this.#write(after.teamId, added, () => this.#groups.markIndexed(after));
   }
 
   /**
-   * Commits a change together with the answer to keep and the announcement of the tokens whose entry in the index it
-   * outdates, sees to it that an alarm follows, and starts to tell the index. Where there is neither, the change is all.
+   * Commits a change together with the answer to keep and the announcement of the tokens of which to tell the index, sees to
+   * it that an alarm follows, and starts to tell. Where there is neither, the change is all.
    */
-  #write(teamId: number, outdated: ArrayBuffer[], change: () => void, kept?: KeptAnswer): void {
-    if (outdated.length === 0 && !kept) {
+  #write(teamId: number, toTell: ArrayBuffer[], change: () => void, kept?: KeptAnswer): void {
+    if (toTell.length === 0 && !kept) {
       change();
       return;
     }
     this.ctx.storage.transactionSync(() => {
       change();
-      for (const nonce of outdated) this.#outbox.queue(nonce, teamId, Date.now());
+      for (const nonce of toTell) this.#outbox.queue(nonce, teamId, Date.now());
       if (kept) this.#keptAnswers.insert(kept);
     });
     this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);

@@ -1,4 +1,12 @@
-import type { Access, ApiKey, GroupFilter, GroupSnapshot, ListedGroup, UserGroup } from "../storage/records.ts";
+import type {
+  Access,
+  ApiKey,
+  GroupFilter,
+  GroupSnapshot,
+  ListedGroup,
+  RotatedGroup,
+  UserGroup,
+} from "../storage/records.ts";
 import { sameNonce } from "./credential.ts";
 
 export type { Access, ApiKey, GroupFilter, GroupSnapshot, ListedGroup, UserGroup };
@@ -17,7 +25,10 @@ export type UserGroupDraft = {
   properties?: string | null | undefined;
 };
 
-/** What the Worker sees of a group: enough to answer with it and to make its token. */
+/**
+ * What the Worker sees of a group: enough to answer with it and to make its token. No answer shows the mapping, which
+ * stays for what version 0.1 was promised (`test/domain/versions.test.ts`).
+ */
 export type ShownGroup = Pick<
   UserGroup,
   "teamId" | "providedId" | "name" | "mapping" | "properties" | "nonce" | "revision"
@@ -30,6 +41,15 @@ export const shown = ({ teamId, providedId, name, mapping, properties, nonce, re
   name,
   mapping,
   properties,
+  nonce,
+  revision,
+});
+
+/** What a rotation is answered with, but for who signs the token. */
+export const rotated = ({ teamId, providedId, name, nonce, revision }: UserGroup): Omit<RotatedGroup, "signingId"> => ({
+  teamId,
+  providedId,
+  name,
   nonce,
   revision,
 });
@@ -86,11 +106,12 @@ export function snapshotFor(group: UserGroup | undefined, nonce: BufferSource, n
   return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
 }
 
-/** The nonces for which the index may have an entry. */
-export const indexedNoncesOf = ({ nonce, indexed, graceNonce, graceIndexed }: UserGroup): ArrayBuffer[] => [
-  ...(indexed ? [nonce] : []),
-  ...(graceNonce && graceIndexed ? [graceNonce] : []),
-];
+/** The nonces for which the index may have an entry that shows the group at `now`: one of a grace that has ended shows none. */
+export const indexedNoncesOf = (group: UserGroup, now: number): ArrayBuffer[] => {
+  const { nonce, indexed, graceNonce, graceIndexed, graceEndsAt } = group;
+  const isInGrace = graceEndsAt !== null && now < graceEndsAt;
+  return [...(indexed ? [nonce] : []), ...(graceNonce && graceIndexed && isInGrace ? [graceNonce] : [])];
+};
 
 /** The group with the token of this nonce, the current one or the one before it, marked as known to the index. */
 export const withIndexed = (group: UserGroup, nonce: BufferSource): UserGroup =>

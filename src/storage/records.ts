@@ -17,7 +17,10 @@ export type UserGroup = {
   /** The nonce before the last rotation, which viewers may show until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
   graceEndsAt: number | null;
-  /** Whether the index may have an entry for the token, and for the one before it: 1 or 0, as SQLite has it. */
+  /**
+   * Whether the index may have an entry for the token, and for the one before it: 1 or 0, as SQLite has it. The first viewer
+   * who allows a stale answer sets it. A rotation with grace takes it over to the token before, one without forgets that.
+   */
   indexed: number;
   graceIndexed: number;
   revision: number;

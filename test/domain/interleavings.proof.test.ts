@@ -11,8 +11,22 @@ const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 /** What the drain trusts: a write that was not acknowledged comes to pass within this time of its start, or never. */
 const LATE_SECONDS_MAX = 60;
 
+const ACTIONS = [
+  "create",
+  "update",
+  "rotate",
+  "rotate with grace",
+  "rotate with a short grace",
+  "view",
+  "view",
+  "remove",
+  "abort",
+  "alarm",
+  "wait",
+] as const;
+
 type Step = {
-  do: "create" | "update" | "rotate" | "rotate with grace" | "view" | "remove" | "abort" | "alarm" | "wait";
+  do: (typeof ACTIONS)[number];
   group: number;
 };
 type Outcome = "done" | "refused" | "done but refused" | "refused but done later";
@@ -20,18 +34,7 @@ type Write = { key: string; value: string | undefined; startedAt: number; isDone
 
 const steps = fc.array(
   fc.record<Step>({
-    do: fc.constantFrom(
-      "create",
-      "update",
-      "rotate",
-      "rotate with grace",
-      "view",
-      "view",
-      "remove",
-      "abort",
-      "alarm",
-      "wait",
-    ),
+    do: fc.constantFrom(...ACTIONS),
     group: fc.nat({ max: 1 }),
   }),
   { minLength: 3, maxLength: 14 },
@@ -77,6 +80,10 @@ function hostileKv(scheduler: fc.Scheduler, drawn: Iterator<Outcome>) {
     heal: () => {
       isHealthy = true;
     },
+    /** Ends the last life too: what a run leaves on its way must not reach the database of the next one. */
+    end: () => {
+      life += 1;
+    },
     /** An environment for a new directory. The one before is no more: it starts nothing, and hears of nothing. */
     newLife: (): Env => {
       life += 1;
@@ -101,10 +108,15 @@ function hostileKv(scheduler: fc.Scheduler, drawn: Iterator<Outcome>) {
   };
 }
 
+/** Whether an entry shows its group still: one of a grace that has ended is as good as none. */
+const isValid = (validUntil: number | null) => validUntil === null || Date.now() < validUntil;
+
 it("leaves no token in the index that was rotated or deleted, once the outbox is empty, whatever KV does", async ({
   expect,
 }) => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  // One for all runs: each keeps files open, of which a process may have some thousands.
+  const stub = env.GROUP_DIRECTORY.getByName("run/Testing");
   let run = 0;
   let abortions = 0;
   let lateWrites = 0;
@@ -114,7 +126,8 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
     run += 1;
     vi.setSystemTime(NOW);
     const kv = hostileKv(scheduler, drawn[Symbol.iterator]());
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(`run-${run}/Testing`), async (_, state) => {
+    await runInDurableObject(stub, async (_, state) => {
+      await state.storage.deleteAll();
       let directory = new GroupDirectory(state, kv.newLife());
       const key = directory.issueKey({ name: "test", access: "write" });
       const caller = { id: key.id, nonce: new Uint8Array(key.nonce) };
@@ -141,6 +154,7 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
         if (action === "update") directory.update(caller, `group ${group}`, { name: `at ${Date.now()}` }, undefined);
         if (action === "rotate") rotate(group, 0);
         if (action === "rotate with grace") rotate(group, 604_800);
+        if (action === "rotate with a short grace") rotate(group, 10);
         if (action === "view") show(group);
         if (action === "remove") directory.remove(caller, proofOf(held.get(group)), {}, undefined);
         if (action === "wait") kv.wait(7);
@@ -171,14 +185,16 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
         ])
           if (nonce instanceof ArrayBuffer && isIndexed) {
             const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", nonce));
-            expected.set(`token:${digest.toHex()}`, [row.name, nonce === row.grace_nonce ? row.grace_ends_at : null]);
+            const validUntil = nonce === row.grace_nonce ? Number(row.grace_ends_at) : null;
+            if (isValid(validUntil)) expected.set(`token:${digest.toHex()}`, [row.name, validUntil]);
           }
-      const indexed = [...kv.entries].map(([name, value]) => {
+      const indexed = [...kv.entries].flatMap(([name, value]) => {
         const { name: groupName, validUntil } = JSON.parse(value);
-        return [name, [groupName, validUntil]] as const;
+        return isValid(validUntil) ? [[name, [groupName, validUntil]] as const] : [];
       });
       expect(new Map(indexed)).toEqual(expected);
     });
+    kv.end();
   });
 
   await fc.assert(property, runs(400, 100_000, 0.1));

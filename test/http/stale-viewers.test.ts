@@ -150,4 +150,22 @@ describe("grace in the index", () => {
     expect(answeredBy(late)).toBe("directory");
     expect(answeredBy(await view(current, STALE))).toBe("index");
   });
+
+  it("costs no write to KV any more once it has ended", async ({ expect }) => {
+    const { old, put } = await rotatedWithGrace(NOW);
+    await indexSettledByAlarms("acme/Testing");
+    let written = 0;
+    replaceKv(async (operation, _, real) => {
+      if (operation !== "get") written += 1;
+      return real();
+    });
+    await put({ user_group_id: "acme", name: "In grace" });
+    await indexSettledByAlarms("acme/Testing");
+    expect(written).toBe(2);
+    vi.setSystemTime(NOW.getTime() + 3_600_000);
+    await put({ user_group_id: "acme", name: "After it" });
+    await indexSettledByAlarms("acme/Testing");
+    expect(written).toBe(3);
+    expect(codeOf(await view(old, STALE))).toEqual([401, "credential_revoked"]);
+  });
 });
