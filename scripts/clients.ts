@@ -1,6 +1,6 @@
 /** `npm run clients -- --url URL [CLIENT ...]`: the matrix of clients, against any service. Only the clients named run. */
-import { parseArgs } from "node:util";
 import { CLIENTS, type Client, loseBody, type Outcome, type Target, walk } from "./clients/matrix.ts";
+import { Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
 
 const USAGE = `Usage: API_KEY=... npm run --silent clients -- --url URL [CLIENT ...]
 
@@ -13,28 +13,13 @@ Clients: ${CLIENTS.map(({ name }) => name).join(", ")}.`;
 
 const COLUMNS = ["client", "version", "create/update/rotate/view/delete", "chunked GET", "GET without Content-Length"];
 
-function stop(sentence: string): never {
-  console.error(sentence);
-  process.exit(1);
-}
-
-function readArguments() {
-  try {
-    return parseArgs({ allowPositionals: true, options: { url: { type: "string" } } });
-  } catch {
-    return stop(USAGE);
-  }
-}
-
-/** The service, when it answers there. Without TLS the key goes to this machine alone. */
+/** The service, when it answers there, and the key for it. */
 async function targetOf(text: string | undefined): Promise<Target> {
   const { API_KEY: key } = process.env;
-  const url = URL.canParse(text ?? "") ? new URL(text ?? "") : undefined;
-  if (!key || !url) return stop(USAGE);
-  const isLocal = url.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url.protocol !== "https:" && !isLocal) return stop("Give --url as https://…, or as http:// on this machine.");
+  if (!key || text === undefined) throw new Refusal(USAGE);
+  const url = serviceUrl(text);
   const health = await fetch(new URL("/health", url)).catch(() => undefined);
-  if (!health?.ok) return stop(`No user group service answers at ${url.origin}.`);
+  if (!health?.ok) throw new Refusal(`No user group service answers at ${url.origin}.`);
   return { url: url.origin, key };
 }
 
@@ -44,47 +29,53 @@ const line = (cells: string[], widths: number[]) =>
     .join("  ")
     .trimEnd();
 
-const { values, positionals } = readArguments();
-const target = await targetOf(values.url);
-const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
-if (unknown.length > 0) stop(`There is no client ${unknown.join(", ")}.\n\n${USAGE}`);
+async function run(): Promise<void> {
+  const { values, positionals } = readArguments({ url: { type: "string" } });
+  const target = await targetOf(values.url);
+  const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
+  if (unknown.length > 0) throw new Refusal(`There is no client ${unknown.join(", ")}.\n\n${USAGE}`);
 
-const clients = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)).map((client) => ({
-  client,
-  version: client.version(),
-}));
-const widths = COLUMNS.map((name) => Math.max(name.length, "body_required".length));
-for (const { client, version = "" } of clients)
-  for (const [column, cell] of [client.name, version].entries())
-    widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  const clients = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)).map(
+    (client) => ({
+      client,
+      version: client.version(),
+    }),
+  );
+  const widths = COLUMNS.map((name) => Math.max(name.length, "body_required".length));
+  for (const { client, version = "" } of clients)
+    for (const [column, cell] of [client.name, version].entries())
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
 
-/** What the table has no room for, told below it. */
-const notes: string[] = [];
+  /** What the table has no room for, told below it. */
+  const notes: string[] = [];
 
-function note({ name }: Client, what: string, outcome: Outcome): boolean {
-  if (!outcome.ok) notes.push(`${name}, ${what}: ${outcome.detail}`);
-  return outcome.ok;
-}
-
-const count = { worked: 0, failed: 0, skipped: 0 };
-console.info(line(COLUMNS, widths));
-for (const { client, version } of clients) {
-  if (version === undefined) {
-    count.skipped += 1;
-    console.info(line([client.name, "-", `skipped: ${client.needs} is missing`], widths));
-    continue;
+  function note({ name }: Client, what: string, outcome: Outcome): boolean {
+    if (!outcome.ok) notes.push(`${name}, ${what}: ${outcome.detail}`);
+    return outcome.ok;
   }
-  const outcomes = [
-    await walk(client, target),
-    await loseBody(client.chunked, target),
-    await loseBody(client.noLength, target),
-  ];
-  console.info(line([client.name, version, ...outcomes.map(({ saw }) => saw)], widths));
-  const worked = outcomes.map((outcome, column) => note(client, COLUMNS[column + 2] ?? "", outcome));
-  count[worked.every(Boolean) ? "worked" : "failed"] += 1;
-  for (const loss of [client.chunked, client.noLength])
-    if ("cannot" in loss) notes.push(`${client.name} cannot: it ${loss.cannot}.`);
+
+  const count = { worked: 0, failed: 0, skipped: 0 };
+  console.info(line(COLUMNS, widths));
+  for (const { client, version } of clients) {
+    if (version === undefined) {
+      count.skipped += 1;
+      console.info(line([client.name, "-", `skipped: ${client.needs} is missing`], widths));
+      continue;
+    }
+    const outcomes = [
+      await walk(client, target),
+      await loseBody(client.chunked, target),
+      await loseBody(client.noLength, target),
+    ];
+    console.info(line([client.name, version, ...outcomes.map(({ saw }) => saw)], widths));
+    const worked = outcomes.map((outcome, column) => note(client, COLUMNS[column + 2] ?? "", outcome));
+    count[worked.every(Boolean) ? "worked" : "failed"] += 1;
+    for (const loss of [client.chunked, client.noLength])
+      if ("cannot" in loss) notes.push(`${client.name} cannot: it ${loss.cannot}.`);
+  }
+  if (notes.length > 0) console.info(`\n${notes.join("\n")}`);
+  console.info(`\n${count.worked} worked, ${count.failed} failed, ${count.skipped} skipped`);
+  process.exitCode = count.failed > 0 ? 1 : 0;
 }
-if (notes.length > 0) console.info(`\n${notes.join("\n")}`);
-console.info(`\n${count.worked} worked, ${count.failed} failed, ${count.skipped} skipped`);
-process.exitCode = count.failed > 0 ? 1 : 0;
+
+await runCommand(run);

@@ -10,7 +10,7 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --enviro
   revoke ID                                                    make a key useless at once
   roll ID [--grace 1h]                                         make a key in its place, and keep the old one good so long
 
-  --url URL   the service; http://localhost:8787 by default
+  --url URL   the service; ${LOCAL_URL} by default
   --json      print the answer as JSON
 
 A time is a number and s, m, h or d. OPERATOR_TOKEN is read from the environment, or else from .dev.vars.`;

@@ -5,8 +5,9 @@ export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_re
 
 /**
  * The calls, for a group whose token no viewer has shown who allows stale answers; `viewer_stale` is one that is indexed. In a
- * directory that has just started, the first call of each API key reads its row too, and the first create two rows more. The
- * delete of the newest group writes one more.
+ * directory that has just started, the first call of each API key reads its row too, and the first create two rows more. Once
+ * an hour a call of a key writes when it was used last, and the next one reads its row again. The delete of the newest
+ * group writes one more.
  */
 export const COUNTS = {
   get_hit: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
@@ -26,6 +27,9 @@ export type CallName = keyof typeof COUNTS;
  * of the same five seconds share, is told separately: it is billed as one row written, and as one request when it runs.
  */
 export const INDEX_WRITE = { kv_writes: 1, rows_read_at_most: 8, rows_written: 2, alarms: 1 } as const;
+
+/** What an Idempotency-Key writes on top: its row and the index of that. A day later one more is billed, which deletes it. */
+export const IDEMPOTENCY_KEY = { rows_written: 2 } as const;
 
 /**
  * Dollars per million, beyond what a paid plan includes: Cloudflare's pages "Workers: Pricing", "Durable Objects: Pricing"

@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 const GROUPS_PER_STEP = 20_000;
 
 /**
- * Writes groups into the database of one Durable Object, while its workerd does not run: a million calls would take the
- * better part of an hour, and end with the same rows. The group of number n has the id `group-n`.
+ * Writes groups into the database of one Durable Object, while its workerd does not run: a million calls would take
+ * ten minutes and more, and end with the same rows. The group of number n has the id `group-n`.
  */
 export function fill(database: DatabaseSync, groups: number, onGroups: (count: number) => void): void {
   for (let from = 0; from < groups; from += GROUPS_PER_STEP) {

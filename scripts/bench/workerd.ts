@@ -58,11 +58,15 @@ export async function startWorker(options: WorkerdOptions): Promise<RunningWorke
   const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
   const child = spawn(binary, ["serve", config], { stdio: ["ignore", "ignore", "inherit"] });
   const url = `http://127.0.0.1:${port}`;
+  // For whatever ends the bench before it has stopped this one.
+  const kill = () => void child.kill("SIGKILL");
+  process.once("exit", kill);
   await answering(child, url);
   return {
     url,
     pid: child.pid ?? 0,
     stop: async () => {
+      process.removeListener("exit", kill);
       child.kill("SIGTERM");
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     },

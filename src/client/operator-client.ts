@@ -1,6 +1,7 @@
 import type { Answer, EnvironmentTag } from "./answer.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 
+/** Where the service is, and what shows that you are its operator. */
 export type OperatorClientOptions = ConnectionOptions & {
   /** The service's `OPERATOR_TOKEN`. */
   operatorToken: string;
@@ -9,6 +10,7 @@ export type OperatorClientOptions = ConnectionOptions & {
 /** One environment of a workspace; `null` is the one without a tag. */
 export type Environment = { workspace: string; environment: EnvironmentTag };
 
+/** A key to make. Without `expiresInSeconds` it never ends by itself. */
 export type IssueKeyInput = Environment & {
   name: string;
   /** `"write"` by default; a key to read sees groups and changes none. */
@@ -16,6 +18,7 @@ export type IssueKeyInput = Environment & {
   expiresInSeconds?: number | undefined;
 };
 
+/** A key to replace. */
 export type RollKeyInput = Environment & {
   id: number;
   /** For how long the old key stays good; 0 by default, a week at most. */
@@ -55,6 +58,7 @@ export class OperatorClient {
     return issuedKey(answered.body);
   }
 
+  /** All keys of the environment, those that are no longer good included. */
   async listKeys(environment: Environment, { signal }: CallOptions = {}): Promise<ApiKey[]> {
     const call = { method: "GET", path: "/api/keys", query: queryOf(environment), repeatable: true } as const;
     const { body } = await this.#connection.send(call, signal);

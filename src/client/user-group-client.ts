@@ -12,6 +12,7 @@ import {
   updatedGroup,
 } from "./user-group.ts";
 
+/** Where the service is, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
   /** The secret of your server. It never belongs in a browser. */
   apiKey: string;
@@ -26,14 +27,17 @@ export type OnceOptions = CallOptions & {
   idempotencyKey?: string | undefined;
 };
 
+/** What a group has besides its id. A field that is left out stays as it is; `null` clears it. */
 export type GroupFields = {
   name?: string | undefined;
   mapping?: Mapping | null | undefined;
   properties?: JsonObject | null | undefined;
 };
 
+/** The group to get, and what it is made of when there is none. */
 export type EnsureInput = GroupFields & { userGroupId: string };
 
+/** The group to change, and how. */
 export type UpdateInput = GroupFields & {
   userGroupId: string;
   newUserGroupId?: string | undefined;
@@ -41,12 +45,14 @@ export type UpdateInput = GroupFields & {
   ifMatch?: string | undefined;
 };
 
+/** The token to replace. */
 export type RotateInput = {
   currentToken: string;
   /** For how long pages with the old token keep working; 0 by default, a week at most. */
   graceSeconds?: number | undefined;
 };
 
+/** The group to delete, by its token. */
 export type RemoveInput = {
   currentToken: string;
   /** Guards: the group must have this id, and this data source in its mapping, or nothing is deleted. */
@@ -54,6 +60,7 @@ export type RemoveInput = {
   dataSourceProvidedId?: string | undefined;
 };
 
+/** Which groups to list; all of them by default. */
 export type ListInput = {
   /** With what the `userGroupId` begins. */
   prefix?: string | undefined;

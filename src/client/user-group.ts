@@ -17,10 +17,13 @@ type KnownGroup = {
   etag: string;
 };
 
+/** A group as `ensure` answers with it. */
 export type EnsuredGroup = KnownGroup & { properties: JsonObject | null };
 
+/** A group as `update` answers with it. */
 export type UpdatedGroup = EnsuredGroup & { apiEnvironmentTag: EnvironmentTag };
 
+/** A group as `rotateToken` answers with it: with the new token. */
 export type RotatedGroup = KnownGroup & { apiEnvironmentTag: EnvironmentTag };
 
 /** A group as its viewers see it: never with the token. */

@@ -2,22 +2,26 @@ import { type CallOptions, Connection, type ConnectionOptions } from "./connecti
 import type { JsonObject, JsonValue } from "./json.ts";
 import { type ViewedGroup, viewedGroup } from "./user-group.ts";
 
+/** Where the service is, and whose dashboards to show. */
 export type ViewerClientOptions = ConnectionOptions & {
   /** The token of a user group. */
   token: string;
 };
 
+/** How old the answer may be; not at all by default. */
 export type ViewInput = {
   /** Allows an answer that is some time old, from 60 seconds on. Leave it out where a revoked token must stop at once. */
   maxAgeSeconds?: number | undefined;
 };
 
+/** What a viewer sees of the group. */
 export type View = {
   group: ViewedGroup;
   /** What dashboards read: `user_group_id`, `user_group_name`, and `user_group.<key>` for each property. */
   variables: JsonObject;
 };
 
+/** A template to bind the variables into. */
 export type BindQueryInput = {
   /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around clauses that may go. */
   sql: string;
@@ -25,6 +29,7 @@ export type BindQueryInput = {
   placeholders?: "?" | "$1" | undefined;
 };
 
+/** SQL and the values of its placeholders, in their order. */
 export type BoundQuery = { sql: string; params: JsonValue[] };
 
 /** What a dashboard asks with the token of a user group. It works in browsers, of any origin. */

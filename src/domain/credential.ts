@@ -59,7 +59,7 @@ const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const utf8 = new TextEncoder();
 const ascii = new TextDecoder();
 
-/** Whether `text` is a workspace's slug: lower-case letters, digits and inner hyphens, 40 at most. */
+/** Whether `text` is a workspace's slug: lower-case letters, digits and hyphens, no hyphen first, 40 at most. */
 export const isWorkspace = (text: string): boolean => WORKSPACE.test(text);
 
 /** 128 random bits, the part of a credential that only the directory keeps. */

@@ -15,7 +15,14 @@ import { log } from "./log.ts";
 import { snapshotFor } from "./user-group.ts";
 
 /** What is remembered of a token whose entry was lately written, or could not be. */
-type Attempt = { notBefore: number; failures: number; uncertainUntil: number };
+type Attempt = {
+  /** When it may be written again: KV takes one write a second to a key, and failures wait longer. */
+  notBefore: number;
+  /** In a row. */
+  failures: number;
+  /** Until when a write that was not acknowledged may come to pass. */
+  uncertainUntil: number;
+};
 
 /**
  * Carries the outbox of one directory into the index. It writes what is true when it writes, and takes an entry out of the

@@ -17,7 +17,10 @@ import { userGroupList } from "./user-group-list.ts";
 import { userGroups } from "./user-groups.ts";
 import { anyOrigin, viewers } from "./viewers.ts";
 
-/** Marks every answer with its request id, forbids caches to keep it, and writes its one log line. */
+/**
+ * Marks every answer with its request id, forbids caches to keep it, and writes its one log line. Files alone, which hold
+ * nothing of anybody, bring a Cache-Control of their own.
+ */
 const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());

@@ -6,7 +6,10 @@ import type { Environment } from "../domain/user-group.ts";
 /** The directory could not be asked. Whether a call that changes something did so is not known. */
 export class DirectoryUnavailable extends Error {}
 
-/** Calls that come to the same when they run twice. The others are never repeated here. */
+/**
+ * Calls after which all is the same when they run twice. The others are never repeated here. An `ensure` whose first run was
+ * lost on its way answers that it has found the group, as it would to a client that called again.
+ */
 const SAFE_CALLS = new Set<PropertyKey>(["checkAccess", "ensure", "list", "listKeys", "revokeKey", "view"]);
 
 /** The name of an environment's directory; who changes it loses sight of all groups. */

@@ -22,6 +22,7 @@ export class TokenIndex {
     return value === null ? undefined : readSnapshot(value);
   }
 
+  /** Shows `snapshot` to whoever has the token of this nonce. One of a grace expires with it. */
   async put(nonce: BufferSource, snapshot: GroupSnapshot, now: number): Promise<void> {
     const { validUntil } = snapshot;
     const expiration =
@@ -31,6 +32,7 @@ export class TokenIndex {
     await this.#kv.put(await keyOf(nonce), JSON.stringify(snapshot), expiration);
   }
 
+  /** Takes the entry out, if there is one. */
   async delete(nonce: BufferSource): Promise<void> {
     await this.#kv.delete(await keyOf(nonce));
   }

@@ -7,6 +7,7 @@ import {
   type Counts,
   dollarsPerMillion,
   dollarsPerMillionIndexWrites,
+  IDEMPOTENCY_KEY,
   INDEX_WRITE,
 } from "../../scripts/bench/costs.ts";
 import { type Answer, call } from "../support/client.ts";
@@ -138,6 +139,15 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect(rows.plans.length).toBeGreaterThan(rows.statements.length / 2);
     expect(rows.plans.filter((plan) => plan.includes("SCAN"))).toEqual([]);
   });
+});
+
+it("an Idempotency-Key costs the rows that the price list says on top", async ({ expect }) => {
+  const { key, token, costOf } = await newDirectoryOf(10);
+  const rotateOnce = () =>
+    call("POST", "/api/user", { credential: key, headers: { "Idempotency-Key": "x" }, body: { current_token: token } });
+  const first = await costOf(rotateOnce);
+  expect(first.rows_written).toBe(COUNTS.post.rows_written + IDEMPOTENCY_KEY.rows_written);
+  expect((await costOf(rotateOnce)).rows_written).toBe(0);
 });
 
 it("changes of the same few seconds share one alarm", async ({ expect }) => {

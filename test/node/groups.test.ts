@@ -15,6 +15,9 @@ import { endGroup, runNpm, waitUntil } from "./support/service.ts";
 const { url, folder, operatorToken } = inject("service");
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
 
+/** Runs a command in a terminal (util-linux). */
+const SCRIPT = "/usr/bin/script";
+
 const scratch = mkdtempSync(join(tmpdir(), "user-groups-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -436,13 +439,13 @@ it("takes no answer for a group's but one that says so", async ({ expect }) => {
   }
 });
 
-it.skipIf(!existsSync("/usr/bin/script"))("leaves a terminal as it is, and its lines whole", async ({ expect }) => {
+it.skipIf(!existsSync(SCRIPT))("leaves a terminal as it is, and its lines whole", async ({ expect }) => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
     const command = `npm run --silent groups -- ${args} --url ${url}`;
     const env = { ...process.env, API_KEY: key, TERM: "xterm" };
-    return spawnSync("script", ["-qec", command, "/dev/null"], { cwd: folder, env, encoding: "utf8" }).stdout;
+    return spawnSync(SCRIPT, ["-qec", command, "/dev/null"], { cwd: folder, env, encoding: "utf8" }).stdout;
   };
   const shown = [inTerminal(`import ${file}`), inTerminal("export")];
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
