@@ -53,6 +53,12 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     else throw new Refusal(keyRefusalOf(body.error));
   };
 
+  /** Stops for this reason. The other lines that are under way get their answers. */
+  const endWith = (error: unknown) => {
+    failure ??= failureOf(error);
+    stop();
+  };
+
   const lines = linesOf(addAbortSignal(stopping.signal, input));
   const work = async () => {
     for await (const line of lines) {
@@ -63,9 +69,8 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
         await importLine(line);
       } catch (error) {
         firstUndone = Math.min(firstUndone, line.number);
-        failure ??= failureOf(error);
         // Before this loop ends: it waits for the others that read lines, and so for input that may not come.
-        stop();
+        endWith(error);
         throw error;
       }
       progress.update(line.end, summary());
@@ -78,15 +83,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     stop();
   };
   for (const signal of SIGNALS) process.once(signal, stopGently);
-  await Promise.all(
-    Array.from({ length: concurrency }, () =>
-      work().catch((error) => {
-        // The other lines that are under way get their answers.
-        failure ??= failureOf(error);
-        stop();
-      }),
-    ),
-  );
+  await Promise.all(Array.from({ length: concurrency }, () => work().catch(endWith)));
   for (const signal of SIGNALS) process.removeListener(signal, stopGently);
   progress.stop();
 

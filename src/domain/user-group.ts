@@ -99,18 +99,21 @@ export function mapsTo(group: UserGroup, dataSource: string): boolean {
  */
 export function snapshotFor(group: UserGroup | undefined, nonce: BufferSource, now: number): GroupSnapshot | undefined {
   if (!group) return undefined;
-  const { teamId, providedId, name, mapping, properties, graceNonce, graceEndsAt } = group;
+  const { teamId, providedId, name, mapping, properties, graceEndsAt } = group;
   const snapshot = { teamId, providedId, name, mapping, properties };
   if (sameNonce(group.nonce, nonce)) return { ...snapshot, validUntil: null };
-  const isInGrace = graceNonce && graceEndsAt !== null && now < graceEndsAt && sameNonce(graceNonce, nonce);
-  return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
+  const inGrace = nonceInGrace(group, now);
+  return inGrace && sameNonce(inGrace, nonce) ? { ...snapshot, validUntil: graceEndsAt } : undefined;
 }
+
+/** The nonce of the token before the current one, while its grace lasts. */
+const nonceInGrace = ({ graceNonce, graceEndsAt }: UserGroup, now: number): ArrayBuffer | null =>
+  graceEndsAt !== null && now < graceEndsAt ? graceNonce : null;
 
 /** The nonces for which the index may have an entry that shows the group at `now`: one of a grace that has ended shows none. */
 export const indexedNoncesOf = (group: UserGroup, now: number): ArrayBuffer[] => {
-  const { nonce, indexed, graceNonce, graceIndexed, graceEndsAt } = group;
-  const isInGrace = graceEndsAt !== null && now < graceEndsAt;
-  return [...(indexed ? [nonce] : []), ...(graceNonce && graceIndexed && isInGrace ? [graceNonce] : [])];
+  const inGrace = nonceInGrace(group, now);
+  return [...(group.indexed ? [group.nonce] : []), ...(inGrace && group.graceIndexed ? [inGrace] : [])];
 };
 
 /** The group with the token of this nonce, the current one or the one before it, marked as known to the index. */
