@@ -55,9 +55,7 @@ type HeldFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_supe
 export class GroupDirectory extends DurableObject<Env> {
   readonly #groups: GroupStore;
   readonly #keys: KeyStore;
-
   readonly #keptAnswers: KeptAnswerStore;
-  readonly #outbox: OutboxStore;
   readonly #drain: IndexDrain;
   #alarmAt = Number.POSITIVE_INFINITY;
 
@@ -67,8 +65,7 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new KeyStore(ctx.storage.sql);
     this.#keptAnswers = new KeptAnswerStore(ctx.storage.sql);
-    this.#outbox = new OutboxStore(ctx.storage.sql);
-    this.#drain = new IndexDrain(this.#outbox, this.#groups, new TokenIndex(env.TOKEN_INDEX));
+    this.#drain = new IndexDrain(new OutboxStore(ctx.storage.sql), this.#groups, new TokenIndex(env.TOKEN_INDEX));
   }
 
   /** Gets the group with the draft's id as it is, or makes one of the draft. */
@@ -301,11 +298,11 @@ export class GroupDirectory extends DurableObject<Env> {
     }
     this.ctx.storage.transactionSync(() => {
       change();
-      for (const nonce of toTell) this.#outbox.queue(nonce, teamId, Date.now());
+      for (const nonce of toTell) this.#drain.queue(nonce, teamId);
       if (kept) this.#keptAnswers.insert(kept);
     });
     this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
-    this.ctx.waitUntil(this.#tellIndex());
+    this.ctx.waitUntil(this.#tellIndex({ all: false }));
   }
 
   /**
@@ -314,7 +311,7 @@ export class GroupDirectory extends DurableObject<Env> {
    */
   override async alarm(): Promise<void> {
     this.#alarmAt = Number.POSITIVE_INFINITY;
-    await this.#tellIndex();
+    await this.#tellIndex({ all: true });
     try {
       this.#forgetAnswers();
     } catch (error) {
@@ -333,8 +330,8 @@ export class GroupDirectory extends DurableObject<Env> {
     if (next) this.#setAlarm(Math.max(now, next.keptUntil));
   }
 
-  async #tellIndex(): Promise<void> {
-    const next = await this.#drain.run();
+  async #tellIndex(scope: { all: boolean }): Promise<void> {
+    const next = await this.#drain.run(scope);
     if (next !== undefined) this.#setAlarm(next);
   }
 

@@ -28,9 +28,9 @@ type Attempt = {
  * Carries the outbox of one directory into the index. It writes what is true when it writes, and takes an entry out of the
  * outbox only when nothing can undo that write:
  *
- * - One write at a time for each token, so that no earlier write of this instance can overtake a later one.
- * - A write that failed, or that an earlier instance may have left on its way, can still come to pass for a while. Until
- *   then the entry stays, and what is true is written once more behind it.
+ * - One write at a time for each token, until it is answered or given up.
+ * - A write that failed or was given up, or that an earlier instance may have left on its way, can still come to pass for a
+ *   while. Until then the entry stays, and what is true is written once more behind it.
  *
  * So once the outbox is empty, the index holds no token that was rotated or deleted.
  */
@@ -40,8 +40,12 @@ export class IndexDrain {
   readonly #index: TokenIndex;
   readonly #startedAt = Date.now();
   readonly #attempts = new Map<string, Attempt>();
+  /** The tokens that no earlier instance had in the outbox, so that no write of one can be on its way. */
+  readonly #own = new Set<string>();
+  /** Those that were queued since the last pass. */
+  #fresh: ArrayBuffer[] = [];
   #running: Promise<number | undefined> | undefined;
-  #isAskedAgain = false;
+  #isAskedForAll = false;
   #pausedUntil = 0;
   #pausesInARow = 0;
   #writesLeft = 0;
@@ -52,12 +56,19 @@ export class IndexDrain {
     this.#index = index;
   }
 
+  /** Queues a token of which to tell the index, in the transaction of the change itself. */
+  queue(nonce: ArrayBuffer, teamId: number): void {
+    if (this.#outbox.queue(nonce, teamId, Date.now())) this.#own.add(hexOf(nonce));
+    this.#fresh.push(nonce);
+  }
+
   /**
-   * Writes all that can be written now. Answers with the time (milliseconds since 1970) at which to run again, or
-   * `undefined` when the outbox is empty. It never throws.
+   * Writes what was queued since the last run, as far as it can be written now, or `all` that waits: during an outage that
+   * is too much for each change to go through. Answers with the time (milliseconds since 1970) at which to run for all
+   * again, or `undefined` when nothing of it is left. It never throws.
    */
-  run(): Promise<number | undefined> {
-    this.#isAskedAgain = true;
+  run({ all }: { all: boolean }): Promise<number | undefined> {
+    this.#isAskedForAll ||= all;
     this.#running ??= this.#runWhileAsked().finally(() => {
       this.#running = undefined;
     });
@@ -67,32 +78,49 @@ export class IndexDrain {
   async #runWhileAsked(): Promise<number | undefined> {
     let next: number | undefined;
     this.#writesLeft = INDEX_WRITES_PER_RUN_MAX;
-    while (this.#isAskedAgain && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
-      this.#isAskedAgain = false;
-      next = await this.#pass().catch((error: unknown) => this.#pauseAfter(error));
+    while ((this.#isAskedForAll || this.#fresh.length > 0) && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
+      const all = this.#isAskedForAll;
+      const pages = all ? this.#allPages() : this.#freshPages(this.#fresh);
+      this.#isAskedForAll = false;
+      this.#fresh = [];
+      if (all) this.#forgetAttempts();
+      const again = await this.#pass(pages).catch((error: unknown) => this.#pauseAfter(error));
+      next = all ? again : earlier(next, again);
     }
     return next;
   }
 
-  /** Goes once through the outbox, a few entries at a time; it pauses when none of as many as it may try succeeds. */
-  async #pass(): Promise<number | undefined> {
-    if (Date.now() < this.#pausedUntil) return this.#pausedUntil;
-    this.#forgetAttempts();
-    let next: number | undefined;
+  *#allPages(): Generator<OutboxEntry[]> {
     let after = new ArrayBuffer();
-    while (this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
+    for (;;) {
       const entries = this.#outbox.page(after, INDEX_WRITES_IN_FLIGHT_MAX);
       const last = entries.at(-1);
-      if (!last) return next;
+      if (!last) return;
+      yield entries;
       after = last.nonce;
+    }
+  }
 
+  *#freshPages(nonces: ArrayBuffer[]): Generator<OutboxEntry[]> {
+    const byName = new Map(nonces.map((nonce) => [hexOf(nonce), nonce]));
+    const left = [...byName.values()];
+    while (left.length > 0)
+      yield left.splice(0, INDEX_WRITES_IN_FLIGHT_MAX).flatMap((nonce) => this.#outbox.find(nonce) ?? []);
+  }
+
+  /** Writes entries, a page at a time; it pauses when none of as many as it may try at once succeeds. */
+  async #pass(pages: Iterable<OutboxEntry[]>): Promise<number | undefined> {
+    if (Date.now() < this.#pausedUntil) return this.#pausedUntil;
+    let next: number | undefined;
+    for (const entries of pages) {
+      if (this.#writesLeft < INDEX_WRITES_IN_FLIGHT_MAX) return Date.now();
       const outcomes = await Promise.all(entries.map((entry) => this.#write(entry)));
       const failures = outcomes.filter(({ error }) => error !== undefined);
       if (failures.length === INDEX_WRITES_IN_FLIGHT_MAX) return this.#pauseAfter(failures[0]?.error);
       if (failures.length === 0) this.#pausesInARow = 0;
-      for (const { notBefore } of outcomes) if (notBefore !== undefined) next = Math.min(next ?? notBefore, notBefore);
+      for (const { notBefore } of outcomes) next = earlier(next, notBefore);
     }
-    return Date.now();
+    return next;
   }
 
   /** Writes one entry, if its time has come. Answers with the time before which to leave it alone, if it is still there. */
@@ -102,7 +130,7 @@ export class IndexDrain {
     if (beganAt < attempt.notBefore) return { notBefore: attempt.notBefore };
     this.#writesLeft -= 1;
     attempt.notBefore = beganAt + INDEX_WRITE_SPACING_SECONDS * 1000;
-    this.#attempts.set(hexOf(entry), attempt);
+    this.#attempts.set(hexOf(entry.nonce), attempt);
 
     const snapshot = snapshotFor(this.#groups.findByTeamId(entry.teamId), entry.nonce, beganAt);
     try {
@@ -118,15 +146,18 @@ export class IndexDrain {
     }
     attempt.failures = 0;
     if (beganAt < attempt.uncertainUntil) attempt.notBefore = attempt.uncertainUntil;
-    else if (this.#outbox.settle(entry)) return {};
+    else if (this.#outbox.settle(entry)) {
+      this.#own.delete(hexOf(entry.nonce));
+      return {};
+    }
     return { notBefore: attempt.notBefore };
   }
 
-  /** An entry that was queued before this instance was there may be on its way still, from the one before. */
-  #attemptOf(entry: OutboxEntry): Attempt {
-    const known = this.#attempts.get(hexOf(entry));
+  /** A write of an entry that another instance has queued may be on its way still. */
+  #attemptOf({ nonce }: OutboxEntry): Attempt {
+    const known = this.#attempts.get(hexOf(nonce));
     if (known) return known;
-    if (entry.queuedAt > this.#startedAt) return { notBefore: 0, failures: 0, uncertainUntil: 0 };
+    if (this.#own.has(hexOf(nonce))) return { notBefore: 0, failures: 0, uncertainUntil: 0 };
     return {
       notBefore: this.#startedAt + INDEX_WRITE_SPACING_SECONDS * 1000,
       failures: 0,
@@ -151,6 +182,9 @@ export class IndexDrain {
   }
 }
 
-const hexOf = ({ nonce }: OutboxEntry): string => new Uint8Array(nonce).toHex();
+const hexOf = (nonce: ArrayBuffer): string => new Uint8Array(nonce).toHex();
+
+const earlier = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 
 const backoffOf = (failures: number): number => Math.min(INDEX_BACKOFF_SECONDS_MAX, 2 ** (failures - 1)) * 1000;

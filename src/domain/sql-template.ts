@@ -17,7 +17,7 @@ export type PlaceholderStyle = "?" | "$1";
 export type BoundQuery = { sql: string; params: unknown[] };
 
 type TemplateFailure = FailureOf<"invalid_template">;
-type Piece = { kind: "text"; text: string } | { kind: "variable"; name: string };
+type Piece = { kind: "text"; text: string } | { kind: "variable"; name: string; spaced: string };
 /** A clause in brackets, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
@@ -46,16 +46,31 @@ const QUOTED: { begin: RegExp; whole: RegExp; name: string; only?: PlaceholderSt
 /** Where databases read such a piece in different ways, so that none can be trusted with it. */
 const AMBIGUOUS: { is: (text: string, style: PlaceholderStyle) => boolean; reason: string }[] = [
   {
-    is: (text, style) => style === "?" && /^['"]/.test(text) && /\\['"]/.test(text),
+    is: (text, style) => style === "?" && /^[eE]?['"]/.test(text) && /\\['"]/.test(text),
     reason: "Databases differ on a backslash before a quote. Write the quote twice, or make it a variable.",
   },
   {
-    is: (text, style) => style === "?" && /^--\S/.test(text),
+    // mysql's and mysql2's `query` write the values into the SQL themselves.
+    is: (text, style) => style === "?" && text.includes("?"),
+    reason: "Some drivers take a question mark here for a placeholder. Leave it out, or make the text a variable.",
+  },
+  {
+    is: (text, style) => style === "?" && /^--[^\t-\r ]/.test(text),
     reason: "Databases differ on a comment without a space behind its dashes. Put one there.",
   },
   {
-    is: (text) => text.startsWith("/*") && /^!|\/\*/.test(text.slice(2)),
+    is: (text) => text.startsWith("/*") && /^M?!|\/\*/.test(text.slice(2)),
     reason: "Databases differ on comments in comments, and on those with an exclamation mark. Write a plain one.",
+  },
+  {
+    is: (text, style) => style === "?" && text.startsWith("$"),
+    reason:
+      "Databases differ on dollar quotes: they are names to MySQL, and placeholders to SQLite. Use single quotes.",
+  },
+  {
+    // Brackets, `#` and backticks are operators to PostgreSQL.
+    is: (text, style) => (style === "?" ? /^[[#]/ : /^`/).test(text) && /['"]|--|\/\*|\$[^\s$]*\$/.test(text),
+    reason: "To some databases this is SQL like any other. Leave out the quotes and comments that stand in it.",
   },
 ];
 
@@ -91,30 +106,30 @@ export function bindTemplate(
   const parsed = parseTemplate(template, style);
   if (!parsed.ok) return parsed;
 
-  let sql = "";
+  const sql: string[] = [];
   const params: unknown[] = [];
   let units = 0;
   for (const { isOptional, pieces } of parsed.value) {
-    const missing = pieces.find((piece) => piece.kind === "variable" && !variables.has(piece.name));
+    const missing = pieces.find((piece) => piece.kind === "variable" && nameIn(variables, piece) === undefined);
     if (missing?.kind === "variable" && !isOptional) return fail({ code: "unknown_variable", variable: missing.name });
     const kept = missing ? [] : pieces;
     // The brackets go; without them the text on both sides must not run together into another token.
-    sql = withGap(sql, kept);
+    if (runsOn(sql.at(-1), kept[0])) sql.push(" ");
     for (const piece of kept) {
       if (piece.kind === "text") {
-        sql += piece.text;
+        sql.push(piece.text);
         continue;
       }
-      const values = parametersOf(variables.get(piece.name));
+      const values = parametersOf(variables.get(nameIn(variables, piece) ?? ""));
       units += JSON.stringify(values ?? null).length;
       if (!values || params.length + values.length > QUERY_PARAMETERS_MAX || units > QUERY_PARAMETER_UNITS_MAX)
         return fail({ code: "unusable_variable", variable: piece.name });
       params.push(...values);
       const first = params.length - values.length + 1;
-      sql += values.map((_, index) => (style === "?" ? "?" : `$${first + index}`)).join(", ");
+      sql.push(values.map((_, index) => (style === "?" ? "?" : `$${first + index}`)).join(", "));
     }
   }
-  return ok({ sql, params });
+  return ok({ sql: sql.join(""), params });
 }
 
 /** Takes a template apart, without regard to any value. */
@@ -137,8 +152,12 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
     else if (text.includes("\n")) before = { above: before.inLine ?? before.above };
   };
 
-  const lone = /\r(?!\n)/.exec(template);
-  if (lone) return refuse(lone.index, "Databases differ on a carriage return by itself. End lines with a line feed.");
+  const lone = /\r(?!\n)|\0/.exec(template);
+  if (lone)
+    return refuse(
+      lone.index,
+      "Databases differ on NUL, and on a carriage return by itself. Leave it out, and end lines with a line feed.",
+    );
   while (at < template.length) {
     const quoted = QUOTED.find(({ begin, only }) => (only === undefined || only === style) && match(begin));
     if (quoted) {
@@ -175,7 +194,7 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
         AFTER_PLACEHOLDER.test(template.slice(end, end + 2))
       )
         return refuse(at, "A placeholder would run together with what stands beside it. Put a space between.");
-      add({ kind: "variable", name });
+      add({ kind: "variable", name, spaced: spaced ?? "" });
       before = {};
       at = end;
     } else if (two === "}}") {
@@ -208,14 +227,21 @@ function parseTemplate(template: string, style: PlaceholderStyle): Result<Clause
   return openedAt === undefined ? ok(clauses) : refuse(openedAt, "This clause in brackets is not closed.");
 }
 
+/** Which variable a piece names. Blanks at the end are its own where a property ends with them: its filter must not vanish. */
+const nameIn = (
+  variables: ReadonlyMap<string, unknown>,
+  { name, spaced }: { name: string; spaced: string },
+): string | undefined => [spaced.trimStart(), name].find((each) => variables.has(each));
+
 /** The values that stand for a variable, or `undefined` for a value that is no parameter. */
 function parametersOf(value: unknown): unknown[] | undefined {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return values.length > 0 && values.every((each) => each === null || typeof each !== "object") ? values : undefined;
 }
 
-function withGap(sql: string, pieces: Piece[]): string {
-  const [first] = pieces;
-  const follows = first?.kind === "variable" || /^\S/.test(first?.text ?? "");
-  return follows && /\S/.test(sql.slice(-1)) ? `${sql} ` : sql;
-}
+/** Whether no blank parts what comes `next` from what stands before it. */
+const runsOn = (before: string | undefined, next: Piece | undefined): boolean =>
+  before !== undefined &&
+  next !== undefined &&
+  /[^\t-\r ]$/.test(before) &&
+  (next.kind === "variable" || /^[^\t-\r ]/.test(next.text));

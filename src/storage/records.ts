@@ -41,7 +41,7 @@ export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "
 };
 
 /** A token whose entry in the index may differ from what is true. `version` tells whether it was queued again since. */
-export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number; queuedAt: number };
+export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number };
 
 /** An API key without its signature, so that nothing here can show it a second time. */
 export type ApiKey = {

@@ -5,6 +5,7 @@ import { CREDENTIAL_PATTERN, call } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
 import { indexSettled, indexSettledByAlarms, outboxSize, runAlarm } from "../support/index-state.ts";
+import { countRows } from "../support/rows.ts";
 import { newIntegrator } from "../support/states.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
@@ -158,7 +159,6 @@ describe("while the clock is stopped", () => {
       late = real;
       return new Promise(() => undefined);
     });
-    vi.setSystemTime(NOW.getTime() + 1);
     const token = await viewedTokenOf("acme");
     await vi.waitUntil(() => late !== undefined);
     await evictAllDurableObjects();
@@ -170,6 +170,42 @@ describe("while the clock is stopped", () => {
     expect(await outboxSize(TESTING)).toBe(1);
     await indexSettledByAlarms(TESTING);
     expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+  });
+
+  it("is told once, and at once, of the first change after a start", async ({ expect }) => {
+    const { viewedTokenOf, put } = await newIntegrator();
+    await viewedTokenOf("acme");
+    await indexSettled(TESTING);
+    vi.setSystemTime(Date.now() + 60_000);
+    await runAlarm(TESTING);
+    await evictAllDurableObjects();
+    let writes = 0;
+    replaceKv((operation, _, real) => {
+      if (operation !== "get") writes += 1;
+      return real();
+    });
+    await put({ user_group_id: "acme", name: "Renamed" });
+    await indexSettled(TESTING);
+    vi.setSystemTime(Date.now() + 120_000);
+    await runAlarm(TESTING);
+    expect(writes).toBe(1);
+  });
+
+  it("makes no change read what others wait for, however much that is", async ({ expect }) => {
+    const { viewedTokenOf, put } = await newIntegrator();
+    await viewedTokenOf("acme");
+    await indexSettled(TESTING);
+    vi.setSystemTime(Date.now() + 2000);
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(TESTING), (_, { storage: { sql } }) => {
+      sql.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO outbox (nonce, team_id, version, queued_at) SELECT randomblob(16), 0, 1, 1 FROM n`);
+    });
+    const rows = await countRows(TESTING);
+    await put({ user_group_id: "acme", name: "Renamed" });
+    await vi.waitUntil(async () => (await outboxSize(TESTING)) === 1000);
+    expect(rows.read).toBeLessThan(20);
+    await indexSettledByAlarms(TESTING);
+    expect(rows.plans.filter((plan) => plan.includes("SCAN"))).toEqual([]);
   });
 
   it("answers every management call while KV hangs", async ({ expect }) => {

@@ -156,6 +156,7 @@ describe("PUT /api/user", () => {
       ["a weak validator, which never matches", 'W/"1.1"', 412],
       ["a bare number", "1.1", 412],
       ["another group's ETag", '"2.1"', 412],
+      ["nothing", "", 412],
     ] as const)("takes %s", async ([, ifMatch, status], { expect }) => {
       const { put, tokenOf } = await newIntegrator();
       await tokenOf("acme");

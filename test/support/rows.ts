@@ -27,7 +27,9 @@ export function countRows(directory: string): Promise<Rows> {
       for (const { detail } of exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)) rows.plans.push(String(detail));
       rows.read += cursor.rowsRead;
       rows.written += cursor.rowsWritten;
-      return Object.assign(Object.create(cursor), {
+      // Of the runtime's own object, a getter does not run on another one.
+      const counts = { rowsWritten: { value: cursor.rowsWritten }, rowsRead: { value: cursor.rowsRead } };
+      return Object.assign(Object.create(cursor, counts), {
         toArray: () => objects,
         one: () => objects[0],
         raw: () => all.values(),
