@@ -38,7 +38,7 @@ export type SigningRing = {
   made: Map<string, string>;
 };
 
-/** A workspace's slug. */
+/** A workspace's slug: lower-case letters, digits and hyphens, no hyphen first, 40 at most. */
 export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 const VERSION = 1;
@@ -58,9 +58,6 @@ const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
 const ascii = new TextDecoder();
-
-/** Whether `text` is a workspace's slug: lower-case letters, digits and hyphens, no hyphen first, 40 at most. */
-export const isWorkspace = (text: string): boolean => WORKSPACE.test(text);
 
 /** 128 random bits, the part of a credential that only the directory keeps. */
 export const newNonce = (): ArrayBuffer => crypto.getRandomValues(new Uint8Array(NONCE_BYTES)).buffer;

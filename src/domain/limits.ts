@@ -9,6 +9,8 @@ export const MAPPING_ENTRIES_MAX = 100;
 export const PROPERTIES_BYTES_MAX = 16 * 1024;
 export const PROPERTIES_DEPTH_MAX = 32;
 export const ISSUES_MAX = 100;
+/** The issues of one answer as JSON. */
+export const ISSUES_UNITS_MAX = 64 * 1024;
 
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60;
 

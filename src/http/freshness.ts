@@ -1,7 +1,7 @@
 import { CACHE_CONTROL_UNITS_MAX, STALE_SECONDS_MIN } from "../domain/limits.ts";
 
 /** A directive of Cache-Control (RFC 9111, section 5.2): a token, and perhaps a token or a quoted string as its argument. */
-const DIRECTIVE = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]*)))?\s*$/;
+const DIRECTIVE = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+\-.^_`|~\w]+)))?\s*$/;
 /** Commas that stand in no quoted string. */
 const COMMAS = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
 

@@ -26,7 +26,12 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
 ) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const read = readJson(await readBytes(c.req.raw), c.req.header("Content-Type"), schema());
+      // Reading fails where the client hangs up before the end: what has come of the body means nothing.
+      const bytes = await readBytes(c.req.raw).catch(() => null);
+      const read =
+        bytes === null
+          ? fail({ code: "malformed_json" as const })
+          : readJson(bytes, c.req.header("Content-Type"), schema());
       const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema(), {}) : read;
       if (!body.ok) return refuse(c, (await c.get("vet")(access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { isWorkspace, WORKSPACE } from "../domain/credential.ts";
+import { WORKSPACE } from "../domain/credential.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
@@ -227,6 +227,7 @@ export const ListQuery = once(() =>
         description: "At most so many groups a page.",
       }),
       user_group_id_prefix: told(z._default(Label(), ""), {
+        default: undefined,
         description: "Only ids that start with it, character by character.",
       }),
       updated_since: told(z._default(Since(), 0), {
@@ -247,11 +248,11 @@ export const ListQuery = once(() =>
 const Workspace = once(() =>
   told(
     z.string({ error: "Give the workspace's slug." }).check(
-      z.refine(isWorkspace, {
+      z.regex(WORKSPACE, {
         error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
       }),
     ),
-    { pattern: WORKSPACE.source, description: "The integrating application, by its slug." },
+    { description: "The integrating application, by its slug." },
   ),
 );
 

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import type { FailureOf, Issue } from "../domain/failure.ts";
-import { ISSUES_MAX } from "../domain/limits.ts";
+import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
@@ -15,7 +15,7 @@ export function validate<Schema extends z.ZodMiniType>(
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const parsed = schema.safeParse(value);
   const issues = [...known, ...(parsed.error?.issues.flatMap(issuesOf) ?? [])];
-  if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: issues.slice(0, ISSUES_MAX) });
+  if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
   return ok(parsed.data);
 }
 
@@ -58,6 +58,15 @@ function decode(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** As many of the issues as one answer tells: each repeats its path, whose keys may be long. */
+function bounded(issues: Issue[]): Issue[] {
+  let units = 0;
+  return issues.slice(0, ISSUES_MAX).filter((issue, index) => {
+    units += JSON.stringify(issue).length;
+    return index === 0 || units <= ISSUES_UNITS_MAX;
+  });
 }
 
 /** Zod reports all unknown fields of an object at once; here each is an issue at its own place. */

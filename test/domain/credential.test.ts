@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import {
-  isWorkspace,
   mintCredential,
   parseSigningKeys,
   type SigningRing,
   verifyCredential,
+  WORKSPACE,
 } from "../../src/domain/credential.ts";
 import { REMEMBERED_MAX } from "../../src/domain/limits.ts";
 import type { EnvironmentTag } from "../../src/domain/user-group.ts";
@@ -247,5 +247,5 @@ it.for([
   ["a/b", false],
   ["a\n", false],
 ] as const)("takes %s for a workspace: %s", ([text, expected], { expect }) => {
-  expect(isWorkspace(text)).toBe(expected);
+  expect(WORKSPACE.test(text)).toBe(expected);
 });

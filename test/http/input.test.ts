@@ -1,5 +1,6 @@
 import { describe, it } from "vitest";
 import { type CallOptions, call } from "../support/client.ts";
+import { logLines } from "../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 
 const nested = (levels: number): object => (levels === 1 ? {} : { inner: nested(levels - 1) });
@@ -19,6 +20,17 @@ const ROUTES = [
 describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   const send = async (options: CallOptions) =>
     call(method, path, { credential: path === "/api/keys" ? operator : await issueKey(), ...options });
+
+  it("refuses a body that breaks off, as nobody's fault", async ({ expect }) => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(utf8('{"user_group_id":"acme"'));
+        controller.error(new Error("The client hung up."));
+      },
+    });
+    expect(await send({ body })).toMatchObject({ status: 400, body: { error: { code: "malformed_json" } } });
+    expect(logLines.filter(({ failure }) => failure === "internal_error")).toEqual([]);
+  });
 
   it.for([
     ["no body", {}, 400, "body_required"],
@@ -256,4 +268,12 @@ describe("what is accepted is kept exactly", () => {
     expect(answer.body.error.issues).toHaveLength(1);
     expect(answer.body.error.issues[0].path.join(".")).toBe(path);
   });
+});
+
+it("answers no more about a body than it could hold, however long the names of its fields", async ({ expect }) => {
+  const { put } = await newIntegrator();
+  const body = `{"user_group_id":"acme","properties":{"${"k".repeat(50_000)}":[${Array(100).fill("1e999").join()}]}}`;
+  const answer = await put(body);
+  expect(answer).toMatchObject({ status: 422, body: { error: { code: "invalid_body" } } });
+  expect(answer.body.error.issues).toHaveLength(1);
 });

@@ -55,6 +55,8 @@ describe("a viewer that allows a stale answer", () => {
     ["s-maxage=60", "directory"],
     ["max-stale=600", "directory"],
     ["xmax-age=60", "directory"],
+    ["max-age=60, x=", "directory"],
+    ["max-age=60, x={}", "directory"],
     ["max-age=60, no-cache", "directory"],
     ["NO-CACHE, max-age=60", "directory"],
     ["no-store, max-age=60", "directory"],

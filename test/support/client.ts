@@ -15,7 +15,7 @@ export type Answer = {
 
 export type CallOptions = {
   credential?: string | undefined;
-  /** An object is sent as JSON, a string or bytes as they are. */
+  /** An object is sent as JSON; a string, bytes or a stream as they are. */
   body?: object | string | undefined;
   headers?: Record<string, string>;
   env?: Env;
@@ -43,9 +43,7 @@ export async function call(method: string, path: string, options: CallOptions = 
       ...(overridden ? { "X-HTTP-Method-Override": method } : {}),
       ...headers,
     },
-    ...(body === undefined
-      ? {}
-      : { body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isSentAsItIs(body) ? body : JSON.stringify(body) }),
   });
   const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, createExecutionContext());
   const text = await response.text();
@@ -59,6 +57,9 @@ export async function call(method: string, path: string, options: CallOptions = 
   }
   return answer;
 }
+
+const isSentAsItIs = (body: object | string): body is string | Uint8Array | ReadableStream =>
+  typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
 
 /** The status of an answer, and the code of its refusal if it is one. */
 export const codeOf = ({ status, body }: Answer): unknown[] => [status, body.error?.code];
