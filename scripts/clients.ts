@@ -30,7 +30,8 @@ const line = (cells: string[], widths: number[]) =>
     .trimEnd();
 
 async function run(): Promise<void> {
-  const { values, positionals } = readArguments({ url: { type: "string" } });
+  const { values, positionals } = readArguments({ url: { type: "string" }, help: { type: "boolean" } });
+  if (values.help) return console.info(USAGE);
   const target = await targetOf(values.url);
   const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
   if (unknown.length > 0) throw new Refusal(`There is no client ${unknown.join(", ")}.\n\n${USAGE}`);

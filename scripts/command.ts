@@ -52,6 +52,27 @@ export const foreign = (url: URL, status: number): Refusal =>
 export const systemErrorOf = (error: unknown): string | undefined =>
   error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
 
+/** Writes a text and a line feed to standard output. What cannot be written is a refusal: a key may be shown only once. */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (error?: Error | null) =>
+      error ? reject(new Refusal(`Standard output could not be written: ${systemErrorOf(error)}.`)) : resolve();
+    process.stdout.once("error", settle);
+    process.stdout.write(`${text}\n`, settle);
+  });
+}
+
+/** Calls `stop` once npm, which passes signals to its shell and not to what that runs, has ended before this process. */
+export function stopWithNpm(stop: () => void): void {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const startedBy = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === startedBy) return;
+    clearInterval(watch);
+    stop();
+  }, 500).unref();
+}
+
 /** Runs a command to its end, and tells of a refusal in its sentence and in the status. */
 export async function runCommand(run: () => Promise<void>): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /** `npm run groups`: many user groups at once, in and out, as lines of JSON. The API key is never an argument. */
 import { createReadStream, fstatSync, openSync } from "node:fs";
-import { LOCAL_URL, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
+import { LOCAL_URL, print, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
 import { exportGroups } from "./groups/export.ts";
 import { importGroups } from "./groups/import.ts";
 
@@ -84,7 +84,7 @@ async function run(): Promise<void> {
     url: service,
     apiKey,
   });
-  console.info(summary);
+  await print(summary);
 }
 
 await runCommand(run);

@@ -1,7 +1,17 @@
 /** `npm run keys`: the operator's routes as a command. No secret is ever an argument, where other users could read it. */
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { foreign, LOCAL_URL, Refusal, readArguments, runCommand, send, serviceUrl, unreachable } from "./command.ts";
+import {
+  foreign,
+  LOCAL_URL,
+  print,
+  Refusal,
+  readArguments,
+  runCommand,
+  send,
+  serviceUrl,
+  unreachable,
+} from "./command.ts";
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
 
@@ -14,6 +24,14 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --enviro
   --json      print the answer as JSON
 
 A time is a number and s, m, h or d. OPERATOR_TOKEN is read from the environment, or else from .dev.vars.`;
+
+/** The commands, and the options that are theirs alone. */
+const COMMANDS: Record<string, string[]> = {
+  issue: ["name", "access", "expires-in"],
+  list: [],
+  revoke: [],
+  roll: ["grace"],
+};
 
 const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
 
@@ -48,6 +66,8 @@ function operatorToken(): string {
   const token = process.env.OPERATOR_TOKEN || inFile;
   if (!token)
     throw new Refusal("Set OPERATOR_TOKEN in the environment, or start the service once to have a .dev.vars.");
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new Refusal("OPERATOR_TOKEN cannot stand in a header: it holds other than printable ASCII characters.");
   return token;
 }
 
@@ -81,16 +101,23 @@ function tableOf(rows: Record<string, unknown>[]): string {
     .join("\n");
 }
 
-async function run(): Promise<string> {
+async function run(): Promise<void> {
   const { values, positionals } = readArguments(OPTIONS);
   const [command = "", id = "", ...rest] = positionals;
-  if (values.help) return USAGE;
-  if (!["issue", "list", "revoke", "roll"].includes(command))
-    throw new Refusal("Say what to do: issue, list, revoke or roll; --help shows how.");
+  if (values.help) return print(USAGE);
+  const taken = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+  if (!taken) throw new Refusal("Say what to do: issue, list, revoke or roll; --help shows how.");
   if (rest.length > 0 || (id === "") !== ["issue", "list"].includes(command))
     throw new Refusal("revoke and roll take the id of one key, issue and list take none.");
+  const foreignOptions = Object.values(COMMANDS)
+    .flat()
+    .filter((option) => option in values && !taken.includes(option));
+  if (foreignOptions.length > 0)
+    throw new Refusal(`${command} does not take --${foreignOptions[0]}; --help shows which it takes.`);
 
   const { workspace, environment, name, access } = values;
+  if (environment !== undefined && !["Customer", "Testing", "untagged"].includes(environment))
+    throw new Refusal("Give --environment as Customer, Testing or untagged.");
   const inEnvironment = (path: string) => {
     const url = new URL(path, serviceUrl(values.url));
     for (const [field, value] of Object.entries({ workspace, environment }))
@@ -113,10 +140,15 @@ async function run(): Promise<string> {
     roll: () => ask("POST", inEnvironment(`${oneKey}/roll`), { grace_seconds: secondsOf(values.grace) }),
   };
   const answer = (await calls[command]?.()) ?? {};
-  if (values.json) return JSON.stringify(answer);
-  if (answer.api_key) return `${tableOf([answer.api_key])}\n\nThe key, shown this once:\n\n${answer.key}`;
-  if (answer.api_keys) return tableOf(answer.api_keys);
-  return `Key ${id} is revoked.`;
+  const { api_key: made, api_keys: keys, key } = answer;
+  const text = made
+    ? `${tableOf([made])}\n\nThe key, shown this once:\n\n${key}`
+    : keys
+      ? tableOf(keys)
+      : `Key ${id} is revoked.`;
+  await print(values.json ? JSON.stringify(answer) : text).catch((error: Error) => {
+    throw made ? new Refusal(`${error.message} Nobody has seen key ${made.id}: revoke it, and issue another.`) : error;
+  });
 }
 
-await runCommand(async () => console.info(await run()));
+await runCommand(run);

@@ -40,11 +40,12 @@ async function call(url: URL, method: string, credential: string, body?: object,
 }
 
 async function run(): Promise<void> {
-  const { values } = readArguments({
+  const { values, positionals } = readArguments({
     url: { type: "string", default: LOCAL_URL },
     help: { type: "boolean", default: false },
   });
   if (values.help) return console.info(USAGE);
+  if (positionals.length > 0) throw new Refusal("smoke takes nothing but its options; --help shows them.");
   const key = process.env.API_KEY;
   if (!key) throw new Refusal("Set API_KEY in the environment to an API key with write access.");
   const service = serviceUrl(values.url);
@@ -81,8 +82,8 @@ async function run(): Promise<void> {
       () => call(groups, "POST", key, { user_group_id: id }, override("GET")),
       ({ status, body }) => status === 200 && body.new_user_group === true,
     );
-    if (made.status === 401 || made.status === 403)
-      throw new Refusal("This API key may not create groups at this service.");
+    // A key that may only read finds no group, and makes none.
+    if ([401, 403, 404].includes(made.status)) throw new Refusal("This API key may not create groups at this service.");
     const byGet = await step(
       "GET with a body is that call, or says how to make it",
       () => call(groups, "GET", key, { user_group_id: id }),
@@ -122,11 +123,9 @@ async function run(): Promise<void> {
       () => viewed(token),
       ({ body }) => body.error?.code === "credential_revoked",
     );
-    console.info(
-      byGet.status === 200
-        ? "\nGET requests arrive here with their body."
-        : "\nGET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.",
-    );
+    if (byGet.status === 200) console.info("\nGET requests arrive here with their body.");
+    if (byGet.body.error?.code === "body_required")
+      console.info("\nGET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.");
   } finally {
     if (token && isThere) {
       // Its current token, which the last answer need not have shown.

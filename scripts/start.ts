@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { basename, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs, parseEnv, stripVTControlCharacters } from "node:util";
+import { stopWithNpm } from "./command.ts";
 
 const SECRETS_FILE = ".dev.vars";
 const DEMO_KEYS_FOLDER = ".demo-keys";
@@ -119,7 +120,10 @@ async function greet(url: string): Promise<void> {
     );
   } catch (error) {
     console.error(`No API key could be issued: ${error instanceof Error ? error.message : error}`);
-    console.error(`If ${secretsFile} lacks a secret, delete it and start again to have it made anew.\n`);
+    console.error(
+      `If ${secretsFile} lacks a secret, add it as .dev.vars.example shows. Deleted, the file is made anew, and`,
+    );
+    console.error("every token and key of before is refused.\n");
   }
 }
 
@@ -144,6 +148,8 @@ const wrangler = spawn(
       // Nothing of this is needed, and each would call out or write elsewhere.
       CLOUDFLARE_CF_FETCH_ENABLED: "false",
       X_LOCAL_OBSERVABILITY: "false",
+      // It would let whoever reaches the port read and write the database.
+      X_LOCAL_EXPLORER: "false",
       WRANGLER_HIDE_BANNER: "true",
       WRANGLER_SEND_ERROR_REPORTS: "false",
       WRANGLER_SEND_METRICS: "false",
@@ -182,7 +188,4 @@ function stop(): void {
 }
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-
-// npm passes a signal on to its shell, and not every shell passes it on to us: then all that shows is a new parent.
-const startedBy = process.ppid;
-setInterval(() => process.ppid === startedBy || stop(), 500).unref();
+stopWithNpm(stop);

@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { findInexact } from "../../src/http/exact-json.ts";
-import { foreign, Refusal, systemErrorOf } from "../command.ts";
+import { foreign, Refusal, stopWithNpm, systemErrorOf } from "../command.ts";
 import { type Line, linesOf } from "./lines.ts";
 import { askPatiently, type Refused, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
@@ -59,6 +59,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     stop();
   };
 
+  input.once("error", endWith);
   const lines = linesOf(addAbortSignal(stopping.signal, input));
   const work = async () => {
     for await (const line of lines) {
@@ -83,6 +84,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     stop();
   };
   for (const signal of SIGNALS) process.once(signal, stopGently);
+  stopWithNpm(stopGently);
   await Promise.all(Array.from({ length: concurrency }, () => work().catch(endWith)));
   for (const signal of SIGNALS) process.removeListener(signal, stopGently);
   progress.stop();

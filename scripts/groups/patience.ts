@@ -8,7 +8,7 @@ const ANSWER_MS_MAX = 30_000;
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 30_000;
 const RETRY_AFTER_SECONDS_MAX = 300;
-/** Refusals of the moment: too many calls, and a service or something before it that is not there just now. */
+/** Refusals of the moment: too many calls, and a service that is not there just now, as is any 5xx of what stands before it. */
 const PASSING = [429, 502, 503, 504];
 
 /** What the service refuses, and why. */
@@ -39,8 +39,11 @@ export async function askPatiently(
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const { status, text, retryAfter } = await tryOnce(url, credential, call);
-    if (status !== undefined && !PASSING.includes(status))
-      return { status, body: bodyOf(url, credential, status, text) };
+    if (status !== undefined && !PASSING.includes(status)) {
+      const body = bodyOf(credential, status, text);
+      if (body) return { status, body };
+      if (status < 500) throw foreign(url, status);
+    }
     if (tries === TRIES_MAX || retryAfter > RETRY_AFTER_SECONDS_MAX)
       throw status === undefined
         ? unreachable(url)
@@ -79,12 +82,11 @@ export const sentenceOf = ({ code, message, issues = [] }: Refused): string =>
     .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
-function bodyOf(url: URL, credential: string, status: number, text: string): Answer["body"] {
+function bodyOf(credential: string, status: number, text: string): Answer["body"] | undefined {
   try {
     const body = JSON.parse(status === 200 ? text : text.replaceAll(credential, "<credential>"));
-    if (typeof body?.success === "number") return body;
+    return typeof body?.success === "number" ? body : undefined;
   } catch {
-    // Said below, like an answer in the JSON of something else.
+    return undefined;
   }
-  throw foreign(url, status);
 }

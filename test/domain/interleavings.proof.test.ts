@@ -201,7 +201,7 @@ it("leaves no token in the index that was rotated or deleted, once the outbox is
 
   await fc.assert(property, runs(400, 100_000, 0.1));
   told("interleavings", { runs: run, abortions, operations, "late writes": lateWrites });
-  expect(abortions).toBeGreaterThan(50);
-  expect(lateWrites).toBeGreaterThan(10);
-  expect(operations).toBeGreaterThan(500);
+  expect(abortions).toBeGreaterThan(run / 4);
+  expect(lateWrites).toBeGreaterThan(run / 40);
+  expect(operations).toBeGreaterThan(run);
 }, 86_400_000);

@@ -308,6 +308,23 @@ describe("an import that is stopped", () => {
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   });
 
+  it("stops when npm alone is told to", async ({ expect }) => {
+    const held: (() => void)[] = [];
+    const at = await standIn((_, response) => void held.push(() => created(response)));
+    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
+    let told = "";
+    child.stderr?.on("data", (chunk) => {
+      told += chunk;
+    });
+    await waitUntil(() => held.length === 4, "four calls were under way");
+    child.kill("SIGTERM");
+    await waitUntil(() => told.includes(STOPPING), "the import was stopping");
+    for (const release of held) release();
+    const { stdout, stderr } = await outcome;
+    expect(stdout).toBe("created 4, found 0, refused 0");
+    expect(stderr).toContain("Stopped. Go on with: --from-line 5");
+  });
+
   it("does not wait for more of its standard input", async ({ expect }) => {
     const received: string[] = [];
     const at = await standIn((_, response, { user_group_id: id }) => {
@@ -349,7 +366,7 @@ describe("an import that is stopped", () => {
 describe("what passes", () => {
   const busy = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
 
-  it("is waited for: 429 and 503 with their Retry-After, 502, 504 and lost connections", async ({ expect }) => {
+  it("is waited for: 429 and 503 with their Retry-After, any 5xx of a proxy, lost connections", async ({ expect }) => {
     const tries = new Map<string, number>();
     const until = new Map<string, number>();
     let early = 0;
@@ -366,18 +383,20 @@ describe("what passes", () => {
       if (id === "unavailable") return later(503);
       if (id === "gateway") return response.writeHead(502, { "Content-Type": "text/html" }).end("<p>Bad gateway</p>");
       if (id === "late") return response.writeHead(504).end();
+      if (id === "restarting") return response.writeHead(500, { "Content-Type": "text/plain" }).end("Restarting");
+      if (id === "timed out") return response.writeHead(522).end();
       if (id === "cut off")
         return response.writeHead(200, { "Content-Length": "500" }).end('{"success"', () => request.socket.destroy());
       return request.socket.destroy();
     });
-    const ids = ["limited", "unavailable", "gateway", "late", "cut off", "lost"];
+    const ids = ["limited", "unavailable", "gateway", "late", "restarting", "timed out", "cut off", "lost"];
     const file = fileOf(ids.map((id) => ({ user_group_id: id })));
     expect(await groups(["import", file], "key", at)).toEqual({
       status: 0,
-      stdout: "created 6, found 0, refused 0",
+      stdout: "created 8, found 0, refused 0",
       stderr: "",
     });
-    expect([...tries.values()]).toEqual([2, 2, 2, 2, 2, 2]);
+    expect([...tries.values()]).toEqual(Array(8).fill(2));
     expect(early).toBe(0);
   });
 
@@ -515,6 +534,25 @@ it("refuses to run without an API key, and with one that could not stand in a he
   const { status, stderr } = await groups(["export"], "ugk_two\nlines");
   expect(status).toBe(1);
   expect(stderr).toBe("API_KEY is not an API key: it holds other characters.");
+});
+
+it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async ({ expect }) => {
+  const { status, stdout, stderr } = await groups(["import", "/proc/self/mem"], await newKey("unreadable"));
+  expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, refused 0" });
+  expect(stderr).toBe("The input could not be read to its end: EIO.\nStopped. Go on with: --from-line 1");
+});
+
+it("fails where its summary cannot be written", async ({ expect }) => {
+  const file = fileOf([{ user_group_id: "a" }]);
+  const command = `npm run --silent groups -- import ${file} --url ${url} >/dev/full`;
+  const API_KEY = await newKey("full");
+  const { status, stderr } = spawnSync("sh", ["-c", command], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { ...process.env, API_KEY },
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
 
 it("says how to change groups, since an import does not", async ({ expect }) => {

@@ -50,6 +50,14 @@ it.for([
     ["issue", "--workspace", "X", "--environment", "untagged", "--name", "x"],
     "workspace: Give a slug",
   ],
+  [
+    "an environment by another name",
+    ["issue", ...WHERE.slice(0, 2), "--environment", "null", "--name", "x"],
+    "untagged",
+  ],
+  ["a grace for what has none", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
+  ["a name for what has none", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
+  ["a command that every object has", ["constructor"], "Say what to do"],
   ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a service that is not there", ["list", ...WHERE, "--url", "http://localhost:1"], "cannot be reached"],
 ] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
@@ -75,6 +83,24 @@ it("rolls over the wire without a body, with an empty one, and with none of the 
     });
     expect(response.status).toBe(201);
   }
+});
+
+it("says so when nobody has seen the key that it made", ({ expect }) => {
+  const where = ["--workspace", "unseen", "--environment", "Testing"];
+  const issue = ["issue", ...where, "--name", "x", "--url", url].join(" ");
+  const { status, stderr } = spawnSync("sh", ["-c", `npm run --silent keys -- ${issue} >/dev/full`], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain("Standard output could not be written: ENOSPC. Nobody has seen key 1: revoke it");
+  expect(keys(["revoke", "1", ...where]).status).toBe(0);
+});
+
+it("says so when the OPERATOR_TOKEN could not stand in a header", ({ expect }) => {
+  const { status, stderr } = keys(["list", ...WHERE], { OPERATOR_TOKEN: "hunter\n2" });
+  expect(status).toBe(1);
+  expect(stderr).toBe("OPERATOR_TOKEN cannot stand in a header: it holds other than printable ASCII characters.");
 });
 
 it("never repeats what was typed for an option that it does not have", ({ expect }) => {

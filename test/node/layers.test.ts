@@ -17,7 +17,7 @@ const sources = all.filter((source) => !client.includes(source));
 it("imports go down only: http, domain, storage", ({ expect }) => {
   const upward = sources.flatMap(({ file, text }) => {
     const from = LAYERS.indexOf(file.split("/")[0] ?? "");
-    const imported = [...text.matchAll(/from "\.\.?\/(?:(\w+)\/)?[^"]+"/g)].map(([, layer]) =>
+    const imported = [...text.matchAll(/from "(?:\.\.?\/)+(?:(\w+)\/)?[^"]+"/g)].map(([, layer]) =>
       LAYERS.indexOf(layer ?? ""),
     );
     return imported.filter((to) => to !== -1 && to < from).map((to) => `${file} imports from ${LAYERS[to]}`);

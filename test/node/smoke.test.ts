@@ -8,6 +8,13 @@ import { describe, inject, it } from "vitest";
 const { url, key, operatorToken } = inject("service");
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
 
+/** A key that may only read. */
+const readKey = await fetch(`${url}/api/keys`, {
+  method: "POST",
+  headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
+  body: JSON.stringify({ workspace: "smoke", environment: "Testing", name: "reader", access: "read" }),
+}).then(async (response) => ((await response.json()) as { key: string }).key);
+
 async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) {
   const child = spawn(process.execPath, ["scripts/smoke.ts", ...args], {
     env: { PATH: process.env.PATH, ...env },
@@ -72,6 +79,8 @@ describe("npm run smoke", () => {
     ["no API_KEY", [], {}, /Set API_KEY/],
     ["a key that is none", [], { API_KEY: "none" }, /may not create groups/],
     ["the operator's token", [], { API_KEY: operatorToken }, /may not create groups/],
+    ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
+    ["an argument too many", ["https://example.com"], { API_KEY: key }, /takes nothing but its options/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
     ["nobody there", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
   ] as const)("tells what to do about %s", async ([, args, env, sentence], { expect }) => {

@@ -44,6 +44,10 @@ describe("npm start", () => {
     expect(statSync(join(folder, ".demo-keys/default")).mode & 0o077).toBe(0);
     expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).toBe(first.key);
     expect(processesOf(first.process)).not.toEqual([]);
+    // Wrangler's own page, which would show and change the database without a credential.
+    expect((await fetch(`${first.url}/cdn-cgi/local/explorer/api/workers/durable_objects/namespaces`)).status).toBe(
+      404,
+    );
     await first.stop();
     expect(processesOf(first.process)).toEqual([]);
 
