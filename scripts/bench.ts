@@ -47,7 +47,7 @@ type Results = {
 };
 
 /** A directory of the service, and the API key for it. */
-type Directory = { workspace: string; groups: number; key: string };
+type Directory = { groups: number; key: string };
 
 const GROUPS = 1000;
 const OPERATOR_TOKEN = "operator";
@@ -69,11 +69,11 @@ if (!values || values.help) {
 }
 
 const isQuick = values.quick ?? false;
-const ROUNDS = isQuick ? 5 : 20;
+const ROUNDS = isQuick ? 5 : 8;
 const WARM_UP_ROUNDS = isQuick ? 1 : 2;
 const REQUESTS_PER_ROUND = isQuick ? 250 : 400;
 /** How often both are started anew: two processes of one program differ by some percent for as long as they live. */
-const GENERATIONS = isQuick ? 1 : 4;
+const GENERATIONS = isQuick ? 1 : 10;
 const STARTS = isQuick ? 7 : 25;
 const GROWTH = isQuick ? [1000, 10_000, 100_000] : [1000, 100_000, 1_000_000];
 const DIRECTORIES = 8;
@@ -156,7 +156,7 @@ async function makeDirectories(
       body: JSON.stringify({ workspace, environment: "Testing", name: workspace }),
     });
     const { key } = (await response.json()) as { key: string };
-    directories.set(workspace, { workspace, groups, key });
+    directories.set(workspace, { groups, key });
   }
   await worker.stop();
   running.delete(worker);
@@ -335,23 +335,33 @@ async function isIndexed(pool: Pool, requests: Request[]): Promise<boolean> {
  * GET of groups that exist, by turns in directories of different sizes, and one at a time: where requests queue, their
  * latency only tells the throughput again.
  */
-async function measureGrowth(pool: Pool, directories: Directory[]): Promise<Results["growth"]> {
-  const latencies = directories.map((): number[] => []);
-  for (let round = 0; round < GENERATIONS * ROUNDS; round += 1) {
+async function measureGrowth(
+  pool: Pool,
+  directories: Directory[],
+  generation: number,
+  latencies: Map<Directory, number[]>,
+): Promise<void> {
+  for (let round = 0; round < 1 + ROUNDS; round += 1) {
     // Other groups in each round: with a million of them hardly one is asked for twice.
+    const shift = (generation * (1 + ROUNDS) + round) * 104_729;
     const numbers = spread(REQUESTS_PER_ROUND, Math.max(...directories.map(({ groups }) => groups)));
     const requests = numbers.flatMap((n) =>
       directories.map(({ key, groups }): Request => {
-        const id = `group-${(n + round * 104_729) % groups}`;
+        const id = `group-${(n + shift) % groups}`;
         return { method: "GET", path: "/api/user", headers: shows(key), body: groupBody(id) };
       }),
     );
     const { latenciesMs } = await load(pool, requests, 1);
     if (round === 0) continue;
-    for (const [index, latency] of latenciesMs.entries()) latencies[index % directories.length]?.push(latency);
+    for (const [at, directory] of directories.entries()) {
+      const own = latenciesMs.filter((_, index) => index % directories.length === at);
+      latencies.set(directory, [...(latencies.get(directory) ?? []), ...own]);
+    }
   }
-  return directories.map(({ groups }, index) => ({ groups, p50_ms: round(quantile(latencies[index] ?? [], 0.5), 3) }));
 }
+
+const growthOf = (latencies: Map<Directory, number[]>): Results["growth"] =>
+  [...latencies].map(([{ groups }, ofDirectory]) => ({ groups, p50_ms: round(quantile(ofDirectory, 0.5), 3) }));
 
 /** The same load on one directory, and spread over eight. */
 async function measureDirectories(pool: Pool, directories: Directory[]): Promise<Results["directories"]> {
@@ -436,17 +446,18 @@ const directories = await makeDirectories(options, {
 const find = (names: string[]) => names.flatMap((name) => directories.get(name) ?? []);
 const floorOptions = await makeFloor(floorBundle);
 
-say(`Measuring ${Object.keys(COUNTS).length} calls in ${GENERATIONS * ROUNDS} rounds ...`);
+say(`Measuring ${Object.keys(COUNTS).length} calls and growth in ${GENERATIONS * ROUNDS} rounds ...`);
 const rounds: Rounds = new Map();
+const growthLatencies = new Map<Directory, number[]>();
 for (let generation = 0; generation < GENERATIONS; generation += 1) {
   const pools = [connect((await start(options)).url), connect((await start(floorOptions)).url)] as const;
   await measureRounds(...pools, directories.get("calls")?.key ?? "", generation, rounds);
+  await measureGrowth(pools[0], find(GROWTH.map(growthName)), generation, growthLatencies);
   await Promise.all(pools.map((each) => each.close()));
   await stopAll();
 }
-say("Measuring growth ...");
+const growth = growthOf(growthLatencies);
 const pool = connect((await start(options)).url);
-const growth = await measureGrowth(pool, find(GROWTH.map(growthName)));
 const results: Results = {
   calls: callsOf(rounds),
   growth,
