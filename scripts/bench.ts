@@ -69,11 +69,11 @@ if (!values || values.help) {
 }
 
 const isQuick = values.quick ?? false;
-const ROUNDS = isQuick ? 5 : 8;
+const ROUNDS = isQuick ? 5 : 7;
 const WARM_UP_ROUNDS = isQuick ? 1 : 2;
-const REQUESTS_PER_ROUND = isQuick ? 250 : 400;
+const REQUESTS_PER_ROUND = isQuick ? 250 : 300;
 /** How often both are started anew: two processes of one program differ by some percent for as long as they live. */
-const GENERATIONS = isQuick ? 1 : 10;
+const GENERATIONS = isQuick ? 1 : 8;
 const STARTS = isQuick ? 7 : 25;
 const GROWTH = isQuick ? [1000, 10_000, 100_000] : [1000, 100_000, 1_000_000];
 const DIRECTORIES = 8;
