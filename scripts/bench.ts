@@ -69,9 +69,9 @@ if (!values || values.help) {
 }
 
 const isQuick = values.quick ?? false;
-const ROUNDS = isQuick ? 5 : 7;
+const ROUNDS = isQuick ? 5 : 6;
 const WARM_UP_ROUNDS = isQuick ? 1 : 2;
-const REQUESTS_PER_ROUND = isQuick ? 250 : 300;
+const REQUESTS_PER_ROUND = 250;
 /** How often both are started anew: two processes of one program differ by some percent for as long as they live. */
 const GENERATIONS = isQuick ? 1 : 8;
 const STARTS = isQuick ? 7 : 25;
