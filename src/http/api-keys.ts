@@ -19,7 +19,7 @@ export const apiKeys = new Hono<AppEnv>()
   .use("/:id/roll", allowMethods("POST"))
   .use(operatorOnly)
 
-  .post("/", jsonBody(IssueKeyBody, "write"), async (c) => {
+  .post("/", jsonBody(IssueKeyBody), async (c) => {
     const { workspace, environment: tag, name, access, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const environment = { workspace, tag };
     const issued = await directoryAt(c, environment).issueKey({ name, access, expiresInSeconds });
@@ -27,31 +27,26 @@ export const apiKeys = new Hono<AppEnv>()
     return answer(c, { success: 1, api_key: apiKey(issued, environment), key }, {}, 201);
   })
 
-  .get("/", validQuery(EnvironmentQuery, "read"), async (c) => {
+  .get("/", validQuery(EnvironmentQuery), async (c) => {
     const environment = c.req.valid("query");
     const keys = await directoryAt(c, environment).listKeys();
     return answer(c, { success: 1, api_keys: keys.map((key) => apiKey(key, environment)) });
   })
 
-  .delete("/:id", validQuery(EnvironmentQuery, "write"), async (c) => {
+  .delete("/:id", validQuery(EnvironmentQuery), async (c) => {
     const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(idOf(c.req.param("id")));
     if (!revoked.ok) return refuse(c, revoked.failure);
     return answer(c, { success: 1 });
   })
 
-  .post(
-    "/:id/roll",
-    validQuery(EnvironmentQuery, "write"),
-    jsonBody(RollKeyBody, "write", { optional: true }),
-    async (c) => {
-      const environment = c.req.valid("query");
-      const { grace_seconds: graceSeconds } = c.req.valid("json");
-      const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
-      if (!rolled.ok) return refuse(c, rolled.failure);
-      const key = await keyOf(c, environment, rolled.value);
-      return answer(c, { success: 1, api_key: apiKey(rolled.value, environment), key }, {}, 201);
-    },
-  );
+  .post("/:id/roll", validQuery(EnvironmentQuery), jsonBody(RollKeyBody, { optional: true }), async (c) => {
+    const environment = c.req.valid("query");
+    const { grace_seconds: graceSeconds } = c.req.valid("json");
+    const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
+    if (!rolled.ok) return refuse(c, rolled.failure);
+    const key = await keyOf(c, environment, rolled.value);
+    return answer(c, { success: 1, api_key: apiKey(rolled.value, environment), key }, {}, 201);
+  });
 
 /** The number that a path names, in its one spelling; for anything else 0, which is no key's. */
 const idOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0);

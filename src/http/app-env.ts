@@ -1,7 +1,7 @@
 import type { SigningRing } from "../domain/credential.ts";
 import type { Failure } from "../domain/failure.ts";
 import type { GroupDirectory, Proof } from "../domain/group-directory.ts";
-import type { Access, Environment, GroupSnapshot } from "../domain/user-group.ts";
+import type { Environment, GroupSnapshot } from "../domain/user-group.ts";
 
 /** What a request gathers on its way to its route. The optional ones are for the log line. */
 export type AppEnv = {
@@ -14,8 +14,6 @@ export type AppEnv = {
     environment: Environment;
     caller: Proof;
     directory: DurableObjectStub<GroupDirectory>;
-    /** Lets whoever showed a credential be judged before a word is said about the body. */
-    vet: (access: Access) => Promise<Failure | undefined>;
     /** The group whose token a viewer shows. */
     group: GroupSnapshot;
     failureCode?: Failure["code"];

@@ -1,7 +1,9 @@
 import type { Context, Next } from "hono";
 import { createMiddleware } from "hono/factory";
 import { type Claim, verifyCredential } from "../domain/credential.ts";
+import type { Failure } from "../domain/failure.ts";
 import { log } from "../domain/log.ts";
+import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
 import { directoryName, directoryOf } from "./directory.ts";
 import { refuse } from "./refusals.ts";
@@ -44,16 +46,20 @@ export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
   const { success } = await c.env.API_KEY_LIMIT.limit({ key: `${name}/${claim.id}` });
   if (!success) return refuse(c, { code: "rate_limited" });
 
-  const caller = { id: claim.id, nonce: claim.nonce };
-  const directory = directoryOf(c.env, claim.environment);
-  c.set("caller", caller);
-  c.set("directory", directory);
-  c.set("vet", async (access) => {
-    const vetted = await directory.checkAccess(caller, access);
-    return vetted.ok ? undefined : vetted.failure;
-  });
+  c.set("caller", { id: claim.id, nonce: claim.nonce });
+  c.set("directory", directoryOf(c.env, claim.environment));
   return next();
 });
+
+/**
+ * What there is to refuse about the caller before a word is said about the request. Of an integrator, who needs `access`,
+ * only the directory knows; whoever else comes this far was judged at the door.
+ */
+export async function vet(c: Context<AppEnv>, access: Access | undefined): Promise<Failure | undefined> {
+  if (!access) return undefined;
+  const vetted = await c.get("directory").checkAccess(c.get("caller"), access);
+  return vetted.ok ? undefined : vetted.failure;
+}
 
 /** Lets pass whoever shows `OPERATOR_TOKEN`, and nobody while there is none. */
 export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
@@ -63,9 +69,7 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
       message:
         "OPERATOR_TOKEN is not set, so nobody can manage API keys. Set it with: npx wrangler secret put OPERATOR_TOKEN",
     });
-  if (!(await isOperator(c))) return refuse(c, { code: "unauthenticated" });
-  c.set("vet", async () => undefined);
-  return next();
+  return (await isOperator(c)) ? next() : refuse(c, { code: "unauthenticated" });
 });
 
 /** Notes whose key it is, for the log line too. */

@@ -5,6 +5,7 @@ import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX } from "../domain/limits.ts";
 import { fail, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
+import { vet } from "./authenticate.ts";
 import { findInexact } from "./exact-json.ts";
 import { refuse } from "./refusals.ts";
 import { validate } from "./validate.ts";
@@ -16,13 +17,13 @@ type BodyFailure = FailureOf<
 >;
 
 /**
- * Reads the body as JSON of `schema`, for `c.req.valid("json")`. A body that is refused costs the one directory call
- * that the request had anyway: whoever has no valid key with `access` hears of the key, and nothing of the body.
+ * Reads the body as JSON of `schema`, for `c.req.valid("json")`. Where integrators need `access`, a body that is refused
+ * costs the one directory call that the request had anyway: whoever has no valid key with it hears of the key, and nothing
+ * of the body. With `optional`, no body stands for an object without fields.
  */
 export const jsonBody = <Schema extends z.ZodMiniType>(
   schema: () => Schema,
-  access: Access,
-  { optional = false } = {},
+  { access, optional = false }: { access?: Access; optional?: boolean } = {},
 ) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
@@ -33,7 +34,7 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
           ? fail({ code: "malformed_json" as const })
           : readJson(bytes, c.req.header("Content-Type"), schema());
       const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema(), {}) : read;
-      if (!body.ok) return refuse(c, (await c.get("vet")(access)) ?? body.failure);
+      if (!body.ok) return refuse(c, (await vet(c, access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },

@@ -12,7 +12,7 @@ import { onList } from "./wire.ts";
 export const userGroupList = new Hono<AppEnv>()
   .use(allowMethods("GET"), integratorOnly)
 
-  .get("/", validQuery(ListQuery, "read"), async (c) => {
+  .get("/", validQuery(ListQuery, { access: "read" }), async (c) => {
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);

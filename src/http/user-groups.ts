@@ -4,7 +4,7 @@ import type { Proof } from "../domain/group-directory.ts";
 import { etagOf, type ShownGroup } from "../domain/user-group.ts";
 import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
-import { integratorOnly } from "./authenticate.ts";
+import { integratorOnly, vet } from "./authenticate.ts";
 import { repeatableOf } from "./idempotency.ts";
 import { jsonBody } from "./json-body.ts";
 import { allowMethods } from "./methods.ts";
@@ -16,7 +16,7 @@ import { onGet, onPost, onPut } from "./wire.ts";
 export const userGroups = new Hono<AppEnv>()
   .use(allowMethods("GET", "PUT", "POST", "DELETE"), integratorOnly)
 
-  .get("/", jsonBody(EnsureBody, "read"), async (c) => {
+  .get("/", jsonBody(EnsureBody, { access: "read" }), async (c) => {
     const { user_group_id: providedId, ...draft } = c.req.valid("json");
     const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
     if (!ensured.ok) return refuse(c, ensured.failure);
@@ -25,7 +25,7 @@ export const userGroups = new Hono<AppEnv>()
     return answer(c, { success: 1, new_user_group: created, user_group: onGet(group, token) }, { ETag: etagOf(group) });
   })
 
-  .put("/", jsonBody(UpdateBody, "write"), async (c) => {
+  .put("/", jsonBody(UpdateBody, { access: "write" }), async (c) => {
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const ifMatch = c.req.header("If-Match");
     const updated = await c
@@ -38,10 +38,10 @@ export const userGroups = new Hono<AppEnv>()
     return answer(c, { success: 1, user_group: shown }, { ETag: etagOf(group) });
   })
 
-  .post("/", jsonBody(RotateBody, "write"), async (c) => {
+  .post("/", jsonBody(RotateBody, { access: "write" }), async (c) => {
     const body = c.req.valid("json");
     const repeatable = await repeatableOf(c, body);
-    if (!repeatable.ok) return refuse(c, (await c.get("vet")("write")) ?? repeatable.failure);
+    if (!repeatable.ok) return refuse(c, (await vet(c, "write")) ?? repeatable.failure);
     const current = await proofOf(c, body.current_token);
     const rotated = await c
       .get("directory")
@@ -53,10 +53,10 @@ export const userGroups = new Hono<AppEnv>()
     return answer(c, { success: 1, user_group: shown }, { ETag: etagOf(group) });
   })
 
-  .delete("/", jsonBody(RemoveBody, "write"), async (c) => {
+  .delete("/", jsonBody(RemoveBody, { access: "write" }), async (c) => {
     const body = c.req.valid("json");
     const repeatable = await repeatableOf(c, body);
-    if (!repeatable.ok) return refuse(c, (await c.get("vet")("write")) ?? repeatable.failure);
+    if (!repeatable.ok) return refuse(c, (await vet(c, "write")) ?? repeatable.failure);
     const current = await proofOf(c, body.current_token);
     const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
     const removed = await c.get("directory").remove(c.get("caller"), current, guards, repeatable.value);

@@ -5,6 +5,7 @@ import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
+import { vet } from "./authenticate.ts";
 import { refuse } from "./refusals.ts";
 
 /** `value` as the schema reads it, or all that is wrong with it, behind what is `known` to be wrong already. */
@@ -19,16 +20,13 @@ export function validate<Schema extends z.ZodMiniType>(
   return ok(parsed.data);
 }
 
-/**
- * Reads the query as `schema`, for `c.req.valid("query")`. Whoever has no valid key with `access` hears of the key, and
- * nothing of the query, for the one directory call that the request had anyway.
- */
-export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, access: Access) =>
+/** Reads the query as `schema`, for `c.req.valid("query")`. What `access` is for, `jsonBody` tells. */
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, { access }: { access?: Access } = {}) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
       const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
       const query = validate(schema(), fields, issues);
-      if (!query.ok) return refuse(c, (await c.get("vet")(access)) ?? query.failure);
+      if (!query.ok) return refuse(c, (await vet(c, access)) ?? query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();
     },
