@@ -69,11 +69,12 @@ if (!values || values.help) {
 }
 
 const isQuick = values.quick ?? false;
-const ROUNDS = isQuick ? 5 : 6;
-const WARM_UP_ROUNDS = isQuick ? 1 : 2;
-const REQUESTS_PER_ROUND = 250;
+const CYCLES = isQuick ? 5 : 4;
+const WARM_UP_CYCLES = isQuick ? 1 : 2;
+/** Of each call in each cycle through all calls; `loadByTurns` makes rounds of them. */
+const REQUESTS_PER_CYCLE = 250;
 /** How often both are started anew: two processes of one program differ by some percent for as long as they live. */
-const GENERATIONS = isQuick ? 1 : 8;
+const GENERATIONS = isQuick ? 1 : 12;
 const STARTS = isQuick ? 7 : 25;
 const GROWTH = isQuick ? [1000, 10_000, 100_000] : [1000, 100_000, 1_000_000];
 const DIRECTORIES = 8;
@@ -206,9 +207,9 @@ const spread = (count: number, below: number): number[] => Array.from({ length: 
 
 type Rounds = Map<CallName, { rps: number[]; ratios: number[]; latenciesMs: number[] }>;
 
-/** Measures each call against its floor, by turns, and adds the rounds to `results`. */
+/** Measures each call against its floor and adds the rounds to `results`. */
 async function measureRounds(pool: Pool, floor: Pool, key: string, generation: number, results: Rounds): Promise<void> {
-  const numbers = spread(REQUESTS_PER_ROUND, GROUPS / 2);
+  const numbers = spread(REQUESTS_PER_CYCLE, GROUPS / 2);
   const all = Array.from({ length: GROUPS }, (_, n) => n);
   const get = (id: string): Request => ({ method: "GET", path: "/api/user", headers: shows(key), body: groupBody(id) });
   const view = (token: string, headers = {}, query = ""): Request => ({
@@ -250,10 +251,10 @@ async function measureRounds(pool: Pool, floor: Pool, key: string, generation: n
   );
 
   let made: string[] = [];
-  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
-    const ids = numbers.map((_, index) => `new-${generation}-${round}-${index}`);
+  for (let cycle = 0; cycle < WARM_UP_CYCLES + CYCLES; cycle += 1) {
+    const ids = numbers.map((_, index) => `new-${generation}-${cycle}-${index}`);
     const puts = () =>
-      numbers.map((n, index) => write("PUT", { ...groupBody(`group-${n}`), name: `${generation} ${round} ${index}` }));
+      numbers.map((n, index) => write("PUT", { ...groupBody(`group-${n}`), name: `${generation} ${cycle} ${index}` }));
     const calls: Record<CallName, { requests: () => Request[]; floor: () => Request[] }> = {
       create: {
         requests: () => ids.map(get),
@@ -287,16 +288,19 @@ async function measureRounds(pool: Pool, floor: Pool, key: string, generation: n
       },
     };
     for (const [name, { requests, floor: floorRequests }] of Object.entries(calls)) {
-      const [ours, least] = await loadByTurns(
+      const result = results.get(name as CallName) ?? { rps: [], ratios: [], latenciesMs: [] };
+      const bodies: string[] = [];
+      for await (const [ours, least] of loadByTurns(
         { pool, requests: requests() },
         { pool: floor, requests: floorRequests() },
-      );
-      if (name === "create" || name === "post") made = ours.bodies.map(tokenIn);
-      if (round < WARM_UP_ROUNDS) continue;
-      const result = results.get(name as CallName) ?? { rps: [], ratios: [], latenciesMs: [] };
-      result.rps.push(REQUESTS_PER_ROUND / ours.seconds);
-      result.ratios.push(least.seconds / ours.seconds);
-      result.latenciesMs.push(...ours.latenciesMs);
+      )) {
+        bodies.push(...ours.bodies);
+        if (cycle < WARM_UP_CYCLES) continue;
+        result.rps.push(ours.bodies.length / ours.seconds);
+        result.ratios.push(least.seconds / ours.seconds);
+        result.latenciesMs.push(...ours.latenciesMs);
+      }
+      if (name === "create" || name === "post") made = bodies.map(tokenIn);
       results.set(name as CallName, result);
     }
   }
@@ -341,10 +345,10 @@ async function measureGrowth(
   generation: number,
   latencies: Map<Directory, number[]>,
 ): Promise<void> {
-  for (let round = 0; round < 1 + ROUNDS; round += 1) {
-    // Other groups in each round: with a million of them hardly one is asked for twice.
-    const shift = (generation * (1 + ROUNDS) + round) * 104_729;
-    const numbers = spread(REQUESTS_PER_ROUND, Math.max(...directories.map(({ groups }) => groups)));
+  for (let cycle = 0; cycle < 1 + CYCLES; cycle += 1) {
+    // Other groups in each cycle: with a million of them hardly one is asked for twice.
+    const shift = (generation * (1 + CYCLES) + cycle) * 104_729;
+    const numbers = spread(REQUESTS_PER_CYCLE, Math.max(...directories.map(({ groups }) => groups)));
     const requests = numbers.flatMap((n) =>
       directories.map(({ key, groups }): Request => {
         const id = `group-${(n + shift) % groups}`;
@@ -352,7 +356,7 @@ async function measureGrowth(
       }),
     );
     const { latenciesMs } = await load(pool, requests, 1);
-    if (round === 0) continue;
+    if (cycle === 0) continue;
     for (const [at, directory] of directories.entries()) {
       const own = latenciesMs.filter((_, index) => index % directories.length === at);
       latencies.set(directory, [...(latencies.get(directory) ?? []), ...own]);
@@ -368,16 +372,15 @@ async function measureDirectories(pool: Pool, directories: Directory[]): Promise
   const sets = [directories.slice(0, 1), directories] as const;
   const loadOf = (set: Directory[]) => ({
     pool,
-    requests: spread(REQUESTS_PER_ROUND, GROUPS).map((n, at): Request => {
+    requests: spread(REQUESTS_PER_CYCLE, GROUPS).map((n, at): Request => {
       const key = set[at % set.length]?.key ?? "";
       return { method: "GET", path: "/api/user", headers: shows(key), body: groupBody(`group-${n}`) };
     }),
   });
   const rps = sets.map((): number[] => []);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const measured = await loadByTurns(loadOf(sets[0]), loadOf(sets[1]));
-    for (const [index, { seconds }] of measured.entries()) rps[index]?.push(REQUESTS_PER_ROUND / seconds);
-  }
+  for (let cycle = 0; cycle < CYCLES; cycle += 1)
+    for await (const measured of loadByTurns(loadOf(sets[0]), loadOf(sets[1])))
+      for (const [index, { bodies, seconds }] of measured.entries()) rps[index]?.push(bodies.length / seconds);
   return sets.map((set, index) => ({ directories: set.length, rps: round(quantile(rps[index] ?? [], 0.5), 0) }));
 }
 
@@ -446,7 +449,7 @@ const directories = await makeDirectories(options, {
 const find = (names: string[]) => names.flatMap((name) => directories.get(name) ?? []);
 const floorOptions = await makeFloor(floorBundle);
 
-say(`Measuring ${Object.keys(COUNTS).length} calls and growth in ${GENERATIONS * ROUNDS} rounds ...`);
+say(`Measuring ${Object.keys(COUNTS).length} calls and growth in ${GENERATIONS} generations of processes ...`);
 const rounds: Rounds = new Map();
 const growthLatencies = new Map<Directory, number[]>();
 for (let generation = 0; generation < GENERATIONS; generation += 1) {
