@@ -66,6 +66,7 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#keys = new KeyStore(ctx.storage.sql);
     this.#keptAnswers = new KeptAnswerStore(ctx.storage.sql);
     this.#drain = new IndexDrain(new OutboxStore(ctx.storage.sql), this.#groups, new TokenIndex(env.TOKEN_INDEX));
+    if (this.#drain.isBehind()) void ctx.blockConcurrencyWhile(() => this.#restoreAlarm());
   }
 
   /** Gets the group with the draft's id as it is, or makes one of the draft. */
@@ -318,6 +319,14 @@ export class GroupDirectory extends DurableObject<Env> {
       log.error({ message: "Kept answers could not be deleted; it is tried again.", error: String(error) });
       this.#setAlarm(Date.now() + PURGE_RETRY_SECONDS * 1000);
     }
+  }
+
+  /**
+   * Sets the alarm where changes wait for it and it is gone: after six tries the platform gives one up (Durable Objects,
+   * "Alarms"), and it tries in vain where the directory cannot start, as after a release that fails.
+   */
+  async #restoreAlarm(): Promise<void> {
+    if ((await this.ctx.storage.getAlarm()) === null) this.#setAlarm(Date.now());
   }
 
   /** Deletes kept answers whose time is over, a bounded number at a time, and sets the alarm for the next one. */

@@ -62,6 +62,11 @@ export class IndexDrain {
     this.#fresh.push(nonce);
   }
 
+  /** Whether the index has yet to be told of anything. */
+  isBehind(): boolean {
+    return this.#outbox.page(new ArrayBuffer(), 1).length > 0;
+  }
+
   /**
    * Writes what was queued since the last run, as far as it can be written now, or `all` that waits: during an outage that
    * is too much for each change to go through. Answers with the time (milliseconds since 1970) at which to run for all

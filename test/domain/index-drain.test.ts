@@ -213,6 +213,28 @@ describe("while the clock is stopped", () => {
     expect(writes).toBe(1);
   });
 
+  it("catches up from the next call on, of whatever kind, when the platform has given up the alarm", async ({
+    expect,
+  }) => {
+    const { get, tokenOf, viewedTokenOf, remove } = await newIntegrator();
+    const deleted = await viewedTokenOf("deleted");
+    await tokenOf("other");
+    await indexSettled(TESTING);
+    vi.setSystemTime(Date.now() + 2000);
+    let isDown = true;
+    replaceKv((operation, _, real) =>
+      isDown && operation !== "get" ? Promise.reject(new Error("KV is down.")) : real(),
+    );
+    await remove(deleted);
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(TESTING), (_, { storage }) => storage.deleteAlarm());
+    await evictAllDurableObjects();
+    isDown = false;
+    expect(await isIndexed(deleted)).toBe(true);
+    await get({ user_group_id: "other" });
+    await indexSettledByAlarms(TESTING);
+    expect(await isIndexed(deleted)).toBe(false);
+  });
+
   it("makes no change read what others wait for, however much that is", async ({ expect }) => {
     const { viewedTokenOf, put } = await newIntegrator();
     await viewedTokenOf("acme");
