@@ -14,8 +14,8 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   body_required: {
     status: 400,
     message:
-      "No body arrived. Send the JSON body with a Content-Length header (not chunked), or, where a client or proxy " +
-      "drops the body of this method, send POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+      "No body arrived. Send the JSON body with a Content-Length header (not chunked). Where a client or proxy drops the body " +
+      "of a call of /api/user, make it POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
   },
   unauthenticated: {
     status: 401,
