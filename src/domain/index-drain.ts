@@ -30,7 +30,8 @@ type Attempt = {
  *
  * - One write at a time for each token, until it is answered or given up.
  * - A write that failed or was given up, or that an earlier instance may have left on its way, can still come to pass for a
- *   while. Until then the entry stays, and what is true is written once more behind it.
+ *   while. Until then the entry stays, and what is true is written once more behind it. The time of that stands in the entry:
+ *   a directory that nobody calls is a new one at each alarm.
  *
  * So once the outbox is empty, the index holds no token that was rotated or deleted.
  */
@@ -132,7 +133,10 @@ export class IndexDrain {
   async #write(entry: OutboxEntry): Promise<{ notBefore?: number; error?: unknown }> {
     const attempt = this.#attemptOf(entry);
     const beganAt = Date.now();
-    if (beganAt < attempt.notBefore) return { notBefore: attempt.notBefore };
+    const notBefore = Math.max(attempt.notBefore, entry.againAt ?? 0);
+    if (beganAt < notBefore) return { notBefore };
+    // Before the write: a later instance that finds the entry so knows that it may be on its way.
+    if (entry.againAt !== null) this.#outbox.setAgainAt(entry, null);
     this.#writesLeft -= 1;
     attempt.notBefore = beganAt + INDEX_WRITE_SPACING_SECONDS * 1000;
     this.#attempts.set(hexOf(entry.nonce), attempt);
@@ -150,19 +154,22 @@ export class IndexDrain {
       return { notBefore: attempt.notBefore, error };
     }
     attempt.failures = 0;
-    if (beganAt < attempt.uncertainUntil) attempt.notBefore = attempt.uncertainUntil;
-    else if (this.#outbox.settle(entry)) {
+    if (beganAt < attempt.uncertainUntil) {
+      this.#outbox.setAgainAt(entry, attempt.uncertainUntil);
+      return { notBefore: attempt.uncertainUntil };
+    }
+    if (this.#outbox.settle(entry)) {
       this.#own.delete(hexOf(entry.nonce));
       return {};
     }
     return { notBefore: attempt.notBefore };
   }
 
-  /** A write of an entry that another instance has queued may be on its way still. */
-  #attemptOf({ nonce }: OutboxEntry): Attempt {
+  /** A write of an entry that another instance has queued may be on its way still, unless that one noted otherwise. */
+  #attemptOf({ nonce, againAt }: OutboxEntry): Attempt {
     const known = this.#attempts.get(hexOf(nonce));
     if (known) return known;
-    if (this.#own.has(hexOf(nonce))) return { notBefore: 0, failures: 0, uncertainUntil: 0 };
+    if (this.#own.has(hexOf(nonce)) || againAt !== null) return { notBefore: 0, failures: 0, uncertainUntil: 0 };
     return {
       notBefore: this.#startedAt + INDEX_WRITE_SPACING_SECONDS * 1000,
       failures: 0,

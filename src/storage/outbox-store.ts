@@ -1,6 +1,6 @@
 import type { OutboxEntry } from "./records.ts";
 
-const ENTRY = "SELECT nonce, team_id AS teamId, version FROM outbox";
+const ENTRY = "SELECT nonce, team_id AS teamId, version, again_at AS againAt FROM outbox";
 
 /** The SQL of the outbox: which tokens the index has yet to be told of. */
 export class OutboxStore {
@@ -18,7 +18,7 @@ export class OutboxStore {
     const { version } = this.#sql
       .exec<{ version: number }>(
         `INSERT INTO outbox (nonce, team_id, version, queued_at) VALUES (?, ?, 1, ?)
-          ON CONFLICT (nonce) DO UPDATE SET version = version + 1 RETURNING version`,
+          ON CONFLICT (nonce) DO UPDATE SET version = version + 1, again_at = NULL RETURNING version`,
         nonce,
         teamId,
         now,
@@ -34,6 +34,11 @@ export class OutboxStore {
   /** The entries that come behind `after` in the order of their nonces, at most `limit`. */
   page(after: ArrayBuffer, limit: number): OutboxEntry[] {
     return this.#sql.exec<OutboxEntry>(`${ENTRY} WHERE nonce > ? ORDER BY nonce LIMIT ?`, after, limit).toArray();
+  }
+
+  /** Notes when an entry is to be written again, or with `null` that it is about to be; not if it was queued again since read. */
+  setAgainAt({ nonce, version }: OutboxEntry, time: number | null): void {
+    this.#sql.exec("UPDATE outbox SET again_at = ? WHERE nonce = ? AND version = ?", time, nonce, version);
   }
 
   /** Takes an entry out, unless it was queued again since it was read. Answers whether it is out. */

@@ -40,8 +40,12 @@ export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "
   validUntil: number | null;
 };
 
-/** A token whose entry in the index may differ from what is true. `version` tells whether it was queued again since. */
-export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number };
+/**
+ * A token whose entry in the index may differ from what is true. `version` tells whether it was queued again since.
+ * `againAt` is set once the index has been told while an earlier write could still come to pass: the time from which on none
+ * can, and what is true is written once more.
+ */
+export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number; againAt: number | null };
 
 /** An API key without its signature, so that nothing here can show it a second time. */
 export type ApiKey = {

@@ -175,6 +175,70 @@ describe("while the clock is stopped", () => {
     expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
   });
 
+  it("is told for good, and not once a minute, where each alarm finds the directory started anew", async ({
+    expect,
+  }) => {
+    const { viewedTokenOf, remove } = await newIntegrator();
+    const tokens = [await viewedTokenOf("renamed"), await viewedTokenOf("deleted")] as const;
+    await indexSettled(TESTING);
+    vi.setSystemTime(Date.now() + 2000);
+    let isDown = true;
+    const written: string[] = [];
+    replaceKv((operation, [name], real) => {
+      if (operation === "get") return real();
+      if (isDown) return Promise.reject(new Error("KV is down."));
+      written.push(String(name));
+      return real();
+    });
+    await Promise.all(tokens.map((token) => remove(token)));
+    isDown = false;
+    for (let minute = 0; minute < 10; minute += 1) {
+      await evictAllDurableObjects();
+      // The instance that an alarm wakes lives on for a few seconds, and so sees an alarm that it sets for then.
+      for (const seconds of [55, 5]) {
+        vi.setSystemTime(Date.now() + seconds * 1000);
+        await runAlarm(TESTING);
+      }
+    }
+    expect(await outboxSize(TESTING)).toBe(0);
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+    expect(written).toHaveLength(4);
+  });
+
+  it.for(["during", "after"])(
+    "is soon told of a change that comes %s the first of two writes",
+    async (when, { expect }) => {
+      const { viewedTokenOf, put } = await newIntegrator();
+      await viewedTokenOf("acme");
+      await indexSettled(TESTING);
+      const nameInIndex = async () => {
+        const [key] = (await env.TOKEN_INDEX.list()).keys;
+        return (await env.TOKEN_INDEX.get<{ name: string }>(key?.name ?? "", "json"))?.name;
+      };
+      const change = () => put({ user_group_id: "acme", name: "Second" });
+      let writes = 0;
+      replaceKv(async (operation, _, real) => {
+        if (operation === "get") return real();
+        writes += 1;
+        if (writes === 1) throw new Error("KV is down.");
+        if (writes === 2 && when === "during") await change();
+        return real();
+      });
+      vi.setSystemTime(Date.now() + 2000);
+      await put({ user_group_id: "acme", name: "First" });
+      await vi.waitUntil(() => writes === 1);
+      vi.setSystemTime(Date.now() + 2000);
+      await runAlarm(TESTING);
+      expect([await nameInIndex(), await outboxSize(TESTING)]).toEqual(["First", 1]);
+      if (when === "after") await change();
+      vi.setSystemTime(Date.now() + 2000);
+      await runAlarm(TESTING);
+      expect(await nameInIndex()).toBe("Second");
+      await indexSettledByAlarms(TESTING);
+      expect(await nameInIndex()).toBe("Second");
+    },
+  );
+
   it("is left alone for a while once nothing gets through", async ({ expect }) => {
     const { viewedTokenOf, put } = await newIntegrator();
     await Promise.all(Array.from({ length: 7 }, (_, index) => viewedTokenOf(`group ${index}`)));

@@ -18,12 +18,16 @@ const never = new Promise<never>(() => undefined);
  * last possible moment.
  */
 const DEATHS = ["before the write", "after the write", "with the write on its way"] as const;
+/** How many writes later the next directory ends as well, with that one on its way; 0 for never. */
+const SECOND_DEATHS = [0, 1, 2, 3];
+/** After so long without a call the platform ends a directory: a later alarm finds a new one. */
+const QUIET_SECONDS = 10;
 
 it("survives being interrupted at every point where it awaits", async ({ expect }) => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   let points = 0;
 
-  for (const death of DEATHS)
+  for (const [death, later] of DEATHS.flatMap((each) => SECOND_DEATHS.map((writes) => [each, writes] as const)))
     for (let dieAt = 1; ; dieAt += 1) {
       vi.setSystemTime(NOW);
       const entries = new Map<string, string>();
@@ -35,10 +39,12 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         const write = async (apply: () => void) => {
           if (mine !== life || isDying) return never;
           writes += 1;
-          if (writes !== dieAt) return apply();
+          const isSecond = later > 0 && writes === dieAt + later;
+          if (writes !== dieAt && !isSecond) return apply();
           isDying = true;
-          if (death === "after the write") apply();
-          if (death === "with the write on its way") late.push({ dueAt: Date.now() + LATE_SECONDS_MAX * 1000, apply });
+          const how = isSecond ? "with the write on its way" : death;
+          if (how === "after the write") apply();
+          if (how === "with the write on its way") late.push({ dueAt: Date.now() + LATE_SECONDS_MAX * 1000, apply });
           return never;
         };
         return {
@@ -54,7 +60,7 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         }
       };
 
-      await runInDurableObject(env.GROUP_DIRECTORY.getByName(`${death}-${dieAt}`), async (_, state) => {
+      await runInDurableObject(env.GROUP_DIRECTORY.getByName(`${death}-${dieAt}-${later}`), async (_, state) => {
         const newDirectory = () => new GroupDirectory(state, { ...env, TOKEN_INDEX: kvOfLife(life) });
         let directory = newDirectory();
         const key = directory.issueKey({ name: "test", access: "write" });
@@ -70,19 +76,20 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         const isViewed = () => expect(directory.view(proofOf(group), true)).toMatchObject({ ok: true });
         isViewed();
 
-        /** Runs the alarms that are set until nothing is left to write, and gives a dead directory's place to a new one. */
+        /** Runs the alarms that are set until nothing is left to write, each on a new directory where the old one is no more. */
         const settle = async () => {
           const left = () => Number(state.storage.sql.exec("SELECT count(*) AS entries FROM outbox").one().entries);
           for (let turn = 0; turn < 60; turn += 1) {
             if (left() === 0) return;
             const alarm = await state.storage.getAlarm();
             expect(alarm, `died ${death} ${dieAt}, with entries left and no alarm`).not.toBeNull();
-            if (isDying) {
+            const seconds = Math.max(1000, (alarm ?? 0) - Date.now()) / 1000;
+            wait(seconds);
+            if (isDying || seconds > QUIET_SECONDS) {
               isDying = false;
               life += 1;
               directory = newDirectory();
             }
-            wait(Math.max(1000, (alarm ?? 0) - Date.now()) / 1000);
             await state.storage.deleteAlarm();
             await Promise.race([directory.alarm(), vi.waitUntil(() => isDying, { timeout: 60_000, interval: 1 })]);
             // The platform runs an alarm again whose directory has ended in it.
@@ -104,7 +111,7 @@ it("survives being interrupted at every point where it awaits", async ({ expect 
         expect(directory.remove(caller, proofOf(group), {}, undefined)).toMatchObject({ ok: true });
         await settle();
         wait(LATE_SECONDS_MAX);
-        expect([...entries.values()], `died ${death} ${dieAt}`).toEqual([]);
+        expect([...entries.values()], `died ${death} ${dieAt}, and ${later} later`).toEqual([]);
       });
       if (writes < dieAt) break;
       points += 1;

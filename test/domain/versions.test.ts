@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
-import { indexSettled } from "../support/index-state.ts";
+import { describe, it, vi } from "vitest";
+import { indexSettled, indexSettledByAlarms } from "../support/index-state.ts";
 import { newIntegrator } from "../support/states.ts";
 
 /**
@@ -188,5 +188,20 @@ describe("a database of an older level", () => {
     // 8 was never given out, but lies below a number that was.
     expect((await get({ user_group_id: "new" })).body.user_group.team_id).toBe(10);
     expect(await directory.listKeys()).toMatchObject([{ id: 1, name: "old" }, { id: 2 }]);
+  });
+
+  it("has its outbox told when it is of level 5", async ({ expect }) => {
+    const directory = env.GROUP_DIRECTORY.getByName("acme/Testing");
+    await runInDurableObject(directory, (_, { storage }) => {
+      storage.sql.exec("ALTER TABLE outbox DROP COLUMN again_at");
+      storage.sql.exec("DELETE FROM migrations WHERE level > 5");
+      storage.sql.exec("INSERT INTO outbox VALUES (x'00', 1, 1, 1)");
+    });
+    const digest = await crypto.subtle.digest("SHA-256", new Uint8Array(1));
+    await env.TOKEN_INDEX.put(`token:${new Uint8Array(digest).toHex()}`, "{}");
+    vi.useFakeTimers({ now: new Date("2035-01-01T00:00:00.000Z"), toFake: ["Date"] });
+    await evictDurableObject(directory);
+    await indexSettledByAlarms("acme/Testing");
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
   });
 });
