@@ -43,8 +43,8 @@ export class IndexDrain {
   readonly #attempts = new Map<string, Attempt>();
   /** The tokens that no earlier instance had in the outbox, so that no write of one can be on its way. */
   readonly #own = new Set<string>();
-  /** Those that were queued since the last pass. */
-  #fresh: ArrayBuffer[] = [];
+  /** Those that were queued and not yet looked at, by their names. */
+  readonly #fresh = new Map<string, ArrayBuffer>();
   #running: Promise<number | undefined> | undefined;
   #isAskedForAll = false;
   #pausedUntil = 0;
@@ -60,7 +60,7 @@ export class IndexDrain {
   /** Queues a token of which to tell the index, in the transaction of the change itself. */
   queue(nonce: ArrayBuffer, teamId: number): void {
     if (this.#outbox.queue(nonce, teamId, Date.now())) this.#own.add(hexOf(nonce));
-    this.#fresh.push(nonce);
+    this.#fresh.set(hexOf(nonce), nonce);
   }
 
   /** Whether the index has yet to be told of anything. */
@@ -84,22 +84,22 @@ export class IndexDrain {
   async #runWhileAsked(): Promise<number | undefined> {
     let next: number | undefined;
     this.#writesLeft = INDEX_WRITES_PER_RUN_MAX;
-    while ((this.#isAskedForAll || this.#fresh.length > 0) && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
+    while ((this.#isAskedForAll || this.#fresh.size > 0) && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
       const all = this.#isAskedForAll;
-      const pages = all ? this.#allPages() : this.#freshPages(this.#fresh);
       this.#isAskedForAll = false;
-      this.#fresh = [];
       if (all) this.#forgetAttempts();
-      const again = await this.#pass(pages).catch((error: unknown) => this.#pauseAfter(error));
+      const again = await this.#pass(all).catch((error: unknown) => this.#pauseAfter(error));
       next = all ? again : earlier(next, again);
     }
     return next;
   }
 
-  *#allPages(): Generator<OutboxEntry[]> {
+  /** What was queued just now comes before each page of all that waits: a long outbox must not hold up a revocation. */
+  *#pages(all: boolean): Generator<OutboxEntry[]> {
     let after = new ArrayBuffer();
     for (;;) {
-      const entries = this.#outbox.page(after, INDEX_WRITES_IN_FLIGHT_MAX);
+      yield* this.#freshPages();
+      const entries = all ? this.#outbox.page(after, INDEX_WRITES_IN_FLIGHT_MAX) : [];
       const last = entries.at(-1);
       if (!last) return;
       yield entries;
@@ -107,24 +107,31 @@ export class IndexDrain {
     }
   }
 
-  *#freshPages(nonces: ArrayBuffer[]): Generator<OutboxEntry[]> {
-    const byName = new Map(nonces.map((nonce) => [hexOf(nonce), nonce]));
-    const left = [...byName.values()];
-    while (left.length > 0)
-      yield left.splice(0, INDEX_WRITES_IN_FLIGHT_MAX).flatMap((nonce) => this.#outbox.find(nonce) ?? []);
+  *#freshPages(): Generator<OutboxEntry[]> {
+    while (this.#fresh.size > 0) {
+      const page = [...this.#fresh.entries().take(INDEX_WRITES_IN_FLIGHT_MAX)];
+      for (const [name] of page) this.#fresh.delete(name);
+      yield page.flatMap(([, nonce]) => this.#outbox.find(nonce) ?? []);
+    }
   }
 
   /** Writes entries, a page at a time; it pauses when none of as many as it may try at once succeeds. */
-  async #pass(pages: Iterable<OutboxEntry[]>): Promise<number | undefined> {
-    if (Date.now() < this.#pausedUntil) return this.#pausedUntil;
+  async #pass(all: boolean): Promise<number | undefined> {
+    if (Date.now() < this.#pausedUntil) {
+      this.#fresh.clear();
+      return this.#pausedUntil;
+    }
     let next: number | undefined;
-    for (const entries of pages) {
-      if (this.#writesLeft < INDEX_WRITES_IN_FLIGHT_MAX) return Date.now();
-      const outcomes = await Promise.all(entries.map((entry) => this.#write(entry)));
+    for (const entries of this.#pages(all)) {
+      const writes = entries.map((entry) => this.#write(entry));
+      // Where one throws, the others must not be left behind: their tokens could be written again beside them.
+      await Promise.allSettled(writes);
+      const outcomes = await Promise.all(writes);
       const failures = outcomes.filter(({ error }) => error !== undefined);
       if (failures.length === INDEX_WRITES_IN_FLIGHT_MAX) return this.#pauseAfter(failures[0]?.error);
       if (failures.length === 0) this.#pausesInARow = 0;
       for (const { notBefore } of outcomes) next = earlier(next, notBefore);
+      if (this.#writesLeft < INDEX_WRITES_IN_FLIGHT_MAX) return Date.now();
     }
     return next;
   }

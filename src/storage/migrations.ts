@@ -72,7 +72,8 @@ const MIGRATIONS = [
     SELECT 1, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'user_groups'), 0);
   DROP TABLE user_groups;
   ALTER TABLE user_groups_anew RENAME TO user_groups;`,
-  `ALTER TABLE outbox ADD COLUMN again_at INTEGER;`,
+  `ALTER TABLE outbox ADD COLUMN again_at INTEGER;
+  ALTER TABLE outbox ADD COLUMN again_version INTEGER;`,
 ];
 
 /**

@@ -1,6 +1,7 @@
 import type { OutboxEntry } from "./records.ts";
 
-const ENTRY = "SELECT nonce, team_id AS teamId, version, again_at AS againAt FROM outbox";
+// A note holds for one version of the entry, so that a change voids it, also by a release that knows of none: up to 0.2.5.
+const ENTRY = `SELECT nonce, team_id AS teamId, version, iif(again_version = version, again_at, NULL) AS againAt FROM outbox`;
 
 /** The SQL of the outbox: which tokens the index has yet to be told of. */
 export class OutboxStore {
@@ -18,7 +19,7 @@ export class OutboxStore {
     const { version } = this.#sql
       .exec<{ version: number }>(
         `INSERT INTO outbox (nonce, team_id, version, queued_at) VALUES (?, ?, 1, ?)
-          ON CONFLICT (nonce) DO UPDATE SET version = version + 1, again_at = NULL RETURNING version`,
+          ON CONFLICT (nonce) DO UPDATE SET version = version + 1 RETURNING version`,
         nonce,
         teamId,
         now,
@@ -38,7 +39,12 @@ export class OutboxStore {
 
   /** Notes when an entry is to be written again, or with `null` that it is about to be; not if it was queued again since read. */
   setAgainAt({ nonce, version }: OutboxEntry, time: number | null): void {
-    this.#sql.exec("UPDATE outbox SET again_at = ? WHERE nonce = ? AND version = ?", time, nonce, version);
+    this.#sql.exec(
+      "UPDATE outbox SET again_at = ?, again_version = version WHERE nonce = ? AND version = ?",
+      time,
+      nonce,
+      version,
+    );
   }
 
   /** Takes an entry out, unless it was queued again since it was read. Answers whether it is out. */

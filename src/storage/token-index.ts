@@ -2,8 +2,8 @@ import type { GroupSnapshot } from "./records.ts";
 
 /** How long an edge location may answer from its own copy. KV takes no less than 30 seconds. */
 const EDGE_CACHE_SECONDS = 30;
-/** KV refuses to expire an entry sooner. */
-const EXPIRATION_SECONDS_MIN = 60;
+/** KV refuses to expire an entry in less than 60 seconds, by its own clock and when the write arrives. */
+const EXPIRATION_SECONDS_MIN = 90;
 
 /**
  * The copy in Workers KV of which token shows which group. It speeds up viewers that allow a stale answer, and judges

@@ -193,7 +193,7 @@ describe("a database of an older level", () => {
   it("has its outbox told when it is of level 5", async ({ expect }) => {
     const directory = env.GROUP_DIRECTORY.getByName("acme/Testing");
     await runInDurableObject(directory, (_, { storage }) => {
-      storage.sql.exec("ALTER TABLE outbox DROP COLUMN again_at");
+      for (const column of ["again_at", "again_version"]) storage.sql.exec(`ALTER TABLE outbox DROP COLUMN ${column}`);
       storage.sql.exec("DELETE FROM migrations WHERE level > 5");
       storage.sql.exec("INSERT INTO outbox VALUES (x'00', 1, 1, 1)");
     });
