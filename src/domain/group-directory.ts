@@ -158,6 +158,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
     this.#write(
       group.teamId,
+      undefined,
       indexedNoncesOf(group, Date.now()),
       () => this.#groups.delete(group.teamId),
       repeatable && keptAnswerTo(repeatable, null),
@@ -272,6 +273,7 @@ export class GroupDirectory extends DurableObject<Env> {
     // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
     this.#write(
       after.teamId,
+      after,
       indexedNoncesOf(before, now),
       () =>
         after.providedId === before.providedId ? this.#groups.replace(after, now) : this.#groups.rename(after, now),
@@ -285,24 +287,31 @@ export class GroupDirectory extends DurableObject<Env> {
     if (ofToken(group).length > 0) return;
     const after = withIndexed(group, nonce);
     const added = ofToken(after);
-    this.#write(after.teamId, added, () => this.#groups.markIndexed(after));
+    this.#write(after.teamId, after, added, () => this.#groups.markIndexed(after));
   }
 
   /**
    * Commits a change together with the answer to keep and the announcement of the tokens of which to tell the index, sees to
-   * it that an alarm follows, and starts to tell. Where there is neither, the change is all.
+   * it that an alarm follows, and starts to tell. Where there is neither, the change is all. `after` is what it leaves.
    */
-  #write(teamId: number, toTell: ArrayBuffer[], change: () => void, kept?: KeptAnswer): void {
+  #write(
+    teamId: number,
+    after: UserGroup | undefined,
+    toTell: ArrayBuffer[],
+    change: () => void,
+    kept?: KeptAnswer,
+  ): void {
     if (toTell.length === 0 && !kept) {
       change();
       return;
     }
+    const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       change();
-      for (const nonce of toTell) this.#drain.queue(nonce, teamId);
+      for (const nonce of toTell) this.#drain.queue(nonce, teamId, { isRevoked: !snapshotFor(after, nonce, now) });
       if (kept) this.#keptAnswers.insert(kept);
     });
-    this.#setAlarm(Date.now() + INDEX_BACKSTOP_SECONDS * 1000);
+    this.#setAlarm(now + INDEX_BACKSTOP_SECONDS * 1000);
     this.ctx.waitUntil(this.#tellIndex({ all: false }));
   }
 

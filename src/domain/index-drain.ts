@@ -5,6 +5,7 @@ import type { TokenIndex } from "../storage/token-index.ts";
 import { inTime } from "./in-time.ts";
 import {
   INDEX_BACKOFF_SECONDS_MAX,
+  INDEX_RUN_SECONDS_MAX,
   INDEX_UNCERTAIN_SECONDS,
   INDEX_WRITE_SECONDS_MAX,
   INDEX_WRITE_SPACING_SECONDS,
@@ -43,13 +44,17 @@ export class IndexDrain {
   readonly #attempts = new Map<string, Attempt>();
   /** The tokens that no earlier instance had in the outbox, so that no write of one can be on its way. */
   readonly #own = new Set<string>();
-  /** Those that were queued and not yet looked at, by their names. */
-  readonly #fresh = new Map<string, ArrayBuffer>();
+  /** Those that were queued and not yet looked at, by their names: tokens that show a group no more, and all others. */
+  readonly #freshlyRevoked = new Map<string, ArrayBuffer>();
+  readonly #freshlyChanged = new Map<string, ArrayBuffer>();
+  /** The entry behind which to go through all that waits. What ends early is taken up there, past entries that only fail. */
+  #after = new ArrayBuffer();
   #running: Promise<number | undefined> | undefined;
   #isAskedForAll = false;
   #pausedUntil = 0;
   #pausesInARow = 0;
   #writesLeft = 0;
+  #runEndsAt = 0;
 
   constructor(outbox: OutboxStore, groups: GroupStore, index: TokenIndex) {
     this.#outbox = outbox;
@@ -57,10 +62,10 @@ export class IndexDrain {
     this.#index = index;
   }
 
-  /** Queues a token of which to tell the index, in the transaction of the change itself. */
-  queue(nonce: ArrayBuffer, teamId: number): void {
+  /** Queues a token of which to tell the index, in the transaction of the change itself. One that `isRevoked` comes first. */
+  queue(nonce: ArrayBuffer, teamId: number, { isRevoked }: { isRevoked: boolean }): void {
     if (this.#outbox.queue(nonce, teamId, Date.now())) this.#own.add(hexOf(nonce));
-    this.#fresh.set(hexOf(nonce), nonce);
+    (isRevoked ? this.#freshlyRevoked : this.#freshlyChanged).set(hexOf(nonce), nonce);
   }
 
   /** Whether the index has yet to be told of anything. */
@@ -84,7 +89,8 @@ export class IndexDrain {
   async #runWhileAsked(): Promise<number | undefined> {
     let next: number | undefined;
     this.#writesLeft = INDEX_WRITES_PER_RUN_MAX;
-    while ((this.#isAskedForAll || this.#fresh.size > 0) && this.#writesLeft >= INDEX_WRITES_IN_FLIGHT_MAX) {
+    this.#runEndsAt = Date.now() + INDEX_RUN_SECONDS_MAX * 1000;
+    while ((this.#isAskedForAll || this.#freshlyRevoked.size + this.#freshlyChanged.size > 0) && !this.#isSpent()) {
       const all = this.#isAskedForAll;
       this.#isAskedForAll = false;
       if (all) this.#forgetAttempts();
@@ -94,33 +100,40 @@ export class IndexDrain {
     return next;
   }
 
-  /** What was queued just now comes before each page of all that waits: a long outbox must not hold up a revocation. */
+  #isSpent(): boolean {
+    return this.#writesLeft < INDEX_WRITES_IN_FLIGHT_MAX || Date.now() >= this.#runEndsAt;
+  }
+
+  /** By turns a page of what was queued just now and one of all that waits, so that neither holds up the other. */
   *#pages(all: boolean): Generator<OutboxEntry[]> {
-    let after = new ArrayBuffer();
     for (;;) {
-      yield* this.#freshPages();
-      const entries = all ? this.#outbox.page(after, INDEX_WRITES_IN_FLIGHT_MAX) : [];
-      const last = entries.at(-1);
-      if (!last) return;
-      yield entries;
-      after = last.nonce;
+      const fresh = this.#freshPage();
+      if (fresh) yield fresh;
+      if (all) {
+        const waiting = this.#outbox.page(this.#after, INDEX_WRITES_IN_FLIGHT_MAX);
+        this.#after = waiting.at(-1)?.nonce ?? new ArrayBuffer();
+        if (waiting.length === 0) return;
+        yield waiting;
+      } else if (!fresh || this.#isAskedForAll) return;
     }
   }
 
-  *#freshPages(): Generator<OutboxEntry[]> {
-    while (this.#fresh.size > 0) {
-      const page = [...this.#fresh.entries().take(INDEX_WRITES_IN_FLIGHT_MAX)];
-      for (const [name] of page) this.#fresh.delete(name);
-      yield page.flatMap(([, nonce]) => this.#outbox.find(nonce) ?? []);
-    }
+  #freshPage(): OutboxEntry[] | undefined {
+    const fresh = this.#freshlyRevoked.size > 0 ? this.#freshlyRevoked : this.#freshlyChanged;
+    if (fresh.size === 0) return undefined;
+    const page = [...fresh.entries().take(INDEX_WRITES_IN_FLIGHT_MAX)];
+    for (const [name] of page) fresh.delete(name);
+    return page.flatMap(([, nonce]) => this.#outbox.find(nonce) ?? []);
   }
 
   /** Writes entries, a page at a time; it pauses when none of as many as it may try at once succeeds. */
   async #pass(all: boolean): Promise<number | undefined> {
     if (Date.now() < this.#pausedUntil) {
-      this.#fresh.clear();
+      this.#freshlyRevoked.clear();
+      this.#freshlyChanged.clear();
       return this.#pausedUntil;
     }
+    const leavesOut = all && this.#after.byteLength > 0;
     let next: number | undefined;
     for (const entries of this.#pages(all)) {
       const writes = entries.map((entry) => this.#write(entry));
@@ -131,9 +144,9 @@ export class IndexDrain {
       if (failures.length === INDEX_WRITES_IN_FLIGHT_MAX) return this.#pauseAfter(failures[0]?.error);
       if (failures.length === 0) this.#pausesInARow = 0;
       for (const { notBefore } of outcomes) next = earlier(next, notBefore);
-      if (this.#writesLeft < INDEX_WRITES_IN_FLIGHT_MAX) return Date.now();
+      if (this.#isSpent()) return Date.now();
     }
-    return next;
+    return leavesOut ? Date.now() : next;
   }
 
   /** Writes one entry, if its time has come. Answers with the time before which to leave it alone, if it is still there. */

@@ -54,6 +54,8 @@ export const INDEX_BACKSTOP_SECONDS = 5;
 /** The platform allows 1,000 operations on KV in one invocation (KV, "Limits"); what is left over has the next one. */
 export const INDEX_WRITES_PER_RUN_MAX = 900;
 export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
+/** The platform ends an alarm that takes 15 minutes, and gives it up after six times (Durable Objects, "Alarms"). */
+export const INDEX_RUN_SECONDS_MAX = 120;
 
 export const LIST_GROUPS_MAX = 1000;
 export const LIST_GROUPS_DEFAULT = 100;

@@ -340,6 +340,9 @@ describe("a drain", () => {
   const nonceOf = (number: number): ArrayBuffer => new Uint32Array([number, 0, 0, 0]).buffer;
   const numberOf = (nonce: BufferSource): number => new Uint32Array(nonce as ArrayBuffer)[0] ?? 0;
 
+  const change = (drain: IndexDrain, token: number) => drain.queue(nonceOf(token), 0, { isRevoked: false });
+  const revoke = (drain: IndexDrain, token: number) => drain.queue(nonceOf(token), 0, { isRevoked: true });
+
   /** Runs `test` on the outbox of a directory, with a drain whose every write is `onWrite`'s, by the number of the token. */
   const withDrain = (
     onWrite: (token: number) => unknown,
@@ -363,12 +366,12 @@ describe("a drain", () => {
           const first = tokens * 1000;
           // Once the run has begun, the others come; with the last of them one more, and an alarm.
           onWrite = (token) => {
-            if (token === first) for (let n = 1; n < tokens; n += 1) drain.queue(nonceOf(first + n), 0);
+            if (token === first) for (let n = 1; n < tokens; n += 1) change(drain, first + n);
             if (token !== first + tokens - 1) return;
-            drain.queue(nonceOf(first + tokens), 0);
+            change(drain, first + tokens);
             void drain.run({ all: true });
           };
-          drain.queue(nonceOf(first), 0);
+          change(drain, first);
           const next = await drain.run({ all: false });
           if (left(outbox).length === 0) continue;
           leftOver += 1;
@@ -393,13 +396,128 @@ describe("a drain", () => {
         onWrite = (token) => {
           written.push(token);
           if (written.length !== 100 && written.length !== 899) return;
-          drain.queue(nonceOf(written.length), 0);
+          change(drain, written.length);
           void drain.run({ all: false });
         };
         while ((await drain.run({ all: true })) !== undefined);
         expect(written).toHaveLength(2002);
         expect(written.indexOf(100)).toBeLessThan(100 + 12);
         expect(written.indexOf(899)).toBeLessThan(899 + 12);
+      },
+    );
+  });
+
+  it("reaches what waits however fast changes come", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    let onWrite = (_: number): unknown => Promise.reject(new Error("429"));
+    await withDrain(
+      (token) => onWrite(token),
+      async (drain) => {
+        revoke(drain, 7);
+        await drain.run({ all: false });
+        vi.setSystemTime(Date.now() + 5000);
+        const written: number[] = [];
+        let changes = 1000;
+        onWrite = (token) => {
+          written.push(token);
+          vi.setSystemTime(Date.now() + 17);
+          changes += 1;
+          change(drain, changes);
+        };
+        for (let n = 0; n < 6; n += 1) change(drain, n);
+        // The first run is that of a change; an alarm comes while it goes on.
+        const run = drain.run({ all: false });
+        void drain.run({ all: true });
+        await run;
+        expect(changes).toBeGreaterThan(1800);
+        expect(written).toContain(7);
+      },
+    );
+  });
+
+  it("tells of a revocation before the changes that were made just before it", async ({ expect }) => {
+    const written: number[] = [];
+    await withDrain(
+      (token) => written.push(token),
+      async (drain) => {
+        for (let token = 1; token <= 60; token += 1) change(drain, token);
+        revoke(drain, 61);
+        await drain.run({ all: false });
+        expect(written).toHaveLength(61);
+        expect(written[0]).toBe(61);
+      },
+    );
+  });
+
+  it("passes by entries that only fail", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    await withDrain(
+      (token) => token <= 12 && Promise.reject(new Error("This part of the index is down.")),
+      async (drain, outbox) => {
+        let next: number | undefined;
+        const goOn = async () => {
+          vi.setSystemTime(Math.max(Date.now() + 1, next ?? 0));
+          next = await drain.run({ all: true });
+          // Whatever it has passed by, it comes back to.
+          expect(next).toEqual(expect.any(Number));
+        };
+        for (let token = 1; token <= 12; token += 1) change(drain, token);
+        for (let runs = 0; runs < 20; runs += 1) await goOn();
+        // In the middle of a pause, in which nothing is looked at.
+        revoke(drain, 200);
+        next = await drain.run({ all: false });
+        const revokedAt = Date.now();
+        while (left(outbox).includes(200) && Date.now() < revokedAt + 3_600_000) await goOn();
+        expect(Date.now() - revokedAt).toBeLessThan(70_000);
+        expect(left(outbox)).toHaveLength(12);
+      },
+    );
+  });
+
+  it("ends a run long before the platform would", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const tokens = 2000;
+    await withDrain(
+      // Seven seconds for each six.
+      () => vi.setSystemTime(Date.now() + 7000 / 6),
+      async (drain, outbox) => {
+        for (let token = 1; token <= tokens; token += 1) change(drain, token);
+        let runs = 0;
+        for (let next: number | undefined = Date.now(); next !== undefined; runs += 1) {
+          const beganAt = Math.max(Date.now(), next);
+          vi.setSystemTime(beganAt);
+          next = await drain.run({ all: true });
+          expect(Date.now() - beganAt).toBeLessThan(150_000);
+        }
+        expect(runs).toBeGreaterThan(10);
+        expect(left(outbox)).toEqual([]);
+      },
+    );
+  });
+
+  it("keeps its pauses long while nothing gets through, though some entries are not due", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    let writes = 0;
+    await withDrain(
+      () => {
+        writes += 1;
+        throw new Error("The index is down.");
+      },
+      async (drain) => {
+        // These fail one at a time, each with a time of its own to wait for.
+        for (let token = 1; token <= 60; token += 1) {
+          change(drain, token);
+          await drain.run({ all: false });
+          vi.setSystemTime(Date.now() + 500);
+        }
+        const endsAt = Date.now() + 3_600_000;
+        let alarms = 0;
+        for (let next = await drain.run({ all: true }); Date.now() < endsAt; alarms += 1) {
+          vi.setSystemTime(Math.max(Date.now() + 1, next ?? 0));
+          next = await drain.run({ all: true });
+        }
+        expect(alarms).toBeLessThan(200);
+        expect(writes).toBeLessThan(1500);
       },
     );
   });
@@ -415,8 +533,8 @@ describe("a drain", () => {
           if (fails && statement.startsWith("DELETE")) throw new Error("The disk is full.");
           return exec<Row>(statement, ...values);
         };
-        drain.queue(nonceOf(1), 0);
-        drain.queue(nonceOf(2), 0);
+        change(drain, 1);
+        change(drain, 2);
         let isOver = false;
         const run = drain.run({ all: true }).finally(() => {
           isOver = true;
