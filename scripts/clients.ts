@@ -1,6 +1,6 @@
 /** `npm run clients -- --url URL [CLIENT ...]`: the matrix of clients, against any service. Only the clients named run. */
 import { CLIENTS, type Client, loseBody, type Outcome, type Target, walk } from "./clients/matrix.ts";
-import { Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
+import { apiKeyOf, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
 
 const USAGE = `Usage: API_KEY=... npm run --silent clients -- --url URL [CLIENT ...]
 
@@ -15,11 +15,12 @@ const COLUMNS = ["client", "version", "create/update/rotate/view/delete", "chunk
 
 /** The service, when it answers there, and the key for it. */
 async function targetOf(text: string | undefined): Promise<Target> {
-  const { API_KEY: key } = process.env;
-  if (!key || text === undefined) throw new Refusal(USAGE);
+  if (!process.env.API_KEY || text === undefined) throw new Refusal(USAGE);
+  const key = apiKeyOf(process.env);
   const url = serviceUrl(text);
   const health = await fetch(new URL("/health", url)).catch(() => undefined);
-  if (!health?.ok) throw new Refusal(`No user group service answers at ${url.origin}.`);
+  if (!health?.ok)
+    throw new Refusal(`No user group service answers at ${url.origin}${health ? ` (status ${health.status})` : ""}.`);
   return { url: url.origin, key };
 }
 

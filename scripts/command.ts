@@ -3,6 +3,9 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 
 export const LOCAL_URL = "http://localhost:8787";
 
+/** The service answers or gives up in less. */
+export const ANSWER_MS_MAX = 30_000;
+
 /** What whoever typed the command can mend. Its message is the sentence that is printed. */
 export class Refusal extends Error {}
 
@@ -26,6 +29,14 @@ export function serviceUrl(text: string): URL {
   return url;
 }
 
+/** The API key of the environment. */
+export function apiKeyOf(env: NodeJS.ProcessEnv): string {
+  if (!env.API_KEY) throw new Refusal("Set API_KEY in the environment.");
+  // Anything else could not stand in a header, and the error of that would quote it.
+  if (!/^[\w-]+$/.test(env.API_KEY)) throw new Refusal("API_KEY is not an API key: it holds other characters.");
+  return env.API_KEY;
+}
+
 /** A call with a credential, which follows no redirect: that would take the credential elsewhere. */
 export async function send(
   url: URL,
@@ -33,14 +44,33 @@ export async function send(
   { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal },
 ): Promise<Response> {
   const response = await fetch(url, {
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
     ...init,
     redirect: "manual",
     headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json", ...headers },
   });
-  if (response.status >= 300 && response.status < 400)
-    throw new Refusal(`What answers at ${url.origin} redirects elsewhere; give the service itself as --url.`);
+  if (isRedirect(response.status)) throw redirecting(url);
   return response;
 }
+
+/** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
+export function bodyOf<Body>(
+  credential: string,
+  status: number,
+  text: string,
+): (Body & { success: number }) | undefined {
+  try {
+    const body = JSON.parse(status === 200 ? text : text.replaceAll(credential, "<credential>"));
+    return typeof body?.success === "number" ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+export const redirecting = (url: URL): Refusal =>
+  new Refusal(`What answers at ${url.origin} redirects elsewhere; give the service itself as --url.`);
 
 export const unreachable = (url: URL): Refusal =>
   new Refusal(`The service at ${url.origin} cannot be reached; start it, or name another with --url.`);

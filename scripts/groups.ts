@@ -1,6 +1,6 @@
 /** `npm run groups`: many user groups at once, in and out, as lines of JSON. The API key is never an argument. */
 import { createReadStream, fstatSync, openSync } from "node:fs";
-import { LOCAL_URL, print, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
+import { apiKeyOf, LOCAL_URL, print, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
 import { exportGroups } from "./groups/export.ts";
 import { importGroups } from "./groups/import.ts";
 
@@ -33,13 +33,6 @@ function wholeNumber(text: string, name: string, most: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (value < 1 || value > most) throw new Refusal(`Give --${name} as a whole number from 1 to ${most}.`);
   return value;
-}
-
-function apiKeyOf(env: NodeJS.ProcessEnv): string {
-  if (!env.API_KEY) throw new Refusal("Set API_KEY in the environment.");
-  // Anything else could not stand in a header, and the error of that would quote it.
-  if (!/^[\w-]+$/.test(env.API_KEY)) throw new Refusal("API_KEY is not an API key: it holds other characters.");
-  return env.API_KEY;
 }
 
 /** The stream to import, and its length where that is known. */

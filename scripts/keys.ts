@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
+  bodyOf,
   foreign,
   LOCAL_URL,
   print,
@@ -72,16 +73,16 @@ function operatorToken(): string {
 }
 
 async function ask(method: string, url: URL, body?: object): Promise<Answer> {
-  const response = await send(url, operatorToken(), { method, ...(body && { body: JSON.stringify(body) }) }).catch(
-    (error) => {
+  const token = operatorToken();
+  const { status, text } = await send(url, token, { method, ...(body && { body: JSON.stringify(body) }) })
+    .then(async (response) => ({ status: response.status, text: await response.text() }))
+    .catch((error) => {
       throw error instanceof Refusal ? error : unreachable(url);
-    },
-  );
-  const answer = (await response.json().catch(() => {
-    throw foreign(url, response.status);
-  })) as Answer;
-  if (response.ok) return answer;
-  if (response.status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);
+    });
+  const answer = bodyOf<Answer>(token, status, text);
+  if (!answer) throw foreign(url, status);
+  if (answer.success === 1) return answer;
+  if (status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);
   const issues = answer.error?.issues?.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
   throw new Refusal([answer.error?.message, ...issues].join("\n  "));
 }
@@ -116,7 +117,7 @@ async function run(): Promise<void> {
     throw new Refusal(`${command} does not take --${foreignOptions[0]}; --help shows which it takes.`);
 
   const { workspace, environment, name, access } = values;
-  if (environment !== undefined && !["Customer", "Testing", "untagged"].includes(environment))
+  if (!environment || !["Customer", "Testing", "untagged"].includes(environment))
     throw new Refusal("Give --environment as Customer, Testing or untagged.");
   const inEnvironment = (path: string) => {
     const url = new URL(path, serviceUrl(values.url));

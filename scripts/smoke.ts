@@ -1,6 +1,18 @@
 /** `npm run smoke`: whether a deployment works, by one group that it makes, changes, shows and deletes again. */
 import { request } from "undici";
-import { LOCAL_URL, Refusal, readArguments, runCommand, serviceUrl, unreachable } from "./command.ts";
+import {
+  ANSWER_MS_MAX,
+  apiKeyOf,
+  foreign,
+  isRedirect,
+  LOCAL_URL,
+  Refusal,
+  readArguments,
+  redirecting,
+  runCommand,
+  serviceUrl,
+  unreachable,
+} from "./command.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
 
@@ -12,6 +24,7 @@ arrive at the service. API_KEY is read from the environment, and must have write
 type Answer = {
   status: number;
   body: {
+    success?: number;
     new_user_group?: boolean;
     user_group?: { token: string; name: string; provided_id: string };
     error?: { code: string; message: string };
@@ -28,12 +41,16 @@ async function call(url: URL, method: string, credential: string, body?: object,
       ...headers,
     },
     body: body ? JSON.stringify(body) : null,
+    headersTimeout: ANSWER_MS_MAX,
+    bodyTimeout: ANSWER_MS_MAX,
   }).catch(() => {
     throw unreachable(url);
   });
+  if (isRedirect(answer.statusCode)) throw redirecting(url);
   const text = await answer.body.text();
   try {
-    return { status: answer.statusCode, body: JSON.parse(text) };
+    // Whatever answers here may repeat the credential, which must not be printed.
+    return { status: answer.statusCode, body: JSON.parse(text.replaceAll(credential, "<credential>")) };
   } catch {
     return { status: answer.statusCode, body: {} };
   }
@@ -46,8 +63,7 @@ async function run(): Promise<void> {
   });
   if (values.help) return console.info(USAGE);
   if (positionals.length > 0) throw new Refusal("smoke takes nothing but its options; --help shows them.");
-  const key = process.env.API_KEY;
-  if (!key) throw new Refusal("Set API_KEY in the environment to an API key with write access.");
+  const key = apiKeyOf(process.env);
   const service = serviceUrl(values.url);
   const groups = new URL("/api/user", service);
   const viewer = new URL("/api/viewer", service);
@@ -74,7 +90,7 @@ async function run(): Promise<void> {
     if (user_group?.token) token = user_group.token;
     return answer;
   };
-  const succeeded = ({ status }: Answer) => status === 200;
+  const succeeded = ({ status, body }: Answer) => status === 200 && body.success === 1;
 
   try {
     const made = await step(
@@ -82,6 +98,7 @@ async function run(): Promise<void> {
       () => call(groups, "POST", key, { user_group_id: id }, override("GET")),
       ({ status, body }) => status === 200 && body.new_user_group === true,
     );
+    if (made.body.success === undefined) throw foreign(service, made.status);
     // A key that may only read finds no group, and makes none.
     if ([401, 403, 404].includes(made.status)) throw new Refusal("This API key may not create groups at this service.");
     const byGet = await step(

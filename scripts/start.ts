@@ -35,6 +35,10 @@ const option = (name: string, otherwise: string) => {
 };
 
 const port = option("port", DEFAULT_PORT);
+if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+  console.error("\nGive --port as a whole number up to 65535.\n");
+  process.exit(1);
+}
 const secretsFile = option("env-file", SECRETS_FILE);
 
 /** Only the owner may read what it writes. */
@@ -79,6 +83,9 @@ function demoKeyFile(): string {
   return join(DEMO_KEYS_FOLDER, name);
 }
 
+/** The service runs, and does not take the secrets of the file. */
+class SecretsRefused extends Error {}
+
 const post = (url: string, credential: string, body?: object) =>
   fetch(url, {
     method: "POST",
@@ -97,7 +104,7 @@ async function demoKey(url: string): Promise<string> {
   const operatorToken = parseEnv(readFileSync(secretsFile, "utf8")).OPERATOR_TOKEN ?? "";
   const response = await post(`${url}/api/keys`, operatorToken, DEMO_KEY);
   const answer = (await response.json()) as { key: string; error: { message: string } };
-  if (response.status !== 201) throw new Error(answer.error.message);
+  if (response.status !== 201) throw new SecretsRefused(answer.error.message);
   mkdirSync(DEMO_KEYS_FOLDER, { recursive: true, mode: 0o700 });
   writePrivately(file, `${answer.key}\n`);
   return answer.key;
@@ -119,12 +126,19 @@ async function greet(url: string): Promise<void> {
       ].join("\n"),
     );
   } catch (error) {
-    console.error(`No API key could be issued: ${error instanceof Error ? error.message : error}`);
-    console.error(
-      `If ${secretsFile} lacks a secret, add it as .dev.vars.example shows. Deleted, the file is made anew, and`,
-    );
-    console.error("every token and key of before is refused.\n");
+    console.error(`No API key could be issued: ${reasonOf(error)}`);
+    if (error instanceof SecretsRefused)
+      console.error(
+        `If ${secretsFile} lacks a secret, add it as .dev.vars.example shows, and start again. Deleted, the file is made anew,\n` +
+          "and every token and key of before is refused.\n",
+      );
   }
+}
+
+/** The message, and behind that of a `fetch` what it failed at. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }
 
 makeSecrets();

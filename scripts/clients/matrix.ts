@@ -167,7 +167,7 @@ async function ask({ url, key }: Target, method: string, body: object): Promise<
     headers: { Authorization: `Token ${key}`, "Content-Type": "application/json", "X-HTTP-Method-Override": method },
     body: JSON.stringify(body),
   });
-  return (await response.json()) as Answer;
+  return parse(await response.text()) ?? {};
 }
 
 /** Whether there is such a group, for all that is known: only the service's own word counts against it. */

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { foreign, Refusal, send, unreachable } from "../command.ts";
+import { ANSWER_MS_MAX, bodyOf, foreign, Refusal, send, unreachable } from "../command.ts";
 
 const TRIES_MAX = 6;
-/** The service answers or gives up in less. */
-const ANSWER_MS_MAX = 30_000;
 /** The longest wait before the second try; it doubles from there. */
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 30_000;
@@ -40,18 +38,23 @@ export async function askPatiently(
   for (let tries = 1; ; tries += 1) {
     const { status, text, retryAfter } = await tryOnce(url, credential, call);
     if (status !== undefined && !PASSING.includes(status)) {
-      const body = bodyOf(credential, status, text);
+      const body = bodyOf<Answer["body"]>(credential, status, text);
       if (body) return { status, body };
       if (status < 500) throw foreign(url, status);
     }
     if (tries === TRIES_MAX || retryAfter > RETRY_AFTER_SECONDS_MAX)
       throw status === undefined
         ? unreachable(url)
-        : new Refusal(`The service at ${url.origin} takes no more calls at the moment (status ${status}).`);
+        : tooBusy(url, status, bodyOf<Answer["body"]>(credential, status, text)?.error);
     const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
     await delay(retryAfter * 1000 + backoff, undefined, stop && { signal: stop });
   }
 }
+
+const tooBusy = (url: URL, status: number, error: Refused | undefined): Refusal =>
+  new Refusal(
+    `The service at ${url.origin} takes no more calls at the moment (status ${status}).${error ? ` It says ${sentenceOf(error)}` : ""}`,
+  );
 
 async function tryOnce(url: URL, credential: string, call: Parameters<typeof send>[2]) {
   const tooLate = new AbortController();
@@ -80,13 +83,3 @@ export const sentenceOf = ({ code, message, issues = [] }: Refused): string =>
   [code, issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join(" ") || message]
     .join(": ")
     .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-/** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
-function bodyOf(credential: string, status: number, text: string): Answer["body"] | undefined {
-  try {
-    const body = JSON.parse(status === 200 ? text : text.replaceAll(credential, "<credential>"));
-    return typeof body?.success === "number" ? body : undefined;
-  } catch {
-    return undefined;
-  }
-}

@@ -205,7 +205,7 @@ const Since = once(() =>
   z.pipe(
     z.iso.datetime({
       offset: true,
-      error: "Give a time such as 2026-03-01T10:30:00Z or, encoded, …T11:30:00%2B01:00.",
+      error: "Give a time such as 2026-03-01T10:30:00Z or …T11:30:00+01:00, whose + stands in a URL as %2B.",
     }),
     z.transform(Date.parse),
   ),

@@ -116,6 +116,13 @@ describe("npm run clients", () => {
     expect(status).toBe(1);
   });
 
+  it("does not print a key that could not stand in a header", ({ expect }) => {
+    const { status, stdout, stderr } = clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
+    expect(stderr).toBe("API_KEY is not an API key: it holds other characters.\n");
+    expect(stdout).toBe("");
+    expect(status).toBe(1);
+  });
+
   it.for([
     ["how to call it, without --url", [], "Usage: API_KEY="],
     ["that nothing answers", ["--url", NOWHERE], `No user group service answers at ${NOWHERE}.`],

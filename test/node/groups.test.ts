@@ -420,7 +420,9 @@ describe("what passes", () => {
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }, { user_group_id: "3" }]);
     const { status, stdout, stderr } = await groups(["import", file, "--concurrency", "1"], "key", at);
     expect({ status, stdout, calls }).toEqual({ status: 1, stdout: "created 1, found 0, refused 0", calls: 1 });
-    expect(stderr).toMatch(/takes no more calls at the moment \(status 503\)\.\nStopped\. Go on with: --from-line 2$/);
+    expect(stderr).toMatch(
+      /takes no more calls at the moment \(status 503\)\. It says rate_limited: Too many calls\.\nStopped\. Go on with: --from-line 2$/,
+    );
   });
 
   it("does not include a service that is not there, which is tried a few times", async ({ expect }) => {

@@ -1,4 +1,7 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
 import { inject, it } from "vitest";
 
 const { url, folder, operatorToken } = inject("service");
@@ -55,6 +58,11 @@ it.for([
     ["issue", ...WHERE.slice(0, 2), "--environment", "null", "--name", "x"],
     "untagged",
   ],
+  [
+    "no environment",
+    ["issue", ...WHERE.slice(0, 2), "--name", "x"],
+    "Give --environment as Customer, Testing or untagged",
+  ],
   ["a grace for what has none", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
   ["a name for what has none", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
   ["a command that every object has", ["constructor"], "Say what to do"],
@@ -96,6 +104,44 @@ it("says so when nobody has seen the key that it made", ({ expect }) => {
   expect(stderr).toContain("Standard output could not be written: ENOSPC. Nobody has seen key 1: revoke it");
   expect(keys(["revoke", "1", ...where]).status).toBe(0);
 });
+
+it.for([
+  ["a health check", 200, () => '{"status":"ok"}', "is not the user group service"],
+  ["a page", 200, (shown: string) => `<p>${shown}`, "is not the user group service"],
+  [
+    "a gateway that repeats what it got",
+    404,
+    (shown: string) => `{"error":{"message":"No ${shown}"}}`,
+    "is not the user",
+  ],
+  [
+    "a service that repeats what it got",
+    422,
+    (shown: string) => `{"success":0,"error":{"message":"No ${shown}"}}`,
+    "No Token <credential>",
+  ],
+] as const)(
+  "takes no answer of %s for a success, and prints no credential",
+  async ([, status, say, sentence], { expect }) => {
+    const other = createServer((incoming, outgoing) => {
+      outgoing.writeHead(status).end(say(incoming.headers.authorization ?? ""));
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    const child = spawn(
+      process.execPath,
+      ["scripts/keys.ts", "revoke", "3", ...WHERE, "--url", `http://127.0.0.1:${port}`],
+      { env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" }, stdio: ["ignore", "pipe", "pipe"] },
+    );
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    other.close();
+    expect(child.exitCode).toBe(1);
+    expect(stdout).toBe("");
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain("hunter2");
+  },
+);
 
 it("says so when the OPERATOR_TOKEN could not stand in a header", ({ expect }) => {
   const { status, stderr } = keys(["list", ...WHERE], { OPERATOR_TOKEN: "hunter\n2" });

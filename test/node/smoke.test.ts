@@ -77,6 +77,7 @@ describe("npm run smoke", () => {
 
   it.for([
     ["no API_KEY", [], {}, /Set API_KEY/],
+    ["a key that is two lines", [], { API_KEY: `${key}\n${key}` }, /API_KEY is not an API key/],
     ["a key that is none", [], { API_KEY: "none" }, /may not create groups/],
     ["the operator's token", [], { API_KEY: operatorToken }, /may not create groups/],
     ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
@@ -87,6 +88,25 @@ describe("npm run smoke", () => {
     const { errors, code } = await smoke(args.length > 0 ? [...args] : ["--url", url], env);
     expect(errors).toMatch(sentence);
     expect(errors).not.toMatch(/\n {4}at /);
+    expect(errors).not.toMatch(CREDENTIAL);
+    expect(code).toBe(1);
+  });
+
+  it.for([
+    ["is a health check", 200, '{"status":"ok"}', /is not the user group service/],
+    ["is a page", 200, "<p>Log in", /is not the user group service/],
+    ["redirects", 302, "", /redirects elsewhere/],
+  ] as const)("says so when what answers %s", async ([, status, body, sentence], { expect }) => {
+    const other = createServer((_, outgoing) => {
+      outgoing.writeHead(status, { Location: "/login" }).end(body);
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    const { output, errors, code } = await smoke(["--url", `http://127.0.0.1:${port}`]);
+    other.close();
+    expect(errors).toMatch(sentence);
+    expect(output).not.toMatch(/^ok /m);
     expect(code).toBe(1);
   });
 });

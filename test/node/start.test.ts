@@ -123,6 +123,27 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
+  it.for(["abc", "99999"])("refuses %s for a port in one sentence", async (port, { expect }) => {
+    const { code, output } = await run(["start", "--", "--port", port]);
+    expect(code).toBe(1);
+    expect(output).toContain("Give --port as a whole number up to 65535.");
+    expect(output).not.toMatch(/^\s+at /m);
+  });
+
+  it("makes a file of secrets by another name", async ({ expect }) => {
+    const copy = freshCopy();
+    const child = runNpm(copy, ["start", "--", "--port", "0", "--env-file", "other.vars"]);
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (data) => {
+        output += data;
+      });
+    await waitUntil(() => output.includes("Get or create a user group"), "npm start was ready");
+    expect(output).toContain("Wrote fresh secrets to other.vars.");
+    await endGroup(child, "SIGINT");
+    removeCopy(copy);
+  });
+
   it("says what is wrong with a .dev.vars that lacks the signing keys", async ({ expect }) => {
     const copy = freshCopy();
     writeFileSync(join(copy, ".dev.vars"), "OPERATOR_TOKEN=x\n");
