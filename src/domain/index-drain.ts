@@ -5,6 +5,7 @@ import type { TokenIndex } from "../storage/token-index.ts";
 import { inTime } from "./in-time.ts";
 import {
   INDEX_BACKOFF_SECONDS_MAX,
+  INDEX_PAGES_PER_TURN_MAX,
   INDEX_RUN_SECONDS_MAX,
   INDEX_UNCERTAIN_SECONDS,
   INDEX_WRITE_SECONDS_MAX,
@@ -135,7 +136,9 @@ export class IndexDrain {
     }
     const leavesOut = all && this.#after.byteLength > 0;
     let next: number | undefined;
+    let pagesInTurn = 0;
     for (const entries of this.#pages(all)) {
+      const writesLeft = this.#writesLeft;
       const writes = entries.map((entry) => this.#write(entry));
       // Where one throws, the others must not be left behind: their tokens could be written again beside them.
       await Promise.allSettled(writes);
@@ -145,6 +148,12 @@ export class IndexDrain {
       if (failures.length === 0) this.#pausesInARow = 0;
       for (const { notBefore } of outcomes) next = earlier(next, notBefore);
       if (this.#isSpent()) return Date.now();
+      pagesInTurn = this.#writesLeft < writesLeft ? 0 : pagesInTurn + 1;
+      if (pagesInTurn === INDEX_PAGES_PER_TURN_MAX) {
+        // Where nothing is written nothing is waited for, and no call would get its turn.
+        pagesInTurn = 0;
+        await scheduler.wait(0);
+      }
     }
     return leavesOut ? Date.now() : next;
   }

@@ -54,6 +54,8 @@ export const INDEX_BACKSTOP_SECONDS = 5;
 /** The platform allows 1,000 operations on KV in one invocation (KV, "Limits"); what is left over has the next one. */
 export const INDEX_WRITES_PER_RUN_MAX = 900;
 export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
+/** How many pages in a row, of which nothing is due, are looked at before calls are let in between: some milliseconds. */
+export const INDEX_PAGES_PER_TURN_MAX = 100;
 /** The platform ends an alarm that takes 15 minutes, and gives it up after six times (Durable Objects, "Alarms"). */
 export const INDEX_RUN_SECONDS_MAX = 120;
 

@@ -522,6 +522,26 @@ describe("a drain", () => {
     );
   });
 
+  it("lets calls in while it looks through thousands that are not due", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    await withDrain(
+      () => undefined,
+      async (drain, outbox, sql) => {
+        sql.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+          INSERT INTO outbox (nonce, team_id, version, queued_at) SELECT randomblob(16), 0, 1, 1 FROM n`);
+        let turns = 0;
+        let isOver = false;
+        const run = drain.run({ all: true }).finally(() => {
+          isOver = true;
+        });
+        for (; !isOver; turns += 1) await scheduler.wait(0);
+        expect(await run).toBeGreaterThan(Date.now());
+        expect(turns).toBeGreaterThanOrEqual(10);
+        expect(left(outbox)).toHaveLength(6000);
+      },
+    );
+  });
+
   it("leaves no write behind when its database fails beside it", async ({ expect }) => {
     let finish: (() => void) | undefined;
     await withDrain(
