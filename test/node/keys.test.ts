@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { inject, it } from "vitest";
+import { standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
@@ -123,19 +123,12 @@ it.for([
 ] as const)(
   "takes no answer of %s for a success, and prints no credential",
   async ([, status, say, sentence], { expect }) => {
-    const other = createServer((incoming, outgoing) => {
-      outgoing.writeHead(status).end(say(incoming.headers.authorization ?? ""));
-    }).listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const address = other.address();
-    const port = typeof address === "object" && address ? address.port : 0;
-    const child = spawn(
-      process.execPath,
-      ["scripts/keys.ts", "revoke", "3", ...WHERE, "--url", `http://127.0.0.1:${port}`],
-      { env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" }, stdio: ["ignore", "pipe", "pipe"] },
-    );
+    const other = await standIn(({ headers }) => ({ status, body: say(headers.authorization ?? "") }));
+    const child = spawn(process.execPath, ["scripts/keys.ts", "revoke", "3", ...WHERE, "--url", other.url], {
+      env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    other.close();
     expect(child.exitCode).toBe(1);
     expect(stdout).toBe("");
     expect(stderr).toContain(sentence);

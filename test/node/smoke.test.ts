@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { request } from "undici";
 import { describe, inject, it } from "vitest";
+import { standIn } from "./support/stand-in.ts";
 
 const { url, key, operatorToken } = inject("service");
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
@@ -97,14 +98,8 @@ describe("npm run smoke", () => {
     ["is a page", 200, "<p>Log in", /is not the user group service/],
     ["redirects", 302, "", /redirects elsewhere/],
   ] as const)("says so when what answers %s", async ([, status, body, sentence], { expect }) => {
-    const other = createServer((_, outgoing) => {
-      outgoing.writeHead(status, { Location: "/login" }).end(body);
-    }).listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const address = other.address();
-    const port = typeof address === "object" && address ? address.port : 0;
-    const { output, errors, code } = await smoke(["--url", `http://127.0.0.1:${port}`]);
-    other.close();
+    const other = await standIn(() => ({ status, headers: { Location: "/login" }, body }));
+    const { output, errors, code } = await smoke(["--url", other.url]);
     expect(errors).toMatch(sentence);
     expect(output).not.toMatch(/^ok /m);
     expect(code).toBe(1);
