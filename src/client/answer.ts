@@ -68,6 +68,13 @@ export class Answer {
     return Array.isArray(value) ? value : this.#refuse(name);
   }
 
+  keys(name: string): (string | number)[] {
+    const keys = this.values(name);
+    const areKeys = (values: JsonValue[]): values is (string | number)[] =>
+      values.every((value) => typeof value === "string" || typeof value === "number");
+    return areKeys(keys) ? keys : this.#refuse(name);
+  }
+
   object(name: string): Answer {
     return new Answer(this.json(name), this.#unexpected);
   }

@@ -48,6 +48,7 @@ const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+/g;
 /** A day. `setTimeout` fires at once for what is more than 24 of them. */
 const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 const CAUSES_MAX = 4;
+const UNKNOWN_CODE_UNITS_MAX = 80;
 
 /** The service at one address, called with one credential, which it keeps to itself. */
 export class Connection {
@@ -64,6 +65,7 @@ export class Connection {
     this.#base = baseOf(options.url);
     this.#credential = printable(credentialName, credential);
     this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+    if (typeof this.#fetch !== "function") throw new TypeError("Give fetch as a function.");
     this.#timeoutMs = milliseconds("timeoutMs", options.timeoutMs ?? 10_000);
     this.#retries = options.retries ?? 3;
     if (!Number.isInteger(this.#retries) || this.#retries < 0)
@@ -85,7 +87,8 @@ export class Connection {
         if (!(error instanceof UserGroupServiceError) || tries > this.#retries || !this.#mayRepeat(call, error))
           throw error;
         const backoffMs = Math.min(this.#waitMsMax, this.#backoffMs * 2 ** (tries - 1));
-        await pause((error.retryAfterMs ?? 0) + Math.random() * backoffMs, signal);
+        const waitMs = (error.retryAfterMs ?? 0) + Math.random() * backoffMs;
+        await pause(Math.min(this.#waitMsMax, waitMs), signal);
       }
     }
   }
@@ -98,7 +101,11 @@ export class Connection {
   /** `fetch` sends no body with a GET, so whatever has a body goes as a POST, with its method in a header. */
   #requestOf({ method, path, query = {}, body, headers }: Call): { url: string; init: RequestInit } {
     const url = new URL(this.#base + path);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(query)) {
+      if (value === undefined) continue;
+      if (/\p{Surrogate}/u.test(value)) throw new TypeError(`${name} has half a character, which a URL cannot hold.`);
+      url.searchParams.set(name, value);
+    }
     const sent = body ? "POST" : method;
     const init: RequestInit = {
       method: sent,
@@ -117,7 +124,9 @@ export class Connection {
 
   async #try(url: string, init: RequestInit, call: Call, signal: AbortSignal | undefined): Promise<Answered> {
     const ask = async (abort: AbortSignal) => {
-      const response = await this.#fetch(url, { ...init, signal: abort });
+      // By itself: as a method of this object, browsers and Workers refuse to call their own.
+      const fetch = this.#fetch;
+      const response = await fetch(url, { ...init, ...(call.repeatable ? {} : asStream(init.body)), signal: abort });
       return { response, text: await response.text() };
     };
     const redacted = this.#redactorFor(call);
@@ -132,7 +141,11 @@ export class Connection {
 
   /** Takes out of a text what is, or looks like, a credential. */
   #redactorFor({ secret }: Call): (text: string) => string {
-    const secrets = secret ? [this.#credential, secret] : [this.#credential];
+    // As they are, and as they stand in JSON.
+    const secrets = (secret ? [this.#credential, secret] : [this.#credential]).flatMap((known) => [
+      known,
+      JSON.stringify(known).slice(1, -1),
+    ]);
     return (text) =>
       secrets
         .reduce((rest, known) => rest.replaceAll(known, "[credential]"), text)
@@ -161,7 +174,7 @@ function judge(response: Response, text: string, redacted: (text: string) => str
   }
   const refusal = new Answer(parse(text, redacted), unexpected).object("error");
   const code = REFUSAL_CODES.find((known) => known === refusal.text("code"));
-  if (!code) throw unexpected(`has the unknown code ${refusal.text("code")}`);
+  if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   throw new UserGroupServiceError(code, refusal.text("message"), {
     ...facts,
     ...(code === "invalid_body" && { issues: refusal.objects("issues").map(issueOf) }),
@@ -170,10 +183,14 @@ function judge(response: Response, text: string, redacted: (text: string) => str
   });
 }
 
-const issueOf = (issue: Answer): Issue => ({
-  path: issue.values("path").map((key) => (typeof key === "number" ? key : String(key))),
-  message: issue.text("message"),
-});
+const issueOf = (issue: Answer): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
+
+/**
+ * A body that is sent once, whatever becomes of the connection. A text is sent again by the `fetch` of Deno itself, whatever
+ * the method, when a connection breaks that was used before (denoland/deno#32566); a stream it cannot take up again.
+ */
+const asStream = (body: RequestInit["body"]) =>
+  typeof body === "string" ? { body: new Blob([body]).stream(), duplex: "half" as const } : {};
 
 const redactedOrAbsent = (text: string | null, redacted: (text: string) => string): string | undefined =>
   text === null ? undefined : redacted(text);
@@ -187,11 +204,12 @@ function parse(text: string, changed?: (text: string) => string): JsonValue | un
   }
 }
 
-/** `Retry-After` as a time from now: seconds, or a date (RFC 9110, section 10.2.3). */
+/** `Retry-After` as a time from now: seconds, or a date (RFC 9110, section 10.2.3). `undefined` for what is neither. */
 function retryAfterMsOf(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
+  const text = header?.trim() ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  // Date.parse takes nearly anything for a date, such as -5.
+  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
@@ -205,10 +223,12 @@ function wordsOf(error: unknown): string {
   return words.join(": ") || "an unknown error";
 }
 
-/** Refuses what `JSON.stringify` would send as `null` without a word. */
-function refuseInexact(key: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new TypeError(`${key} is ${value}, which JSON cannot hold.`);
+/** Refuses what `JSON.stringify` would send as `null` without a word: as in `NaN`, an invalid date, a hole of a list. */
+function refuseInexact(this: unknown, key: string, value: unknown): unknown {
+  const given: unknown = Object(this)[key];
+  const isNoJson = ["undefined", "function", "symbol"].includes(typeof value) && Array.isArray(this);
+  if (isNoJson || (typeof value === "number" && !Number.isFinite(value)) || (value === null && given !== null))
+    throw new TypeError(`${key} is ${String(given)}, which JSON cannot hold.`);
   return value;
 }
 

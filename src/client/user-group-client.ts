@@ -124,6 +124,8 @@ export class UserGroupClient {
     { prefix, updatedSince, pageSize }: ListInput = {},
     { signal }: CallOptions = {},
   ): AsyncGenerator<ListedGroup, void, undefined> {
+    if (updatedSince instanceof Date && Number.isNaN(updatedSince.getTime()))
+      throw new TypeError("Give updatedSince as a date that there is.");
     let cursor: string | null = null;
     do {
       const query: Record<string, string | undefined> = {
@@ -134,7 +136,10 @@ export class UserGroupClient {
       };
       const call = { method: "GET", path: "/api/user_groups", query, repeatable: true } as const;
       const { body, unexpected } = await this.#connection.send(call, signal);
-      yield* body.objects("user_groups").map(listedGroup);
+      for (const group of body.objects("user_groups").map(listedGroup)) {
+        yield group;
+        signal?.throwIfAborted();
+      }
       const next = body.textOrNull("next_cursor");
       if (next !== null && next === cursor) throw unexpected("leads to the same page again");
       cursor = next;

@@ -1,9 +1,11 @@
+import { getEventListeners } from "node:events";
 import { inspect } from "node:util";
 import { afterEach, describe, it, vi } from "vitest";
 import {
   type CallOptions,
   type ConnectionOptions,
   type Fetch,
+  type JsonObject,
   OperatorClient,
   UserGroupClient,
   UserGroupServiceError,
@@ -94,6 +96,14 @@ describe("where it is not known what the try came to", () => {
     });
   });
 
+  it.for(NOT_REPEATABLE)("%s is sent once by a runtime that itself sends texts again", async ([, call], { expect }) => {
+    const { url, received } = await standIn(() => "drop");
+    const likeDeno: Fetch = (to, init) =>
+      fetch(to, init).catch((error) => (typeof init.body === "string" ? fetch(to, init) : Promise.reject(error)));
+    expect((await errorOf(call(url, { fetch: likeDeno }))).code).toBe("network_error");
+    expect(received).toHaveLength(1);
+  });
+
   it("no service at all is told in the words of the runtime", async ({ expect }) => {
     const error = await errorOf(groups("http://127.0.0.1:1").ensure({ userGroupId: "a" }));
     expect(error).toMatchObject({ code: "network_error", status: undefined, issues: [] });
@@ -106,6 +116,7 @@ describe("after a 429, which says that nothing was done", () => {
     const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, NOW));
     expect(await errorOf(call(url, { retries: 2 }))).toMatchObject({ code: "rate_limited", status: 429 });
     expect(received).toHaveLength(3);
+    expect(new Set(received.map(({ body }) => body)).size).toBe(1);
   });
 
   it("a wait longer than waitMsMax is left to the caller", async ({ expect }) => {
@@ -216,6 +227,50 @@ describe("between tries", () => {
   });
 });
 
+it("waits no longer than waitMsMax, whatever the random part comes to", async ({ expect }) => {
+  vi.useFakeTimers();
+  vi.spyOn(Math, "random").mockReturnValue(0.9);
+  const fetch = vi.fn<Fetch>(async () => new Response("", { status: 429, headers: { "Retry-After": "1" } }));
+  const options = { fetch, retries: 1, backoffMs: 1000, waitMsMax: 1000 };
+  const outcome = errorOf(groups("https://service.test", options).ensure({ userGroupId: "a" }));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(fetch).toHaveBeenCalledTimes(2);
+  await outcome;
+});
+
+it.for<[string, number | undefined]>([
+  ["7", 7000],
+  ["  7\t", 7000],
+  ["0", 0],
+  ["Tue, 01 Jan 2030 00:00:09 GMT", 9000],
+  ["Tuesday, 01-Jan-30 00:00:09 GMT", 9000],
+  ["Mon, 31 Dec 2029 00:00:00 GMT", 0],
+  ["-5", undefined],
+  ["1.5", undefined],
+  ["abc 5", undefined],
+  ["2030-01-01", undefined],
+  ["", undefined],
+])("reads Retry-After: %j as %s milliseconds", async ([header, retryAfterMs], { expect }) => {
+  vi.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: ["Date"] });
+  const headers = { get: (name: string) => (name === "Retry-After" ? header : null) };
+  const fetch = async () => ({ ...refusal(503, "directory_unavailable"), headers, text: async () => "{}" });
+  const answer = fetch as unknown as Fetch;
+  const error = await errorOf(
+    groups("https://service.test", { fetch: answer, retries: 0 }).ensure({ userGroupId: "a" }),
+  );
+  expect(error.retryAfterMs).toBe(retryAfterMs);
+});
+
+it("calls the fetch that it is given by itself: a browser's own is of no use as a method", async ({ expect }) => {
+  const owners: unknown[] = [];
+  const fetch = async function (this: unknown) {
+    owners.push(this);
+    return Response.json(ENSURED, { headers: { ETag: '"1.1"' } });
+  };
+  await groups("https://service.test", { fetch }).ensure({ userGroupId: "a" });
+  expect(owners).toEqual([undefined]);
+});
+
 describe("aborting rejects with the signal's reason", () => {
   const reason = new Error("Nobody waits any more.");
 
@@ -255,6 +310,37 @@ describe("aborting rejects with the signal's reason", () => {
     expect(vi.getTimerCount()).toBe(0);
     expect(add).toHaveBeenCalledTimes(2);
     expect(remove).toHaveBeenCalledTimes(2);
+  });
+
+  it("of many calls with one signal, which has one listener for them", async ({ expect }) => {
+    const controller = new AbortController();
+    const { url, received } = await standIn(() => "silence");
+    const calls = Array.from({ length: 11 }, () => groups(url).ensure({ userGroupId: "a" }, controller));
+    const outcomes = Promise.allSettled(calls);
+    await vi.waitUntil(() => received.length === 11);
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(1);
+    controller.abort(reason);
+    expect(await outcomes).toEqual(calls.map(() => ({ status: "rejected", reason })));
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+  });
+
+  it("of one call, and not of another with a signal of its own", async ({ expect }) => {
+    const [mine, other] = [new AbortController(), new AbortController()];
+    const { url, received } = await standIn(({ body }) => (body.includes("mine") ? "silence" : ok(ENSURED)));
+    const aborted = groups(url).ensure({ userGroupId: "mine" }, mine);
+    const kept = groups(url).ensure({ userGroupId: "other" }, other);
+    await vi.waitUntil(() => received.length === 2);
+    mine.abort(reason);
+    await expect(aborted).rejects.toBe(reason);
+    expect((await kept).created).toBe(true);
+    expect(getEventListeners(other.signal, "abort")).toHaveLength(0);
+  });
+
+  it("at once for what is no signal, and leaves no timer behind", async ({ expect }) => {
+    vi.useFakeTimers();
+    const call = groups("https://service.test").ensure({ userGroupId: "a" }, { signal: {} as AbortSignal });
+    await expect(call).rejects.toThrow(TypeError);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("between the pages of a list", async ({ expect }) => {
@@ -300,6 +386,23 @@ describe("a list", () => {
     expect(received.every(({ method, path }) => method === "GET" && path.startsWith("/api/user_groups?"))).toBe(true);
   });
 
+  it("ends in the middle of a page, and behind the last group, when it is aborted", async ({ expect }) => {
+    const reason = new Error("Enough.");
+    const { url } = await standIn(() => page(["a", "b"], null));
+    for (const most of [1, 2]) {
+      const controller = new AbortController();
+      const seen: string[] = [];
+      const walk = async () => {
+        for await (const { userGroupId } of groups(url).list({}, controller)) {
+          seen.push(userGroupId);
+          if (seen.length === most) controller.abort(reason);
+        }
+      };
+      await expect(walk()).rejects.toBe(reason);
+      expect(seen).toHaveLength(most);
+    }
+  });
+
   it("does not go round in circles", async ({ expect }) => {
     const { url, received } = await standIn(() => page(["a"], "same"));
     expect((await errorOf(Array.fromAsync(groups(url).list()))).code).toBe("unexpected_answer");
@@ -318,11 +421,14 @@ describe("what is no answer of the service", () => {
     ["properties that are a list", ok({ ...ENSURED, user_group: { ...GROUP, properties: [] } })],
     ["no ETag", ok(ENSURED, {})],
     ["an unknown code", refusal(418, "teapot")],
+    ["a code without end", refusal(418, "teapot".repeat(1000))],
+    ["an issue at no place", refusal(422, "invalid_body", { issues: [{ path: [{ toString: 0 }], message: "" }] })],
     ["an error page", { status: 502, body: "<html>" }],
   ])("is refused: %s", async ([, reply], { expect }) => {
     const { url, received } = await standIn(() => reply);
     const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
     expect(error.code).toBe("unexpected_answer");
+    expect(error.message.length).toBeLessThan(200);
     expect(received).toHaveLength(1);
   });
 
@@ -382,6 +488,7 @@ describe("what cannot work is refused before any call", () => {
     ["no time", { timeoutMs: Number.NaN }],
     ["more time than a day", { timeoutMs: 24 * 60 * 60 * 1000 + 1 }],
     ["a wait back in time", { backoffMs: -1 }],
+    ["no fetch", { fetch: 5 as unknown as Fetch }],
   ])("%s", ([, options], { expect }) => {
     const make = () => new UserGroupClient({ url: "https://service.test", apiKey: API_KEY, ...options });
     expect(make).toThrow(TypeError);
@@ -403,16 +510,27 @@ describe("what cannot work is refused before any call", () => {
     },
   );
 
-  it("headers that are none, and numbers that JSON does not have", async ({ expect }) => {
+  it("headers that are none, and what JSON or a URL would change", async ({ expect }) => {
+    const properties = (value: unknown) => ({ userGroupId: "a", properties: { deep: value } as JsonObject });
     const { url, received } = await standIn(() => ok(ENSURED));
     const client = groups(url);
     for (const call of [
       () => client.update({ userGroupId: "a", ifMatch: "\n" }),
       () => client.rotateToken({ currentToken: TOKEN }, { idempotencyKey: "\n" }),
-      () => client.ensure({ userGroupId: "a", properties: { deep: [Number.NaN] } }),
+      () => client.ensure(properties([Number.NaN])),
+      () => client.ensure(properties(Number.POSITIVE_INFINITY)),
+      () => client.ensure(properties([undefined])),
+      () => client.ensure(properties(new Array(3))),
+      () => client.ensure(properties([() => 1])),
+      () => client.ensure(properties([Symbol("s")])),
+      () => client.ensure(properties(new Date(Number.NaN))),
+      () => client.list({ prefix: "\ud83d" }).next(),
+      () => client.list({ updatedSince: new Date(Number.NaN) }).next(),
     ])
       await expect(call()).rejects.toThrow(TypeError);
     expect(received).toHaveLength(0);
+    await client.ensure(properties([null, new Date(0)]));
+    expect(received[0]?.body).toContain('"deep":[null,"1970-01-01T00:00:00.000Z"]');
   });
 });
 
@@ -450,11 +568,12 @@ describe("no credential is in any error", () => {
         throw Object.assign(new Error(leak, { cause }), { leak });
       },
     ],
+    ["a fetch whose error holds it as JSON", (leak) => Promise.reject(new Error(JSON.stringify({ leak })))],
     ["a fetch that throws no error", (leak) => Promise.reject(leak)],
     ["a fetch that never answers", () => new Promise(() => {})],
   ];
   const SERVICE = "https://service.test";
-  const ODD_TOKEN = "looks-like-none";
+  const ODD_TOKEN = 'looks-"like"\\none';
   const CALLS: [string, (options: Options) => Promise<unknown>][] = [
     [API_KEY, (options) => groups(SERVICE, options).ensure({ userGroupId: "a" })],
     [TOKEN, (options) => groups(SERVICE, options).rotateToken({ currentToken: TOKEN })],
@@ -468,7 +587,8 @@ describe("no credential is in any error", () => {
       const leak = `${secret} ${API_KEY} ugk_customer_${"k".repeat(60)}`;
       const error = await errorOf(call({ fetch: () => answer(leak), retries: 0, timeoutMs: 20 }));
       expect(error.cause).toBeUndefined();
-      expect(seen(error).includes(secret)).toBe(false);
+      for (const form of [secret, JSON.stringify(secret).slice(1, -1)])
+        expect(`${error.message} ${seen(error)}`.includes(form)).toBe(false);
       expect(/k{20}/.test(seen(error))).toBe(false);
     }
   });
