@@ -1,5 +1,6 @@
 /** What the commands share that call the service: where it is, how a credential gets there, how a refusal is told. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import * as z from "zod";
 
 export const LOCAL_URL = "http://localhost:8787";
 
@@ -53,15 +54,21 @@ export async function send(
   return response;
 }
 
+const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() });
+
+/** What the service says of a call that it refuses. */
+export type Refused = z.infer<typeof Refused>;
+const Refused = z.object({ code: z.string(), message: z.string(), issues: z.optional(z.array(Issue)) });
+const Body = z.object({ success: z.number(), error: z.optional(Refused) });
+
 /** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
-export function bodyOf<Body>(
-  credential: string,
-  status: number,
-  text: string,
-): (Body & { success: number }) | undefined {
+export function bodyOf<Fields>(credential: string, text: string): (Fields & z.infer<typeof Body>) | undefined {
   try {
-    const body = JSON.parse(status === 200 ? text : text.replaceAll(credential, "<credential>"));
-    return typeof body?.success === "number" ? body : undefined;
+    const body = JSON.parse(text);
+    const { error } = Body.parse(body);
+    const masked = (_: string, value: unknown) =>
+      typeof value === "string" ? value.replaceAll(credential, "<credential>") : value;
+    return error ? { ...body, error: JSON.parse(JSON.stringify(error), masked) } : body;
   } catch {
     return undefined;
   }

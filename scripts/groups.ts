@@ -1,6 +1,16 @@
 /** `npm run groups`: many user groups at once, in and out, as lines of JSON. The API key is never an argument. */
 import { createReadStream, fstatSync, openSync } from "node:fs";
-import { apiKeyOf, LOCAL_URL, print, Refusal, readArguments, runCommand, serviceUrl } from "./command.ts";
+import { resolve } from "node:path";
+import {
+  apiKeyOf,
+  LOCAL_URL,
+  print,
+  Refusal,
+  readArguments,
+  runCommand,
+  serviceUrl,
+  systemErrorOf,
+} from "./command.ts";
 import { exportGroups } from "./groups/export.ts";
 import { importGroups } from "./groups/import.ts";
 
@@ -35,19 +45,20 @@ function wholeNumber(text: string, name: string, most: number): number {
   return value;
 }
 
-/** The stream to import, and its length where that is known. */
+/** The stream to import, and its length where that is known. npm leaves the folder in which the file was named. */
 function openFile(file: string) {
+  const path = resolve((process.env.npm_lifecycle_event === "groups" && process.env.INIT_CWD) || "", file);
   try {
-    const fd = file === "-" ? process.stdin.fd : openSync(file, "r");
+    const fd = file === "-" ? process.stdin.fd : openSync(path, "r");
     const stats = fstatSync(fd);
-    if (!stats.isDirectory())
-      return file === "-"
-        ? { input: process.stdin, total: 0 }
-        : { input: createReadStream(file, { fd }), total: stats.size };
-  } catch {
-    // Said below, like a directory.
+    if (stats.isDirectory()) throw new Refusal("The file to import is a folder.");
+    return file === "-"
+      ? { input: process.stdin, total: 0 }
+      : { input: createReadStream(path, { fd }), total: stats.size };
+  } catch (error) {
+    const code = systemErrorOf(error);
+    throw code ? new Refusal(`The file to import cannot be read: ${code}.`) : error;
   }
-  throw new Refusal("The file to import cannot be read.");
 }
 
 async function run(): Promise<void> {

@@ -40,7 +40,6 @@ type Answer = {
   api_key?: Record<string, string | number | null>;
   api_keys?: Record<string, string | number | null>[];
   key?: string;
-  error?: { message: string; issues?: { path: string[]; message: string }[] };
 };
 
 const OPTIONS = {
@@ -79,7 +78,7 @@ async function ask(method: string, url: URL, body?: object): Promise<Answer> {
     .catch((error) => {
       throw error instanceof Refusal ? error : unreachable(url);
     });
-  const answer = bodyOf<Answer>(token, status, text);
+  const answer = bodyOf<Answer>(token, text);
   if (!answer) throw foreign(url, status);
   if (answer.success === 1) return answer;
   if (status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);

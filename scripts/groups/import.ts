@@ -1,8 +1,8 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { findInexact } from "../../src/http/exact-json.ts";
-import { foreign, Refusal, stopWithNpm, systemErrorOf } from "../command.ts";
+import { foreign, Refusal, type Refused, stopWithNpm, systemErrorOf } from "../command.ts";
 import { type Line, linesOf } from "./lines.ts";
-import { askPatiently, type Refused, sentenceOf } from "./patience.ts";
+import { PatientCaller, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -26,6 +26,7 @@ export type Import = {
  * ends the import, and running it again finds it; so it may be stopped, by SIGINT, SIGTERM or SIGHUP, and says where to go on.
  */
 export async function importGroups({ input, total, fromLine, concurrency, url, apiKey }: Import): Promise<string> {
+  const caller = new PatientCaller(apiKey);
   const counts = { created: 0, found: 0, refused: 0 };
   const stopping = new AbortController();
   const stop = () => stopping.abort();
@@ -46,7 +47,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     if (read.refusal) return refuse(line, read.refusal);
     if (!read.body) return;
     const call = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: JSON.stringify(read.body) };
-    const { status, body } = await askPatiently(new URL("/api/user", url), apiKey, call, stopping.signal);
+    const { status, body } = await caller.ask(new URL("/api/user", url), call, stopping.signal);
     if (body.success === 1 && body.new_user_group !== undefined) counts[body.new_user_group ? "created" : "found"] += 1;
     else if (!body.error) throw foreign(url, status);
     else if (status !== 404 && status !== 401 && status !== 403) refuse(line, body.error);
@@ -95,6 +96,7 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
     console.info(summary());
     throw new Refusal(`${failure ? `${failure.message}\n` : ""}Stopped. Go on with: --from-line ${next}`);
   }
+  if (fromLine > lastRead + 1) throw new Refusal(`--from-line ${fromLine} is behind the last line, ${lastRead}.`);
   if (counts.refused > 0) process.exitCode = 1;
   return summary();
 }
@@ -102,12 +104,13 @@ export async function importGroups({ input, total, fromLine, concurrency, url, a
 /** The body of a line's call, or what is wrong with the line; neither for an empty one. */
 function readLine({ bytes }: Line): { body?: object; refusal?: Refused } {
   if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
-  const value = parse(bytes);
-  if (value === "") return {};
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+  const text = textOf(bytes);
+  if (text?.trim() === "") return {};
+  const value = text === undefined ? undefined : parse(text);
+  if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
   // Judged here, since what is sent is printed anew: the service would see no more of what JSON.parse has changed.
-  const issues = findInexact(utf8.decode(bytes), value);
+  const issues = findInexact(text, value);
   if (issues.length > 0)
     return { refusal: { code: "invalid_body", message: "The line cannot be kept exactly.", issues } };
   const fields = Object.entries(value)
@@ -116,11 +119,17 @@ function readLine({ bytes }: Line): { body?: object; refusal?: Refused } {
   return { body: Object.fromEntries(fields) };
 }
 
-/** The JSON value of a line; an empty string for a blank line, and `undefined` for what is no JSON. */
-function parse(bytes: Buffer): unknown {
+function textOf(bytes: Buffer): string | undefined {
   try {
-    const text = utf8.decode(bytes);
-    return text.trim() === "" ? "" : JSON.parse(text);
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ANSWER_MS_MAX, bodyOf, foreign, Refusal, send, unreachable } from "../command.ts";
+import { ANSWER_MS_MAX, bodyOf, foreign, Refusal, type Refused, send, unreachable } from "../command.ts";
 
-const TRIES_MAX = 6;
+/** Of a service that has answered before, and may be starting again; and of one that may not be there at all. */
+const TRIES_MAX = 10;
+const FIRST_TRIES_MAX = 6;
 /** The longest wait before the second try; it doubles from there. */
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 30_000;
@@ -9,45 +11,46 @@ const RETRY_AFTER_SECONDS_MAX = 300;
 /** Refusals of the moment: too many calls, and a service that is not there just now, as is any 5xx of what stands before it. */
 const PASSING = [429, 502, 503, 504];
 
-/** What the service refuses, and why. */
-export type Refused = { code: string; message: string; issues?: { path: (string | number)[]; message: string }[] };
-
-/** What the service has answered. */
-export type Answer = {
+/** What the service has answered. Its fields are as they came. */
+type Answer = {
   status: number;
   body: {
     success: number;
-    error?: Refused;
-    new_user_group?: boolean;
-    user_groups?: unknown[];
-    next_cursor?: string | null;
+    error?: Refused | undefined;
+    new_user_group?: unknown;
+    user_groups?: unknown;
+    next_cursor?: unknown;
   };
 };
 
 /**
- * Makes a call that comes to the same when it is made twice, until it is answered: again after a lost connection and after
- * refusals that pass, some tries long, each wait random and longer than the last, and never shorter than Retry-After asks.
- * `stop` ends a wait with an AbortError, but no call that is under way.
+ * Makes calls that come to the same when they are made twice, each until it is answered: again after a lost connection and
+ * after refusals that pass, some tries long, each wait random and longer than the last, and never shorter than Retry-After
+ * asks. `stop` ends a wait with an AbortError, but no call that is under way.
  */
-export async function askPatiently(
-  url: URL,
-  credential: string,
-  call: { method: string; headers?: Record<string, string>; body?: string },
-  stop?: AbortSignal,
-): Promise<Answer> {
-  for (let tries = 1; ; tries += 1) {
-    const { status, text, retryAfter } = await tryOnce(url, credential, call);
-    if (status !== undefined && !PASSING.includes(status)) {
-      const body = bodyOf<Answer["body"]>(credential, status, text);
-      if (body) return { status, body };
-      if (status < 500) throw foreign(url, status);
+export class PatientCaller {
+  readonly #credential: string;
+  #isAnswered = false;
+
+  constructor(credential: string) {
+    this.#credential = credential;
+  }
+
+  async ask(url: URL, call: Parameters<typeof send>[2], stop?: AbortSignal): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      const { status, text, retryAfter } = await tryOnce(url, this.#credential, call);
+      const body = status === undefined ? undefined : bodyOf<Answer["body"]>(this.#credential, text);
+      if (status !== undefined && !PASSING.includes(status)) {
+        this.#isAnswered ||= body !== undefined;
+        if (body) return { status, body };
+        if (status < 500) throw foreign(url, status);
+      }
+      const triesMax = this.#isAnswered ? TRIES_MAX : FIRST_TRIES_MAX;
+      if (tries >= triesMax || retryAfter > RETRY_AFTER_SECONDS_MAX)
+        throw status === undefined ? unreachable(url) : tooBusy(url, status, body?.error);
+      const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
+      await delay(retryAfter * 1000 + backoff, undefined, stop && { signal: stop });
     }
-    if (tries === TRIES_MAX || retryAfter > RETRY_AFTER_SECONDS_MAX)
-      throw status === undefined
-        ? unreachable(url)
-        : tooBusy(url, status, bodyOf<Answer["body"]>(credential, status, text)?.error);
-    const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
-    await delay(retryAfter * 1000 + backoff, undefined, stop && { signal: stop });
   }
 }
 

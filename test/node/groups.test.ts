@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
@@ -208,15 +208,16 @@ describe("refused lines", () => {
         { user_group_id: "x", properties: "p".repeat(70_000) },
         { user_group_id: "x", properties: "p".repeat(1_100_000) },
         { user_group_id: "x", mapping: { "\u001b[31m": 1 } },
+        '""',
         { user_group_id: "last" },
       ],
       "\r\n",
     );
     const { status, stdout, stderr } = await groups(["import", file], key);
-    expect(stdout).toBe("created 2, found 0, refused 11");
+    expect(stdout).toBe("created 2, found 0, refused 12");
     expect(status).toBe(1);
     const told = new Map(stderr.split("\n").map((line) => [Number(/^line (\d+): /.exec(line)?.[1]), line] as const));
-    expect([...told.keys()].toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    expect([...told.keys()].toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
     expect(told.get(3)).toContain("malformed_json");
     expect(told.get(4)).toContain("malformed_json");
     expect(told.get(5)).toContain("invalid_body: propertes: ");
@@ -228,6 +229,7 @@ describe("refused lines", () => {
     expect(told.get(11)).toContain("body_too_large");
     expect(told.get(12)).toContain("body_too_large");
     expect(told.get(13)).toContain("mapping.\\u001b[31m: ");
+    expect(told.get(14)).toContain("malformed_json");
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
   });
 
@@ -261,16 +263,17 @@ describe("refused lines", () => {
   });
 
   it("show neither the control characters nor the credential that an answer holds", async ({ expect }) => {
-    const at = await standIn((request, response) =>
-      answer(response, 422, {
-        success: 0,
-        error: { code: "invalid_body", message: `\u001b[31m ${request.headers.authorization}` },
-      }),
-    );
     const told = "invalid_body: \\u001b[31m Token <credential>";
-    expect((await groups(["export"], "hunter2", at)).stderr).toBe(told);
-    const imported = await groups(["import", fileOf([{ user_group_id: "a" }])], "hunter2", at);
-    expect(imported.stderr).toBe(`line 1: ${told}`);
+    for (const status of [422, 200]) {
+      const at = await standIn((request, response) => {
+        const error = { code: "invalid_body", message: `\u001b[31m ${request.headers.authorization}` };
+        const text = JSON.stringify({ success: 0, error }).replace("hunter2", "\\u0068unter2");
+        response.writeHead(status, { "Content-Type": "application/json" }).end(text);
+      });
+      expect((await groups(["export"], "hunter2", at)).stderr).toBe(told);
+      const imported = await groups(["import", fileOf([{ user_group_id: "a" }])], "hunter2", at);
+      expect(imported.stderr).toBe(`line 1: ${told}`);
+    }
   });
 });
 
@@ -323,6 +326,18 @@ describe("an import that is stopped", () => {
     const { stdout, stderr } = await outcome;
     expect(stdout).toBe("created 4, found 0, refused 0");
     expect(stderr).toContain("Stopped. Go on with: --from-line 5");
+  });
+
+  it("stops an export too when npm alone is told to", async ({ expect }) => {
+    let pages = 0;
+    const at = await standIn((_, response) => {
+      pages += 1;
+      answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: String(pages) });
+    });
+    const { child, outcome } = startGroups(["export"], "key", at);
+    await waitUntil(() => pages > 3, "the export was under way");
+    child.kill("SIGTERM");
+    expect((await outcome).status).not.toBe(0);
   });
 
   it("does not wait for more of its standard input", async ({ expect }) => {
@@ -400,6 +415,22 @@ describe("what passes", () => {
     expect(early).toBe(0);
   });
 
+  it("is waited for longer by who has had an answer, as while the service starts again", async ({ expect }) => {
+    let calls = 0;
+    const at = await standIn((_, response, { user_group_id: id }) => {
+      calls += 1;
+      if (id === "1" || calls > 7) return created(response);
+      return answer(response, 503, busy, { "Retry-After": "0" });
+    });
+    const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
+    expect(await groups(["import", file, "--concurrency", "1"], "key", at)).toEqual({
+      status: 0,
+      stdout: "created 2, found 0, refused 0",
+      stderr: "",
+    });
+    expect(calls).toBe(8);
+  });
+
   it("is waited for by an export as well", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response) => {
@@ -460,6 +491,49 @@ it("takes no answer for a group's but one that says so", async ({ expect }) => {
   }
 });
 
+it("takes no refusal and no page but those of the service", async ({ expect }) => {
+  const file = fileOf([{ user_group_id: "1" }]);
+  const refusals = ["oops", {}, { code: "x" }, { code: "x", message: 5 }].map((error) => ({ success: 0, error }));
+  const issues = [null, "abc", { a: 1 }, [null], [{ message: "y" }], [{ path: [{}], message: "y" }]].map((each) => ({
+    success: 0,
+    error: { code: "x", message: "y", issues: each },
+  }));
+  const pages = [{ a: 1 }, "ab", [1, null]].map((each) => ({ success: 1, user_groups: each, next_cursor: null }));
+  const cursor = { success: 1, user_groups: [], next_cursor: 5 };
+  const bodies = [...refusals, ...issues, ...pages, cursor, { ...cursor, next_cursor: "same" }];
+  await Promise.all(
+    bodies.map(async (body) => {
+      const at = await standIn((_, response) => answer(response, "error" in body ? 422 : 200, body));
+      const { status, stdout, stderr } = await groups("error" in body ? ["import", file] : ["export"], "key", at);
+      expect({ status, stdout: stdout.replace("created 0, found 0, refused 0", "") }).toEqual({
+        status: 1,
+        stdout: "",
+      });
+      expect(stderr).toMatch(/^What answers at \S+ \(status \d+\) is not the user group service\./);
+    }),
+  );
+});
+
+it("reads the file that is named from the folder in which npm was called", async ({ expect }) => {
+  const below = join(folder, "examples");
+  const args = ["import", relative(below, fileOf([{ user_group_id: "1" }])), "--url", url];
+  const env = { API_KEY: await newKey("folder") };
+  const child = runNpm(below, ["run", "--silent", "groups", "--", ...args], env);
+  const [stdout] = await Promise.all([text(child.stdout as Readable), once(child, "close")]);
+  expect(stdout.trim()).toBe("created 1, found 0, refused 0");
+});
+
+it("refuses to go on behind the last line: that is perhaps another file", async ({ expect }) => {
+  const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
+  const key = await newKey("behind");
+  expect(await groups(["import", file, "--from-line", "3"], key)).toMatchObject({ status: 0, stderr: "" });
+  expect(await groups(["import", file, "--from-line", "4"], key)).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: "--from-line 4 is behind the last line, 2.",
+  });
+});
+
 it.skipIf(!existsSync(SCRIPT))("leaves a terminal as it is, and its lines whole", async ({ expect }) => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
@@ -510,8 +584,8 @@ it.for([
   ["an import of nothing", ["import"], "import takes one file"],
   ["an import of two files", ["import", "a", "b"], "import takes one file"],
   ["an export to a file", ["export", "a"], "export none"],
-  ["a file that is not there", ["import", "nothing.ndjson"], "The file to import cannot be read"],
-  ["a folder", ["import", "scripts"], "The file to import cannot be read"],
+  ["a file that is not there", ["import", "nothing.ndjson"], "The file to import cannot be read: ENOENT."],
+  ["a folder", ["import", "scripts"], "The file to import is a folder."],
   ["no calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
   ["too many at a time", ["import", "-", "--concurrency", "65"], "Give --concurrency as a whole number from 1 to 64"],
   ["a line that is none", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],

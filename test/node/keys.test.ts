@@ -117,7 +117,7 @@ it.for([
   [
     "a service that repeats what it got",
     422,
-    (shown: string) => `{"success":0,"error":{"message":"No ${shown}"}}`,
+    (shown: string) => `{"success":0,"error":{"code":"x","message":"No ${shown}"}}`,
     "No Token <credential>",
   ],
 ] as const)(
