@@ -1,5 +1,6 @@
 /** `npm run groups`: many user groups at once, in and out, as lines of JSON. The API key is never an argument. */
 import { createReadStream, fstatSync, openSync } from "node:fs";
+import { Socket } from "node:net";
 import { resolve } from "node:path";
 import {
   apiKeyOf,
@@ -52,8 +53,10 @@ function openFile(file: string) {
     const fd = file === "-" ? process.stdin.fd : openSync(path, "r");
     const stats = fstatSync(fd);
     if (stats.isDirectory()) throw new Refusal("The file to import is a folder.");
-    return file === "-"
-      ? { input: process.stdin, total: 0 }
+    if (file === "-") return { input: process.stdin, total: 0 };
+    // A file stream would read a pipe in a thread, and this process could not end before that had something to read.
+    return stats.isFIFO()
+      ? { input: new Socket({ fd, readable: true, writable: false }), total: 0 }
       : { input: createReadStream(path, { fd }), total: stats.size };
   } catch (error) {
     const code = systemErrorOf(error);

@@ -1,6 +1,6 @@
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -340,14 +340,20 @@ describe("an import that is stopped", () => {
     expect((await outcome).status).not.toBe(0);
   });
 
-  it("does not wait for more of its standard input", async ({ expect }) => {
+  it.for(["its standard input", "a pipe with a name"])("does not wait for more of %s", async (source, { expect }) => {
     const received: string[] = [];
     const at = await standIn((_, response, { user_group_id: id }) => {
       received.push(id);
       created(response);
     });
-    const { child, outcome } = startGroups(["import", "-"], "key", at);
-    child.stdin?.write(
+    const isNamed = source === "a pipe with a name";
+    const pipe = join(scratch, "pipe");
+    if (isNamed) execFileSync("mkfifo", [pipe]);
+    const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
+    // For reading too: opened for writing alone, it would wait for its reader.
+    const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
+    onTestFinished(() => void written?.destroy());
+    written?.write(
       LINES.slice(0, 10)
         .map((line) => `${JSON.stringify(line)}\n`)
         .join(""),
