@@ -126,7 +126,7 @@ export class Connection {
     const ask = async (abort: AbortSignal) => {
       // By itself: as a method of this object, browsers and Workers refuse to call their own.
       const fetch = this.#fetch;
-      const response = await fetch(url, { ...init, ...(call.repeatable ? {} : asStream(init.body)), signal: abort });
+      const response = await fetch(url, { ...init, ...(call.repeatable ? {} : sentOnce(init.body)), signal: abort });
       return { response, text: await response.text() };
     };
     const redacted = this.#redactorFor(call);
@@ -141,13 +141,10 @@ export class Connection {
 
   /** Takes out of a text what is, or looks like, a credential. */
   #redactorFor({ secret }: Call): (text: string) => string {
-    // As they are, and as they stand in JSON.
-    const secrets = (secret ? [this.#credential, secret] : [this.#credential]).flatMap((known) => [
-      known,
-      JSON.stringify(known).slice(1, -1),
-    ]);
+    const secrets = [this.#credential, ...(typeof secret === "string" && secret !== "" ? [secret] : [])];
+    const forms = new Set(secrets.flatMap((known) => [known, JSON.stringify(known).slice(1, -1)]));
     return (text) =>
-      secrets
+      [...forms]
         .reduce((rest, known) => rest.replaceAll(known, "[credential]"), text)
         .replaceAll(CREDENTIAL, "[credential]");
   }
@@ -187,10 +184,10 @@ const issueOf = (issue: Answer): Issue => ({ path: issue.keys("path"), message: 
 
 /**
  * A body that is sent once, whatever becomes of the connection. A text is sent again by the `fetch` of Deno itself, whatever
- * the method, when a connection breaks that was used before (denoland/deno#32566); a stream it cannot take up again.
+ * the method, when a connection breaks that was used before (denoland/deno#32566); a Blob is not. A stream would not be either,
+ * but has no length, and Node 24.14 makes a network error of each 401 to one (nodejs/undici#4910).
  */
-const asStream = (body: RequestInit["body"]) =>
-  typeof body === "string" ? { body: new Blob([body]).stream(), duplex: "half" as const } : {};
+const sentOnce = (body: RequestInit["body"]) => (typeof body === "string" ? { body: new Blob([body]) } : {});
 
 const redactedOrAbsent = (text: string | null, redacted: (text: string) => string): string | undefined =>
   text === null ? undefined : redacted(text);
