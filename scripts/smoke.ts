@@ -3,10 +3,12 @@ import { request } from "undici";
 import {
   ANSWER_MS_MAX,
   apiKeyOf,
+  bodyOf,
   foreign,
   isRedirect,
   LOCAL_URL,
   Refusal,
+  type Refused,
   readArguments,
   redirecting,
   runCommand,
@@ -21,15 +23,8 @@ arrive at the service. API_KEY is read from the environment, and must have write
 
   --url URL   the service; ${LOCAL_URL} by default`;
 
-type Answer = {
-  status: number;
-  body: {
-    success?: number;
-    new_user_group?: boolean;
-    user_group?: { token: string; name: string; provided_id: string };
-    error?: { code: string; message: string };
-  };
-};
+type Shown = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
+type Answer = { status: number; body: Shown & { success?: number; error?: Refused | undefined } };
 
 /** Calls the service with a body on any method, GET included, which `fetch` could not send. It follows no redirect. */
 async function call(url: URL, method: string, credential: string, body?: object, headers = {}): Promise<Answer> {
@@ -47,13 +42,7 @@ async function call(url: URL, method: string, credential: string, body?: object,
     throw unreachable(url);
   });
   if (isRedirect(answer.statusCode)) throw redirecting(url);
-  const text = await answer.body.text();
-  try {
-    // Whatever answers here may repeat the credential, which must not be printed.
-    return { status: answer.statusCode, body: JSON.parse(text.replaceAll(credential, "<credential>")) };
-  } catch {
-    return { status: answer.statusCode, body: {} };
-  }
+  return { status: answer.statusCode, body: bodyOf<Shown>(credential, await answer.body.text()) ?? {} };
 }
 
 async function run(): Promise<void> {

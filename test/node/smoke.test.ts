@@ -93,6 +93,16 @@ describe("npm run smoke", () => {
     expect(code).toBe(1);
   });
 
+  it("prints no key that a refusal repeats, however that is spelled", async ({ expect }) => {
+    const spelled = key.replace("u", "\\u0075");
+    const body = `{"success":0,"error":{"code":"invalid_body","message":"No ${spelled}"}}`;
+    const { url: other } = await standIn(() => ({ status: 422, body }));
+    const { output, errors, code } = await smoke(["--url", other]);
+    expect(output).toContain("422 invalid_body No <credential>");
+    expect(`${output}${errors}`).not.toMatch(CREDENTIAL);
+    expect(code).toBe(1);
+  });
+
   it.for([
     ["is a health check", 200, '{"status":"ok"}', /is not the user group service/],
     ["is a page", 200, "<p>Log in", /is not the user group service/],
