@@ -19,7 +19,7 @@ const inWorkerd = () =>
     miniflare: {
       bindings: {
         SIGNING_KEYS: `test:${Buffer.alloc(32, 7).toString("base64")}`,
-        OPERATOR_TOKEN: "the-operator-of-these-tests",
+        OPERATOR_TOKEN: "the-operator-token-of-all-these-tests",
       },
     },
   });

@@ -1,13 +1,13 @@
+import type { Environment, EnvironmentTag } from "./environment.ts";
 import {
   MAC_BYTES,
   NONCE_BYTES,
-  REMEMBERED_MAX,
   SIGNING_KEY_BYTES_MAX,
   SIGNING_KEY_BYTES_MIN,
   SIGNING_KEYS_MAX,
+  VERIFIED_CREDENTIALS_MAX,
 } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
-import type { Environment, EnvironmentTag } from "./user-group.ts";
 
 /**
  * Credentials: `ugk_<tag>_<payload>` is an API key, `ugt_<tag>_<payload>` the token of a user group. The payload is
@@ -19,27 +19,25 @@ import type { Environment, EnvironmentTag } from "./user-group.ts";
  * signing keys, the directory has the nonces, and it takes both to make a credential.
  */
 
-/** Which kind of credential: an integrator's API key, or the token that a viewer shows. */
+/** Which kind of credential: an integrator's API key, or the token of a user group. */
 export type CredentialKind = "api_key" | "token";
 
-/** What a credential says of itself. Whether it still holds is for the directory to judge. */
+/** The content of a credential: the number of its key or group, and its nonce. */
 export type Claim = { environment: Environment; id: number; nonce: Uint8Array<ArrayBuffer> };
 
-/** What a credential with a valid MAC says of itself, and a name for it that gives nothing of it away. */
-export type VerifiedClaim = Claim & { fingerprint: string };
+/**
+ * The content of a credential with a valid MAC, the SHA-256 of its nonce, and a name for it that reveals nothing of it. Only
+ * the directory knows whether the credential is still valid.
+ */
+export type VerifiedClaim = Claim & { nonceHash: ArrayBuffer; fingerprint: string };
 
-/** The signing keys by id; the first one signs, all of them verify. */
+/** The signing keys by id; the first one signs, and all of them verify. */
 export type SigningRing = {
   signingId: string;
   keys: ReadonlyMap<string, CryptoKey>;
-  /** What lately was verified by these keys or made with them: the same few credentials come again and again. */
-  known: Map<string, VerifiedClaim>;
-  /** Those that were made, by all that they were made of. */
-  made: Map<string, string>;
+  /** A cache of verified credentials: the same few come again and again. */
+  verified: Map<string, VerifiedClaim>;
 };
-
-/** A workspace's slug: lower-case letters, digits and hyphens, no hyphen first, 40 at most. */
-export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 const VERSION = 1;
 const NUMBER_BYTES = 8;
@@ -59,16 +57,19 @@ const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const utf8 = new TextEncoder();
 const ascii = new TextDecoder();
 
-/** 128 random bits, the part of a credential that only the directory keeps. */
-export const newNonce = (): ArrayBuffer => crypto.getRandomValues(new Uint8Array(NONCE_BYTES)).buffer;
+/** 128 random bits. */
+export const newNonce = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
 
-/** Compares nonces in constant time. */
-export const sameNonce = (one: ArrayBuffer, other: BufferSource): boolean =>
+/** The SHA-256 of a nonce, which is all that is stored of a key's nonce. */
+export const hashOf = (nonce: BufferSource): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", nonce);
+
+/** Compares nonces or hashes in constant time. */
+export const sameBytes = (one: ArrayBuffer, other: BufferSource): boolean =>
   one.byteLength === other.byteLength && crypto.subtle.timingSafeEqual(one, other);
 
 /**
- * Reads `SIGNING_KEYS`: `id:base64,id:base64`, each key of 32 to 64 bytes. A failure is the sentence that tells the
- * operator what is wrong, and never quotes a key.
+ * Parses `SIGNING_KEYS`: `id:base64,id:base64`, each key of 32 to 64 bytes. A failure is a sentence for the operator that
+ * says what is wrong and never quotes a key.
  */
 export async function parseSigningKeys(text: string): Promise<Result<SigningRing, string>> {
   const entries = text.split(",").map((entry) => entry.trim());
@@ -88,12 +89,12 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
       );
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
   }
-  return ok({ signingId: [...keys.keys()][0] ?? "", keys, known: new Map(), made: new Map() });
+  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map() });
 }
 
 /**
- * Makes the credential of `claim`, signed with the ring's first key, or with `signingId` while the ring has that one. The
- * same nonce and key give the same string.
+ * Makes the credential of `claim`, signed with the ring's first key, or with `signingId` if the ring still has that key. The
+ * same claim and key give the same string.
  */
 export async function mintCredential(
   ring: SigningRing,
@@ -103,9 +104,6 @@ export async function mintCredential(
 ): Promise<string> {
   const signer = ring.keys.has(signingId) ? signingId : ring.signingId;
   const { workspace, tag } = claim.environment;
-  const parts = `${signer} ${kind} ${workspace} ${tag} ${claim.id} ${claim.nonce.toHex()}`;
-  const made = ring.made.get(parts);
-  if (made) return made;
 
   const prefix = `${PREFIXES[kind]}_${(tag ?? "untagged").toLowerCase()}_`;
   const char = String.fromCharCode;
@@ -120,15 +118,12 @@ export async function mintCredential(
   const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
   if (!mac) throw new Error("The signing ring lacks its own first key.");
   bytes.set(mac.subarray(0, MAC_BYTES), macAt);
-  const credential = prefix + bytes.subarray(prefix.length).toBase64(BASE64URL);
-  remember(ring.made, parts, credential);
-  remember(ring.known, credential, { ...claim, fingerprint: fingerprintOf(mac) });
-  return credential;
+  return prefix + bytes.subarray(prefix.length).toBase64(BASE64URL);
 }
 
 /**
- * What the credential claims, or `undefined` for anything that this service never signed: another kind, another
- * spelling of the same bytes, a key that left the ring. It reads nothing but its arguments.
+ * The content of a credential, or `undefined` if this service did not sign it: for another kind, another spelling of the
+ * same bytes, or a key that has left the ring. It does no I/O.
  */
 export async function verifyCredential(
   ring: SigningRing,
@@ -136,16 +131,13 @@ export async function verifyCredential(
   credential: string,
 ): Promise<VerifiedClaim | undefined> {
   if (!credential.startsWith(PREFIXES[kind])) return undefined;
-  const known = ring.known.get(credential);
-  if (known) return known;
+  const cached = ring.verified.get(credential);
+  if (cached) return cached;
   const claim = await verify(ring, credential);
-  if (claim) remember(ring.known, credential, claim);
+  if (!claim) return undefined;
+  if (ring.verified.size === VERIFIED_CREDENTIALS_MAX) ring.verified.clear();
+  ring.verified.set(credential, claim);
   return claim;
-}
-
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.size === REMEMBERED_MAX) map.clear();
-  map.set(key, value);
 }
 
 async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
@@ -162,11 +154,10 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   const mac = await macOf(ring, fields.signingId, concat(prefix, body));
   if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;
   const { workspace, id, nonce } = fields;
-  return { environment: { workspace, tag: TAGS[tagWord] }, id, nonce, fingerprint: fingerprintOf(mac) };
+  // The part of the MAC that no credential contains looks random to everybody without the signing key.
+  const fingerprint = mac.subarray(MAC_BYTES).toHex();
+  return { environment: { workspace, tag: TAGS[tagWord] }, id, nonce, nonceHash: await hashOf(nonce), fingerprint };
 }
-
-/** The part of the MAC that no credential carries: as good as random to all who lack the signing key. */
-const fingerprintOf = (mac: Uint8Array): string => mac.subarray(MAC_BYTES).toHex();
 
 function readFields(body: Uint8Array<ArrayBuffer>) {
   const signingIdEnd = 2 + (body[1] ?? 0);

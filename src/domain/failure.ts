@@ -1,10 +1,11 @@
-/** One thing that is wrong with a body: where (the keys from the top down) and how to mend it. */
+/** One fault of a request: where it is (the keys from the top down) and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
 
-/** Everything that the service refuses. The codes are the same words in code, on the wire, in logs and in tests. */
+/** Everything that the service refuses. A code is the same word in code, on the wire, in logs and in tests. */
 export type Failure =
   | { code: "malformed_json" }
   | { code: "body_required" }
+  | { code: "body_timeout" }
   | { code: "unauthenticated" }
   | { code: "credential_expired" }
   | { code: "credential_revoked" }
@@ -28,7 +29,8 @@ export type Failure =
   | { code: "rate_limited" }
   | { code: "internal_error" }
   | { code: "directory_unavailable" }
-  | { code: "service_not_configured" };
+  | { code: "service_not_configured" }
+  | { code: "environment_full" };
 
 /** The failures with one of `Code`. */
 export type FailureOf<Code extends Failure["code"]> = Extract<Failure, { code: Code }>;

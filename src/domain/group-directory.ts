@@ -1,232 +1,266 @@
 import { DurableObject } from "cloudflare:workers";
 import { GroupStore } from "../storage/group-store.ts";
-import { KeptAnswerStore } from "../storage/kept-answer-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
-import { migrate } from "../storage/migrations.ts";
-import { OutboxStore } from "../storage/outbox-store.ts";
-import type { Access, ApiKey, GroupSnapshot, KeptAnswer, RotatedGroup, UserGroup } from "../storage/records.ts";
-import { TokenIndex } from "../storage/token-index.ts";
-import { newNonce, sameNonce } from "./credential.ts";
+import { hasTables, migrate } from "../storage/migrations.ts";
+import { ResponseStore } from "../storage/response-store.ts";
+import { newNonce, sameBytes } from "./credential.ts";
+import { allowsChange, type IfMatch } from "./entity-tag.ts";
 import type { FailureOf } from "./failure.ts";
-import { type GroupPage, type GroupPageQuery, readPage } from "./group-page.ts";
-import { IndexDrain } from "./index-drain.ts";
+import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
+import { LeaseRequests } from "./lease-requests.ts";
 import {
+  ENVIRONMENT_BYTES_MAX,
   IDEMPOTENCY_SECONDS,
-  INDEX_BACKSTOP_SECONDS,
-  KEPT_ANSWERS_PER_PURGE_MAX,
+  KEYS_PER_ENVIRONMENT_MAX,
   LAST_USED_SECONDS,
   PURGE_RETRY_SECONDS,
+  RESPONSES_PER_PURGE_MAX,
 } from "./limits.ts";
 import { log } from "./log.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
-  ifMatchAllows,
-  indexedNoncesOf,
+  type Access,
+  type ApiKey,
+  bytesOf,
+  type GroupView,
+  type Lease,
   mapsTo,
-  rotated,
-  type ShownGroup,
-  shown,
+  type RotatedGroup,
+  type StoredResponse,
   snapshotFor,
+  toGroupView,
+  toRotatedGroup,
+  type UserGroup,
   type UserGroupChanges,
   type UserGroupDraft,
   withChanges,
-  withIndexed,
 } from "./user-group.ts";
 
-/** The part of an API key or a token that its directory judges; the Worker has checked its signature before. */
-export type Proof = { id: number; nonce: Uint8Array };
+/** An API key whose signature the Worker has checked. */
+export type Caller = { id: number; nonceHash: ArrayBuffer };
 
-/** A call that may be made again: digests of its Idempotency-Key and of all that it asks, and the id of who signs now. */
-export type Repeatable = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
+/** A token whose signature the Worker has checked. `id` is the number of its group. */
+export type PresentedToken = { id: number; nonce: Uint8Array };
 
-/** What a new API key is made of. `expiresInSeconds` is absent for a key that never expires. */
-export type ApiKeyDraft = { name: string; access: Access; expiresInSeconds?: number | undefined };
+/** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
+export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
+
+/** A new API key, of whose nonce only the hash is known here. Without `expiresInSeconds` it never expires. */
+export type ApiKeyDraft = {
+  name: string;
+  access: Access;
+  nonceHash: ArrayBuffer;
+  expiresInSeconds?: number | undefined;
+};
+
+/** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
+export type View = Lease & { writeLease: boolean };
+
+/** The nonces of tokens that a call has ended, and for which KV may hold a lease. */
+export type EndedLeases = { endedLeases: ArrayBuffer[] };
 
 type AdmitFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked" | "insufficient_access">;
-type HeldFailure = AdmitFailure | FailureOf<"user_group_not_found" | "token_superseded" | "idempotency_key_reused">;
+type TokenFailure =
+  | AdmitFailure
+  | FailureOf<
+      "user_group_not_found" | "token_superseded" | "idempotency_key_reused" | "revision_mismatch" | "environment_full"
+    >;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. Every RPC method is synchronous: nothing
- * runs between what it reads and what it writes, so ids stay unique, and of two racing rotations one is refused. The
- * platform holds an answer back until the writes before it are durable.
+ * runs between its reads and its writes, so ids stay unique, and of two racing rotations one is refused. The platform sends
+ * an answer only after the writes before it are durable ("output gates").
  *
- * Each method that takes a `caller` first judges that API key, so a revoked key is refused from then on.
+ * Each method that takes a `caller` checks that API key first, so a revoked key is refused from then on. An environment
+ * has no tables until its first API key is issued; until then every call is refused without writing anything.
  */
 export class GroupDirectory extends DurableObject<Env> {
   readonly #groups: GroupStore;
   readonly #keys: KeyStore;
-  readonly #keptAnswers: KeptAnswerStore;
-  readonly #drain: IndexDrain;
-  #alarmAt = Number.POSITIVE_INFINITY;
+  readonly #responses: ResponseStore;
+  readonly #leases = new LeaseRequests();
+  #hasTables: boolean;
+  /** The time of the alarm that this instance has set. */
+  #alarmAt: number | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    migrate(ctx.storage);
+    this.#hasTables = hasTables(ctx.storage);
+    if (this.#hasTables) migrate(ctx.storage);
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new KeyStore(ctx.storage.sql);
-    this.#keptAnswers = new KeptAnswerStore(ctx.storage.sql);
-    this.#drain = new IndexDrain(new OutboxStore(ctx.storage.sql), this.#groups, new TokenIndex(env.TOKEN_INDEX));
-    if (this.#drain.isBehind()) void ctx.blockConcurrencyWhile(() => this.#restoreAlarm());
+    this.#responses = new ResponseStore(ctx.storage.sql);
   }
 
-  /** Gets the group with the draft's id as it is, or makes one of the draft. */
+  /** Gets the group with the draft's id as it is, or creates it. A key with read access gets no token and creates nothing. */
   ensure(
-    caller: Proof,
+    caller: Caller,
     draft: UserGroupDraft,
-  ): Result<{ created: boolean; group: ShownGroup }, AdmitFailure | FailureOf<"user_group_not_found">> {
+  ): Result<
+    { created: boolean; group: GroupView },
+    AdmitFailure | FailureOf<"user_group_not_found" | "environment_full">
+  > {
     const admitted = this.#admit(caller, "read");
     if (!admitted.ok) return admitted;
+    const mayReadToken = admitted.value.access === "write";
 
     const known = this.#groups.findByProvidedId(draft.providedId);
-    if (known) return ok({ created: false, group: shown(known) });
+    if (known) return ok({ created: false, group: toGroupView(known, { mayReadToken }) });
     if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
+    if (this.#isFull()) return fail({ code: "environment_full" });
 
     const fresh = {
       providedId: draft.providedId,
       name: draft.name ?? draft.providedId,
       mapping: draft.mapping ?? null,
       properties: draft.properties ?? null,
-      nonce: newNonce(),
+      nonce: newNonce().buffer,
       graceNonce: null,
       graceEndsAt: null,
-      indexed: 0,
-      graceIndexed: 0,
       revision: 1,
     };
-    return ok({ created: true, group: shown(this.#groups.insert(fresh, Date.now())) });
+    const group = this.#groups.insert(fresh, Date.now());
+    return ok({ created: true, group: toGroupView(group, { mayReadToken }) });
   }
 
-  /** Changes the fields given, if the group's state is one that `ifMatch` names. No change, no write, no new revision. */
+  /** Changes the given fields if `ifMatch` allows it. An update that changes nothing writes nothing. */
   update(
-    caller: Proof,
+    caller: Caller,
     providedId: string,
     changes: UserGroupChanges,
-    ifMatch: string | undefined,
+    ifMatch: IfMatch | undefined,
   ): Result<
-    ShownGroup,
-    AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken">
+    GroupView,
+    AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken" | "environment_full">
   > {
     const admitted = this.#admit(caller, "write");
     if (!admitted.ok) return admitted;
 
     const group = this.#groups.findByProvidedId(providedId);
     if (!group) return fail({ code: "user_group_not_found" });
-    if (ifMatch !== undefined && !ifMatchAllows(ifMatch, group)) return fail({ code: "revision_mismatch" });
+    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
 
     const changed = withChanges(group, changes);
-    if (changed === group) return ok(shown(group));
+    if (changed === group) return ok(toGroupView(group, { mayReadToken: true }));
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    return ok(shown(this.#replace(group, changed)));
+    if (this.#isFull() && bytesOf(changed) > bytesOf(group)) return fail({ code: "environment_full" });
+
+    return ok(toGroupView(this.#replace(group, changed), { mayReadToken: true }));
   }
 
   /**
-   * Trades the current token for a new one. Viewers may show the old one for `graceSeconds` more, nobody else. A
-   * `repeatable` call made again is answered as it was, whatever has become of the group.
+   * Replaces the current token by a new one. Viewers may present the old token for `graceSeconds` more; for all else it has
+   * ended. A repeated call with the same Idempotency-Key gets the same answer, whatever has happened to the group since.
    */
   rotateToken(
-    caller: Proof,
-    current: Proof | undefined,
-    graceSeconds: number,
-    repeatable: Repeatable | undefined,
-  ): Result<Omit<RotatedGroup, "signingId"> & { signingId?: string }, HeldFailure> {
-    const held = this.#findHeld(caller, current, repeatable);
-    if (!held.ok) return held;
-    const { kept, group } = held.value;
-    if (kept) return kept.rotated ? ok(kept.rotated) : fail({ code: "idempotency_key_reused" });
+    caller: Caller,
+    current: PresentedToken | undefined,
+    { graceSeconds, ifMatch }: { graceSeconds: number; ifMatch: IfMatch | undefined },
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<Omit<RotatedGroup, "signingId"> & { signingId?: string } & EndedLeases, TokenFailure> {
+    const found = this.#findByCurrentToken(caller, current, ifMatch, idempotency);
+    if (!found.ok) return found;
+    const { stored, group } = found.value;
+    if (stored)
+      return stored.rotated ? ok({ ...stored.rotated, endedLeases: [] }) : fail({ code: "idempotency_key_reused" });
+
+    const endedLeases = this.#leasesOf(group);
     const grace =
       graceSeconds > 0
-        ? { graceNonce: group.nonce, graceIndexed: group.indexed, graceEndsAt: Date.now() + graceSeconds * 1000 }
-        : { graceNonce: null, graceIndexed: 0, graceEndsAt: null };
-    return ok(rotated(this.#replace(group, { ...group, ...grace, nonce: newNonce(), indexed: 0 }, repeatable)));
+        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
+        : { graceNonce: null, graceEndsAt: null };
+    const rotated = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer }, idempotency);
+    return ok({ ...toRotatedGroup(rotated), endedLeases });
   }
 
-  /** Deletes the group whose current token this is, unless a guard names another group or a foreign data source. */
+  /** Deletes the group with this current token, unless a guard names another group or another data source. */
   remove(
-    caller: Proof,
-    current: Proof | undefined,
-    guards: { providedId?: string | undefined; dataSource?: string | undefined },
-    repeatable: Repeatable | undefined,
-  ): Result<undefined, HeldFailure | FailureOf<"user_group_mismatch">> {
-    const held = this.#findHeld(caller, current, repeatable);
-    if (!held.ok) return held;
-    const { kept, group } = held.value;
-    if (kept) return kept.rotated ? fail({ code: "idempotency_key_reused" }) : ok(undefined);
+    caller: Caller,
+    current: PresentedToken | undefined,
+    guards: { providedId?: string | undefined; dataSource?: string | undefined; ifMatch?: IfMatch | undefined },
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<EndedLeases, TokenFailure | FailureOf<"user_group_mismatch">> {
+    const found = this.#findByCurrentToken(caller, current, guards.ifMatch, idempotency);
+    if (!found.ok) return found;
+    const { stored, group } = found.value;
+    if (stored) return stored.rotated ? fail({ code: "idempotency_key_reused" }) : ok({ endedLeases: [] });
+
     const { providedId = group.providedId, dataSource } = guards;
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });
 
-    this.#write(
-      group.teamId,
-      undefined,
-      indexedNoncesOf(group, Date.now()),
-      () => this.#groups.delete(group.teamId),
-      repeatable && keptAnswerTo(repeatable, null),
-    );
-    return ok(undefined);
+    const endedLeases = this.#leasesOf(group);
+    this.#commit(() => this.#groups.delete(group.teamId), idempotency && toStoredResponse(idempotency, null));
+    return ok({ endedLeases });
   }
 
   /**
-   * What the viewer who shows this token sees. A token of ours that shows no group was one once. With `allowsStale` the
-   * index is told of the token, from its first such viewer on: most tokens never have one, and each entry has its price.
+   * The group as the viewer with this token sees it. A token with a valid signature that belongs to no group was valid once.
+   * With `acceptsStale` the answer may ask the Worker to write a lease.
    */
-  view(viewer: Proof, allowsStale: boolean | undefined): Result<GroupSnapshot, FailureOf<"credential_revoked">> {
-    const group = this.#groups.findByTeamId(viewer.id);
-    const snapshot = snapshotFor(group, viewer.nonce, Date.now());
-    if (!group || !snapshot) return fail({ code: "credential_revoked" });
-    if (allowsStale) this.#index(group, viewer.nonce);
-    return ok(snapshot);
+  view(viewer: PresentedToken, acceptsStale: boolean): Result<View, FailureOf<"credential_revoked">> {
+    const readAt = Date.now();
+    const found = this.#hasTables ? this.#groups.findByTeamId(viewer.id) : undefined;
+    const group = snapshotFor(found, viewer.nonce, readAt);
+    if (!group) return fail({ code: "credential_revoked" });
+    return ok({ readAt, group, writeLease: acceptsStale && this.#leases.noteView(viewer.nonce, readAt) });
   }
 
-  /** One page of the groups, in the order of their numbers. */
-  list(caller: Proof, query: GroupPageQuery): Result<GroupPage, AdmitFailure> {
+  /** One page of the groups. */
+  list(caller: Caller, query: PageQuery): Result<GroupPage, AdmitFailure> {
     const admitted = this.#admit(caller, "read");
     return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
   }
 
-  /** Only judges the caller: for requests that are refused anyway, so that strangers do not learn why. */
-  checkAccess(caller: Proof, access: Access): Result<undefined, AdmitFailure> {
+  /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
+  checkAccess(caller: Caller, access: Access): Result<undefined, AdmitFailure> {
     const admitted = this.#admit(caller, access);
     return admitted.ok ? ok(undefined) : admitted;
   }
 
-  // The operator is judged in the Worker, which alone has the operator's token.
+  // Operators are checked by the Worker, which alone has the operator's token.
 
-  /** Makes an API key. */
-  issueKey(draft: ApiKeyDraft): ApiKey {
+  /** Issues an API key. The first one of an environment creates its tables. */
+  issueKey({ name, access, nonceHash, expiresInSeconds }: ApiKeyDraft): Result<ApiKey, FailureOf<"environment_full">> {
     const now = Date.now();
-    return this.#keys.insert({
-      name: draft.name,
-      access: draft.access,
-      nonce: newNonce(),
-      createdAt: now,
-      expiresAt: draft.expiresInSeconds === undefined ? null : now + draft.expiresInSeconds * 1000,
-    });
+    if (!this.#hasTables) {
+      migrate(this.ctx.storage);
+      this.#hasTables = true;
+    }
+    if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
+    const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
+    return ok(this.#keys.insert({ name, access, nonceHash, createdAt: now, expiresAt }));
   }
 
-  /** All API keys, those that are no longer good included. */
+  /** All API keys, revoked and expired ones included. */
   listKeys(): ApiKey[] {
-    return this.#keys.list();
+    return this.#hasTables ? this.#keys.list() : [];
   }
 
-  /** Makes an API key useless from here on. One that was revoked before keeps the time of that. */
+  /** Revokes an API key. A key that is revoked already keeps its time. */
   revokeKey(id: number): Result<undefined, FailureOf<"api_key_not_found">> {
-    const key = this.#keys.findById(id);
+    const key = this.#findKey(id);
     if (!key) return fail({ code: "api_key_not_found" });
     this.#revokeAt(key, Date.now());
     return ok(undefined);
   }
 
-  /** Makes a key like this one in its place; this one stays good for `graceSeconds`, unless its time is up before. */
-  rollKey(id: number, graceSeconds: number): Result<ApiKey, FailureOf<"api_key_not_found">> {
+  /** Issues a key with the same name, access and expiry, and revokes the old one after `graceSeconds`. */
+  rollKey(
+    id: number,
+    graceSeconds: number,
+    nonceHash: ArrayBuffer,
+  ): Result<ApiKey, FailureOf<"api_key_not_found" | "environment_full">> {
     const now = Date.now();
-    const key = this.#keys.findById(id);
+    const key = this.#findKey(id);
     if (!key || refusalOf(key, now)) return fail({ code: "api_key_not_found" });
+    if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
     const { name, access, expiresAt } = key;
     return ok(
       this.ctx.storage.transactionSync(() => {
         this.#revokeAt(key, now + graceSeconds * 1000);
-        return this.#keys.insert({ name, access, expiresAt, nonce: newNonce(), createdAt: now });
+        return this.#keys.insert({ name, access, expiresAt, nonceHash, createdAt: now });
       }),
     );
   }
@@ -235,9 +269,22 @@ export class GroupDirectory extends DurableObject<Env> {
     if (key.revokedAt === null || time < key.revokedAt) this.#keys.setRevokedAt(key.id, time);
   }
 
-  #admit(caller: Proof, access: Access): Result<ApiKey, AdmitFailure> {
-    const key = this.#keys.findById(caller.id);
-    if (!key || !sameNonce(key.nonce, caller.nonce)) return fail({ code: "unauthenticated" });
+  #findKey(id: number): ApiKey | undefined {
+    return this.#hasTables ? this.#keys.findById(id) : undefined;
+  }
+
+  #hasRoomForKey(): boolean {
+    return this.#keys.count() < KEYS_PER_ENVIRONMENT_MAX && !this.#isFull();
+  }
+
+  /** Whether the environment takes no more data. Whatever ends or removes something goes on. */
+  #isFull(): boolean {
+    return this.ctx.storage.sql.databaseSize > ENVIRONMENT_BYTES_MAX;
+  }
+
+  #admit(caller: Caller, access: Access): Result<ApiKey, AdmitFailure> {
+    const key = this.#findKey(caller.id);
+    if (!key || !sameBytes(key.nonceHash, caller.nonceHash)) return fail({ code: "unauthenticated" });
     const now = Date.now();
     const refusal = refusalOf(key, now);
     if (refusal) return fail(refusal);
@@ -248,127 +295,105 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /**
-   * The group whose current token is `current`, or what the call was answered with when it was made before. `undefined`
-   * stands for a token that cannot be one of this environment.
+   * The group whose current token is `current`, or the stored response if the call is a repeat. `current` is `undefined` for
+   * a token that cannot belong to this environment.
    */
-  #findHeld(
-    caller: Proof,
-    current: Proof | undefined,
-    repeatable: Repeatable | undefined,
-  ): Result<{ group: UserGroup; kept?: never } | { kept: KeptAnswer; group?: never }, HeldFailure> {
+  #findByCurrentToken(
+    caller: Caller,
+    current: PresentedToken | undefined,
+    ifMatch: IfMatch | undefined,
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<{ group: UserGroup; stored?: never } | { stored: StoredResponse; group?: never }, TokenFailure> {
     const admitted = this.#admit(caller, "write");
     if (!admitted.ok) return admitted;
-    const kept = repeatable && this.#keptAnswers.find(repeatable.key);
-    if (repeatable && kept && Date.now() < kept.keptUntil)
-      return sameNonce(kept.request, repeatable.request) ? ok({ kept }) : fail({ code: "idempotency_key_reused" });
+
+    const stored = idempotency && this.#responses.find(idempotency.key);
+    if (stored && Date.now() < stored.expiresAt)
+      return sameBytes(stored.request, idempotency.request) ? ok({ stored }) : fail({ code: "idempotency_key_reused" });
+
     const group = current && this.#groups.findByTeamId(current.id);
     if (!group) return fail({ code: "user_group_not_found" });
-    if (!sameNonce(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
+    if (!sameBytes(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
+    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
+    if (idempotency && this.#isFull()) return fail({ code: "environment_full" });
     return ok({ group });
   }
 
-  #replace(before: UserGroup, changed: UserGroup, repeatable?: Repeatable): UserGroup {
+  /** The nonces of the group's tokens for which KV may hold a lease. */
+  #leasesOf({ nonce, graceNonce }: UserGroup): ArrayBuffer[] {
+    const now = Date.now();
+    return [nonce, graceNonce].filter((each) => each !== null).filter((each) => this.#leases.mayExist(each, now));
+  }
+
+  #replace(before: UserGroup, changed: UserGroup, idempotency?: IdempotencyRecord): UserGroup {
     const after = { ...changed, revision: before.revision + 1 };
     const now = Date.now();
-    // After a rotation that is the old token: the new one is not indexed before a viewer shows it.
-    this.#write(
-      after.teamId,
-      after,
-      indexedNoncesOf(before, now),
-      () =>
-        after.providedId === before.providedId ? this.#groups.replace(after, now) : this.#groups.rename(after, now),
-      repeatable && keptAnswerTo(repeatable, { ...rotated(after), signingId: repeatable.signingId }),
+    const isRenamed = after.providedId !== before.providedId;
+    const rotated = idempotency && { ...toRotatedGroup(after), signingId: idempotency.signingId };
+    this.#commit(
+      () => (isRenamed ? this.#groups.rename(after, now) : this.#groups.replace(after, now)),
+      rotated && toStoredResponse(idempotency, rotated),
     );
     return after;
   }
 
-  #index(group: UserGroup, nonce: BufferSource): void {
-    const ofToken = (each: UserGroup) => indexedNoncesOf(each, Date.now()).filter((known) => sameNonce(known, nonce));
-    if (ofToken(group).length > 0) return;
-    const after = withIndexed(group, nonce);
-    const added = ofToken(after);
-    this.#write(after.teamId, after, added, () => this.#groups.markIndexed(after));
-  }
-
-  /**
-   * Commits a change together with the answer to keep and the announcement of the tokens of which to tell the index, sees to
-   * it that an alarm follows, and starts to tell. Where there is neither, the change is all. `after` is what it leaves.
-   */
-  #write(
-    teamId: number,
-    after: UserGroup | undefined,
-    toTell: ArrayBuffer[],
-    change: () => void,
-    kept?: KeptAnswer,
-  ): void {
-    if (toTell.length === 0 && !kept) {
+  /** Applies `change` and the stored response in one transaction, then schedules the alarm that deletes the response. */
+  #commit(change: () => void, response: StoredResponse | undefined): void {
+    if (!response) {
       change();
       return;
     }
-    const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       change();
-      for (const nonce of toTell) this.#drain.queue(nonce, teamId, { isRevoked: !snapshotFor(after, nonce, now) });
-      if (kept) this.#keptAnswers.insert(kept);
+      this.#responses.insert(response);
     });
-    this.#setAlarm(now + INDEX_BACKSTOP_SECONDS * 1000);
-    this.ctx.waitUntil(this.#tellIndex({ all: false }));
+    this.#schedulePurge();
   }
 
   /**
-   * Runs when an alarm is due, by the platform. It never throws: after six throws the platform would stop calling it
-   * (Durable Objects, "Alarms"), and the index would stay behind.
+   * The platform calls this when the alarm is due. It never throws: after six failures the platform would give the alarm up
+   * (Durable Objects, "Alarms"), and responses would stay after they expire.
    */
-  override async alarm(): Promise<void> {
-    this.#alarmAt = Number.POSITIVE_INFINITY;
-    await this.#tellIndex({ all: true });
+  override alarm(): void {
+    this.#alarmAt = undefined;
     try {
-      this.#forgetAnswers();
+      this.#purgeExpiredResponses();
     } catch (error) {
-      log.error({ message: "Kept answers could not be deleted; it is tried again.", error: String(error) });
+      log.error({ message: "Expired responses could not be deleted. The next try follows.", error: String(error) });
       this.#setAlarm(Date.now() + PURGE_RETRY_SECONDS * 1000);
     }
   }
 
-  /**
-   * Sets the alarm where changes wait for it and it is gone: after six tries the platform gives one up (Durable Objects,
-   * "Alarms"), and it tries in vain where the directory cannot start, as after a release that fails.
-   */
-  async #restoreAlarm(): Promise<void> {
-    if ((await this.ctx.storage.getAlarm()) === null) this.#setAlarm(Date.now());
-  }
-
-  /** Deletes kept answers whose time is over, a bounded number at a time, and sets the alarm for the next one. */
-  #forgetAnswers(): void {
+  /** Deletes a bounded number of expired responses, and sets the alarm for the next one. */
+  #purgeExpiredResponses(): void {
+    if (!this.#hasTables) return;
     const now = Date.now();
-    const oldest = this.#keptAnswers.oldest(KEPT_ANSWERS_PER_PURGE_MAX);
-    const over = oldest.findLast(({ keptUntil }) => keptUntil <= now);
-    if (over) this.#keptAnswers.deleteUpTo(over.id);
-    const [next] = this.#keptAnswers.oldest(1);
-    if (next) this.#setAlarm(Math.max(now, next.keptUntil));
+    const expired = this.#responses.oldest(RESPONSES_PER_PURGE_MAX).findLast(({ expiresAt }) => expiresAt <= now);
+    if (expired) this.#responses.deleteUpTo(expired.id);
+    this.#schedulePurge();
   }
 
-  async #tellIndex(scope: { all: boolean }): Promise<void> {
-    const next = await this.#drain.run(scope);
-    if (next !== undefined) this.#setAlarm(next);
+  /** Sets the alarm for the oldest response, unless this instance has set it. Setting it replaces an earlier one. */
+  #schedulePurge(): void {
+    if (this.#alarmAt !== undefined) return;
+    const [oldest] = this.#responses.oldest(1);
+    if (oldest) this.#setAlarm(Math.max(Date.now(), oldest.expiresAt));
   }
 
-  /** Sets the alarm, unless this instance has set one that comes earlier. An alarm that finds nothing to do costs little. */
   #setAlarm(time: number): void {
-    if (time >= this.#alarmAt) return;
     this.#alarmAt = time;
     this.ctx.waitUntil(this.ctx.storage.setAlarm(time));
   }
 }
 
-const keptAnswerTo = ({ key, request }: Repeatable, rotated: RotatedGroup | null): KeptAnswer => ({
+const toStoredResponse = ({ key, request }: IdempotencyRecord, rotated: RotatedGroup | null): StoredResponse => ({
   key,
   request,
   rotated,
-  keptUntil: Date.now() + IDEMPOTENCY_SECONDS * 1000,
+  expiresAt: Date.now() + IDEMPOTENCY_SECONDS * 1000,
 });
 
-/** Why a key is no longer good at `now`, if it is not. */
+/** Why a key is no longer valid at `now`, if it is not. */
 function refusalOf(key: ApiKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
   if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
   if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };

@@ -1,39 +1,54 @@
-import type { GroupStore } from "../storage/group-store.ts";
-import { LIST_BYTES_MAX, LIST_ROWS_MAX, LIST_ROWS_PER_READ } from "./limits.ts";
-import type { GroupFilter, ListedGroup } from "./user-group.ts";
+import type { GroupStore, ListRange } from "../storage/group-store.ts";
+import { LIST_BYTES_MAX, TEXT_UNITS_MAX } from "./limits.ts";
+import type { ListedGroup } from "./user-group.ts";
 
-/** Asks for the groups behind the number `after` that `filter` lets through, at most `limit`. */
-export type GroupPageQuery = { after: number; limit: number; filter: GroupFilter };
+/** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
+export type PageStart = number | string;
 
-/** Some groups, and the number behind which the next page begins; `null` stands for the end. */
-export type GroupPage = { groups: ListedGroup[]; next: number | null };
+/** Asks for at most `limit` groups from `start` on, of those whose id begins with `prefix` if one is given. */
+export type PageQuery = { start: PageStart | undefined; prefix: string | undefined; limit: number };
 
-const utf8 = new TextEncoder();
+/** Some groups, and the start of the next page; `null` after the last one. */
+export type GroupPage = { groups: ListedGroup[]; next: PageStart | null };
 
 /**
- * Reads one page. It ends at its limit, or earlier, where it has looked at as many groups or holds as many bytes as one
- * call may, perhaps without any group: only `next` tells whether there are more. Numbers are never given again, and new ones
- * are the highest, so whatever comes and goes between pages, no group that stays is missed or told twice.
+ * Reads one page. It ends at its limit, or before its groups exceed what one answer may hold. Without a prefix the order is
+ * that of the numbers, which are never reused, so whatever changes between two pages, no group that stays is missed or
+ * repeated. With a prefix it is that of the ids, and a group that is renamed between two pages may be.
  */
-export function readPage(store: GroupStore, { after, limit, filter }: GroupPageQuery): GroupPage {
-  const groups: ListedGroup[] = [];
+export function readPage(store: GroupStore, { start, prefix, limit }: PageQuery): GroupPage {
+  const range = rangeOf(start, prefix);
+  const sizes = store.sizes(range, limit + 1);
   let bytes = 0;
-  let last = after;
-  for (let read = 0; read < LIST_ROWS_MAX; read += LIST_ROWS_PER_READ) {
-    const examined = store.page(last, filter, LIST_ROWS_PER_READ);
-    for (const { matches, ...group } of examined) {
-      if (matches) {
-        bytes += bytesOf(group);
-        if (bytes > LIST_BYTES_MAX) return { groups, next: last };
-        groups.push(group);
-      }
-      last = group.teamId;
-      if (groups.length === limit) return { groups, next: store.hasBehind(last) ? last : null };
-    }
-    if (examined.length < LIST_ROWS_PER_READ) return { groups, next: null };
-  }
-  return { groups, next: store.hasBehind(last) ? last : null };
+  const fitting = sizes.slice(0, limit).findIndex((size) => {
+    bytes += size.bytes;
+    return bytes > LIST_BYTES_MAX;
+  });
+  const count = fitting === -1 ? Math.min(limit, sizes.length) : fitting;
+  const next = sizes[count];
+  return {
+    groups: store.page(range, count),
+    next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
+  };
 }
 
-const bytesOf = ({ providedId, name, mapping, properties }: ListedGroup): number =>
-  utf8.encode(providedId + name + (mapping ?? "") + (properties ?? "")).length;
+function rangeOf(start: PageStart | undefined, prefix: string | undefined): ListRange {
+  if (prefix === undefined) return { order: "numbers", start: typeof start === "number" ? start : 0 };
+  return { order: "ids", start: typeof start === "string" ? start : prefix, end: afterPrefix(prefix) };
+}
+
+const LAST_CODE_POINT = "\u{10ffff}";
+
+/**
+ * The least text that is greater than all texts with this prefix. SQLite compares ids by their UTF-8 bytes, whose order is
+ * that of the code points.
+ */
+function afterPrefix(prefix: string): string {
+  const points = [...prefix];
+  const at = points.findLastIndex((point) => point !== LAST_CODE_POINT);
+  // No id has more code points than an id may have, so a longer run of the last one is greater than all of them.
+  if (at === -1) return LAST_CODE_POINT.repeat(TEXT_UNITS_MAX);
+  const next = (points[at]?.codePointAt(0) ?? 0) + 1;
+  // Surrogates are no characters; the code point after them is the next one.
+  return points.slice(0, at).join("") + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
+}

@@ -1,7 +1,9 @@
 /** Every bound of the service, with its unit last in the name. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
-export const BODY_DRAINED_BYTES_MAX = 64 * 1024 * 1024;
+/** How much of a body that is too large is read and dropped, so that its client sees the refusal. */
+export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
+export const BODY_SECONDS_MAX = 10;
 export const BODY_DEPTH_MAX = 64;
 
 export const TEXT_UNITS_MAX = 255;
@@ -9,64 +11,60 @@ export const MAPPING_ENTRIES_MAX = 100;
 export const PROPERTIES_BYTES_MAX = 16 * 1024;
 export const PROPERTIES_DEPTH_MAX = 32;
 export const ISSUES_MAX = 100;
-/** The issues of one answer as JSON. */
+/** All issues of one answer, as JSON. */
 export const ISSUES_UNITS_MAX = 64 * 1024;
 
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60;
 
 export const IDEMPOTENCY_KEY_UNITS_MAX = 255;
-/** For how long a call made again with the same Idempotency-Key gets the same answer. */
+/** For how long a repeated call with the same Idempotency-Key gets the same answer. */
 export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
-/** How many answers whose time is over one alarm deletes; the next one follows at once. */
-export const KEPT_ANSWERS_PER_PURGE_MAX = 1000;
+/** How many expired responses one alarm deletes: a few milliseconds of work. If more are left, the next alarm follows at once. */
+export const RESPONSES_PER_PURGE_MAX = 500;
 export const PURGE_RETRY_SECONDS = 60;
 
+export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
+/** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
+export const OPERATOR_TOKEN_UNITS_MIN = 32;
+
+/** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
+export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
 
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;
 export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
-/** How many credentials one isolate remembers, of those that it verified and of those that it made. */
-export const REMEMBERED_MAX = 10_000;
+/** How many verified credentials one isolate caches. */
+export const VERIFIED_CREDENTIALS_MAX = 10_000;
 
-/** A call that the directory has not answered by then is refused. */
+/** A call that the directory has not answered in this time is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;
 export const DIRECTORY_TRIES_MAX = 4;
-/** The wait before the second try; it doubles from there. */
+/** The wait before the second try. It doubles with each further try. */
 export const DIRECTORY_BACKOFF_MS = 50;
 export const UNAVAILABLE_RETRY_SECONDS = 1;
 
-/** A stale answer must be allowed to be this old, or it is not stale enough to come from KV. */
+/** A `max-age` shorter than this is answered by the directory. */
 export const STALE_SECONDS_MIN = 60;
-export const INDEX_READ_SECONDS_MAX = 1;
-export const INDEX_WRITE_SECONDS_MAX = 10;
-/** KV takes one write a second for each key. */
-export const INDEX_WRITE_SPACING_SECONDS = 1;
-/** How long a write to KV that was not acknowledged may still come to pass. */
-export const INDEX_UNCERTAIN_SECONDS = 60;
-/** Half a minute, so that the index is complete within a minute of the end of an outage. */
-export const INDEX_BACKOFF_SECONDS_MAX = 30;
-/** When the alarm looks after a change whose own drain may have been cut off. */
-export const INDEX_BACKSTOP_SECONDS = 5;
-/** The platform allows 1,000 operations on KV in one invocation (KV, "Limits"); what is left over has the next one. */
-export const INDEX_WRITES_PER_RUN_MAX = 900;
-export const INDEX_WRITES_IN_FLIGHT_MAX = 6;
-/** How many pages in a row, of which nothing is due, are looked at before calls are let in between: some milliseconds. */
-export const INDEX_PAGES_PER_TURN_MAX = 100;
-/** The platform ends an alarm that takes 15 minutes, and gives it up after six times (Durable Objects, "Alarms"). */
-export const INDEX_RUN_SECONDS_MAX = 120;
+/** No viewer gets an answer from KV that is older than this, whatever `max-age` it sends. */
+export const LEASE_SECONDS_MAX = 300;
+/** How far the clock of the directory may be ahead of the Worker's. A lease from further ahead is ignored. */
+export const LEASE_CLOCK_SECONDS_MAX = 5;
+/** A token gets a lease when two viewers that accept stale answers ask the directory within this time. */
+export const LEASE_VIEWS_SECONDS = 60;
+/** The directory asks for a lease of one token at most this often. */
+export const LEASE_SPACING_SECONDS = 10;
+/** How many tokens a directory keeps in memory to decide about leases. */
+export const LEASE_TOKENS_MAX = 10_000;
+export const LEASE_READ_SECONDS_MAX = 1;
 
 export const LIST_GROUPS_MAX = 1000;
 export const LIST_GROUPS_DEFAULT = 100;
-/** How many groups one page may look at for those that its filters let through. */
-export const LIST_ROWS_MAX = 10_000;
-/** How many of them are in memory at once. */
-export const LIST_ROWS_PER_READ = 100;
-/** The ids, names, mappings and properties of one page; as text they cross an RPC, whose values are of 32 MiB at most. */
-export const LIST_BYTES_MAX = 8 * 1024 * 1024;
+/** The ids, names, mappings and properties of one page, in UTF-8. */
+export const LIST_BYTES_MAX = 1024 * 1024;
 
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */

@@ -1,7 +1,10 @@
 import { type Context, Hono } from "hono";
-import { mintCredential } from "../domain/credential.ts";
-import type { ApiKey, Environment } from "../domain/user-group.ts";
-import { answer } from "./answer.ts";
+import { hashOf, mintCredential, newNonce } from "../domain/credential.ts";
+import { directoryName, type Environment } from "../domain/environment.ts";
+import type { FailureOf } from "../domain/failure.ts";
+import type { Result } from "../domain/result.ts";
+import type { ApiKey } from "../domain/user-group.ts";
+import { respond } from "./respond.ts";
 import type { AppEnv } from "./app-env.ts";
 import { operatorOnly } from "./authenticate.ts";
 import { directoryOf } from "./directory.ts";
@@ -10,9 +13,9 @@ import { allowMethods } from "./methods.ts";
 import { refuse } from "./refusals.ts";
 import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "./schemas.ts";
 import { validQuery } from "./validate.ts";
-import { apiKey } from "./wire.ts";
+import { apiKeyBody } from "./wire.ts";
 
-/** The operator's routes: the API keys of each environment. */
+/** The operator's calls on the API keys of an environment. */
 export const apiKeys = new Hono<AppEnv>()
   .use("/", allowMethods("GET", "POST"))
   .use("/:id", allowMethods("DELETE"))
@@ -22,40 +25,49 @@ export const apiKeys = new Hono<AppEnv>()
   .post("/", jsonBody(IssueKeyBody), async (c) => {
     const { workspace, environment: tag, name, access, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const environment = { workspace, tag };
-    const issued = await directoryAt(c, environment).issueKey({ name, access, expiresInSeconds });
-    const key = await keyOf(c, environment, issued);
-    return answer(c, { success: 1, api_key: apiKey(issued, environment), key }, {}, 201);
+    return respondWithKey(c, environment, (nonceHash) =>
+      directoryAt(c, environment).issueKey({ name, access, nonceHash, expiresInSeconds }),
+    );
   })
 
   .get("/", validQuery(EnvironmentQuery), async (c) => {
     const environment = c.req.valid("query");
     const keys = await directoryAt(c, environment).listKeys();
-    return answer(c, { success: 1, api_keys: keys.map((key) => apiKey(key, environment)) });
+    return respond(c, { success: 1, api_keys: keys.map((key) => apiKeyBody(key, environment)) });
   })
 
   .delete("/:id", validQuery(EnvironmentQuery), async (c) => {
     const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(idOf(c.req.param("id")));
     if (!revoked.ok) return refuse(c, revoked.failure);
-    return answer(c, { success: 1 });
+    return respond(c, { success: 1 });
   })
 
   .post("/:id/roll", validQuery(EnvironmentQuery), jsonBody(RollKeyBody, { optional: true }), async (c) => {
     const environment = c.req.valid("query");
     const { grace_seconds: graceSeconds } = c.req.valid("json");
-    const rolled = await directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds);
-    if (!rolled.ok) return refuse(c, rolled.failure);
-    const key = await keyOf(c, environment, rolled.value);
-    return answer(c, { success: 1, api_key: apiKey(rolled.value, environment), key }, {}, 201);
+    return respondWithKey(c, environment, (nonceHash) =>
+      directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds, nonceHash),
+    );
   });
 
-/** The number that a path names, in its one spelling; for anything else 0, which is no key's. */
+/** The number in a path; 0, which no key has, for anything that is not the one spelling of a number. */
 const idOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0);
 
-/** The directory that the operator names, noted for the log line. */
+/** The directory of an environment, which the log line names too. */
 function directoryAt(c: Context<AppEnv>, environment: Environment) {
   c.set("environment", environment);
-  return directoryOf(c.env, environment);
+  return directoryOf(c.env, directoryName(environment));
 }
 
-const keyOf = (c: Context<AppEnv>, environment: Environment, { id, nonce }: ApiKey) =>
-  mintCredential(c.get("ring"), "api_key", { environment, id, nonce: new Uint8Array(nonce) });
+/** Makes a nonce, has the directory store its hash, and answers with the key, which is shown only here. */
+async function respondWithKey(
+  c: Context<AppEnv>,
+  environment: Environment,
+  store: (nonceHash: ArrayBuffer) => Promise<Result<ApiKey, FailureOf<"api_key_not_found" | "environment_full">>>,
+): Promise<Response> {
+  const nonce = newNonce();
+  const stored = await store(await hashOf(nonce));
+  if (!stored.ok) return refuse(c, stored.failure);
+  const key = await mintCredential(c.get("ring"), "api_key", { environment, id: stored.value.id, nonce });
+  return respond(c, { success: 1, api_key: apiKeyBody(stored.value, environment), key }, {}, 201);
+}

@@ -1,20 +1,28 @@
-import type { SigningRing } from "../domain/credential.ts";
+import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
+import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
-import type { GroupDirectory, Proof } from "../domain/group-directory.ts";
-import type { Environment, GroupSnapshot } from "../domain/user-group.ts";
+import type { Caller } from "../domain/group-directory.ts";
+import type { GroupSnapshot } from "../domain/user-group.ts";
+import type { Directory } from "./directory.ts";
 
-/** What a request gathers on its way to its route. The optional ones are for the log line. */
+/** The credential of a request, as far as it can be judged without the directory. */
+export type Credential =
+  | { kind: "api_key" | "token"; claim: VerifiedClaim }
+  | { kind: "operator_token" | "unknown" | "none" };
+
+/** What middleware adds to a request for its route. The optional fields are for the log line. */
 export type AppEnv = {
   Bindings: Env;
   Variables: {
     requestId: string;
-    /** What every answer to this request carries. */
+    /** The headers of every answer to this request. */
     headers: Record<string, string>;
     ring: SigningRing;
+    credential: Credential;
     environment: Environment;
-    caller: Proof;
-    directory: DurableObjectStub<GroupDirectory>;
-    /** The group whose token a viewer shows. */
+    caller: Caller;
+    directory: Directory;
+    /** The group of a viewer's token. */
     group: GroupSnapshot;
     failureCode?: Failure["code"];
     keyId?: number;

@@ -4,32 +4,31 @@ import { routePath } from "hono/route";
 import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
-import { answer } from "./answer.ts";
+import { respond } from "./respond.ts";
 import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
-import { limitGuesses, noSecretsInBrowsers } from "./authenticate.ts";
+import { readCredential } from "./authenticate.ts";
 import { demo } from "./demo.ts";
-import { DirectoryUnavailable } from "./directory.ts";
+import { DirectoryUnavailable, DirectoryUnreadable } from "./directory.ts";
 import { allowMethods, overrideMethod } from "./methods.ts";
 import { reference } from "./reference.ts";
 import { refuse } from "./refusals.ts";
 import { userGroupList } from "./user-group-list.ts";
 import { userGroups } from "./user-groups.ts";
-import { anyOrigin, viewers } from "./viewers.ts";
+import { cors, viewers } from "./viewers.ts";
 
 /**
- * Marks every answer with its request id, forbids caches to keep it, and writes its one log line. Files alone, which hold
- * nothing of anybody, bring a Cache-Control of their own.
+ * Gives every answer its request id, forbids caches to store it, and writes one log line. Only static files have a
+ * Cache-Control of their own.
  */
 const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
   c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
   await next();
-  if (c.get("failureCode") === "unauthenticated") await limitGuesses(c);
   log.info({
     method: c.req.method,
-    // The route's pattern and not the path itself, into which someone may have put a credential.
+    // The route's pattern and not the path itself, which may hold a credential by mistake.
     path: routePath(c, -1).replace(/\/\*$/, ""),
     status: c.res.status,
     failure: c.get("failureCode"),
@@ -41,7 +40,7 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   });
 });
 
-/** Answers 503 to all until the signing keys are there and well formed, and tells the operator's log what to do. */
+/** Answers 503 to every call until the signing keys are set and well formed, and logs what the operator has to do. */
 const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   const text = c.env.SIGNING_KEYS ?? "";
   const ring = lastRing?.text === text ? lastRing.ring : await importRing(text);
@@ -57,8 +56,8 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
 });
 
 /**
- * The keys as they were imported last: once per isolate and value. What is kept is the ring and not its promise, which
- * belongs to the request that made it and could end with it.
+ * The imported keys, once per isolate and value. This is the ring and not its promise: a promise belongs to the request that
+ * made it, and could end with it.
  */
 let lastRing: { text: string; ring: Awaited<ReturnType<typeof parseSigningKeys>> } | undefined;
 
@@ -70,10 +69,10 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
-  .use("/api/viewer/*", anyOrigin)
-  .use(configuredOnly, noSecretsInBrowsers)
+  .use("/api/viewer/*", cors)
+  .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
-  .get("/health", (c) => answer(c, { success: 1, version }))
+  .get("/health", (c) => respond(c, { success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/user_groups", userGroupList)
   .route("/api/keys", apiKeys)
@@ -83,7 +82,9 @@ const router = new Hono<AppEnv>({ strict: false })
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     log.error({ request_id: c.get("requestId"), error: error.stack ?? String(error) });
-    return refuse(c, { code: error instanceof DirectoryUnavailable ? "directory_unavailable" : "internal_error" });
+    if (error instanceof DirectoryUnavailable) return refuse(c, { code: "directory_unavailable" });
+    if (error instanceof DirectoryUnreadable) return refuse(c, { code: "service_not_configured" });
+    return refuse(c, { code: "internal_error" });
   });
 
 /** The Worker. */

@@ -1,30 +1,28 @@
-import type { GroupFilter } from "../domain/user-group.ts";
+import type { PageStart } from "../domain/group-page.ts";
 
-/** The version of what a cursor holds. A change of that is a new version, and cursors of the old one are refused. */
-const VERSION = 1;
+/** The version of the cursor's content. A change of the content is a new version, and cursors of the old one are refused. */
+const VERSION = 2;
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/**
- * Where a list goes on: behind the number `after`, with the same filters. It holds no secret and gives no right; it is
- * base64url so that nobody mistakes it for something to compose.
- */
-export const cursorOf = (after: number, { providedIdPrefix, updatedSince }: GroupFilter): string =>
-  utf8.encode(JSON.stringify([VERSION, after, providedIdPrefix, updatedSince])).toBase64(BASE64URL);
+/** Where a list continues: at a number, or with a prefix at an id. */
+export type Cursor = { start: PageStart; prefix: string | undefined };
 
-/** What a cursor says, or `undefined` for anything that is none, another spelling of one included. */
-export function readCursor(cursor: string): { after: number; filter: GroupFilter } | undefined {
+/** The text of a cursor. It is no secret and gives no right; base64url keeps clients from composing it. */
+export const cursorOf = ({ start, prefix }: Cursor): string =>
+  utf8.encode(JSON.stringify([VERSION, start, ...(prefix === undefined ? [] : [prefix])])).toBase64(BASE64URL);
+
+/** Parses a cursor; `undefined` for any other text, and for another spelling of one. */
+export function parseCursor(cursor: string): Cursor | undefined {
   try {
-    const [, after, providedIdPrefix, updatedSince] = JSON.parse(
-      text.decode(Uint8Array.fromBase64(cursor, { alphabet: "base64url" })),
-    );
-    const isReadable = Number.isSafeInteger(after) && after > 0 && typeof providedIdPrefix === "string";
-    const filter = { providedIdPrefix, updatedSince };
-    return isReadable && Number.isFinite(updatedSince) && cursorOf(after, filter) === cursor
-      ? { after, filter }
-      : undefined;
+    const [, start, prefix] = JSON.parse(text.decode(Uint8Array.fromBase64(cursor, { alphabet: "base64url" })));
+    const isStart =
+      prefix === undefined
+        ? Number.isSafeInteger(start) && start > 0
+        : typeof prefix === "string" && prefix !== "" && typeof start === "string" && start.startsWith(prefix);
+    return isStart && cursorOf({ start, prefix }) === cursor ? { start, prefix } : undefined;
   } catch {
     return undefined;
   }

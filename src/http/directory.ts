@@ -1,43 +1,67 @@
-import type { GroupDirectory } from "../domain/group-directory.ts";
-import { inTime, TooLate } from "../domain/in-time.ts";
 import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../domain/limits.ts";
-import type { Environment } from "../domain/user-group.ts";
+import type { DurableObject } from "cloudflare:workers";
+import type { GroupDirectory } from "../domain/group-directory.ts";
+import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
+import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
-/** The directory could not be asked. Whether a call that changes something did so is not known. */
+/** Thrown when the directory could not be reached in time. Whether a change was made is unknown. */
 export class DirectoryUnavailable extends Error {}
 
-/**
- * Calls after which all is the same when they run twice. The others are never repeated here. An `ensure` whose first run was
- * lost on its way answers that it has found the group, as it would to a client that called again.
- */
-const SAFE_CALLS = new Set<PropertyKey>(["checkAccess", "ensure", "list", "listKeys", "revokeKey", "view"]);
+/** Thrown when the directory's database belongs to another release. */
+export class DirectoryUnreadable extends Error {}
 
-/** The name of an environment's directory; who changes it loses sight of all groups. */
-export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
+type Stub = DurableObjectStub<GroupDirectory>;
+type Method = Exclude<keyof GroupDirectory, keyof DurableObject>;
 
 /**
- * The directory of an environment. Each call is one RPC. One that the platform fails with `retryable` is made again, where
- * it is safe, a few times and with a new stub, since a stub that has failed stays broken; `overloaded` never is (Durable
- * Objects, "Error handling"). A call that cannot be made, or is not answered in time, throws `DirectoryUnavailable`.
+ * The RPC methods, and whether each is idempotent. Only those are retried. An `ensure` whose first answer was lost reports
+ * that it found the group, as it would to a client that calls again.
  */
-export function directoryOf(env: Env, environment: Environment): DurableObjectStub<GroupDirectory> {
-  const stub = () => env.GROUP_DIRECTORY.getByName(directoryName(environment));
-  const calls = {
-    get:
-      (_: object, method: PropertyKey) =>
-      (...args: unknown[]) =>
-        ask(() => Reflect.get(stub(), method)(...args), SAFE_CALLS.has(method) ? DIRECTORY_TRIES_MAX : 1),
-  };
-  return new Proxy({}, calls) as DurableObjectStub<GroupDirectory>;
+const IDEMPOTENT: Record<Method, boolean> = {
+  checkAccess: true,
+  ensure: true,
+  issueKey: false,
+  list: true,
+  listKeys: true,
+  remove: false,
+  revokeKey: true,
+  rollKey: false,
+  rotateToken: false,
+  update: false,
+  view: true,
+};
+
+/** The RPC methods of a directory. */
+export type Directory = Pick<Stub, Method>;
+
+/**
+ * The directory of this name. Each call is one RPC. If the platform reports that a call failed and is `retryable`, an
+ * idempotent one is retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked
+ * again (Durable Objects, "Error handling"). Throws `DirectoryUnavailable` if there is no answer in time.
+ */
+export function directoryOf(env: Env, name: string): Directory {
+  const call =
+    (method: Method) =>
+    (...args: unknown[]) =>
+      retry(() => Reflect.apply(Reflect.get(env.GROUP_DIRECTORY.getByName(name), method), undefined, args), {
+        triesMax: IDEMPOTENT[method] ? DIRECTORY_TRIES_MAX : 1,
+      });
+  return new Proxy({} as Directory, {
+    get: (_, method) => (isMethod(method) ? call(method) : undefined),
+  });
 }
 
-async function ask(call: () => Promise<unknown>, triesMax: number): Promise<unknown> {
+const isMethod = (name: PropertyKey): name is Method => Object.hasOwn(IDEMPOTENT, name);
+
+async function retry(call: () => Promise<unknown>, { triesMax }: { triesMax: number }): Promise<unknown> {
   const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await inTime(call(), (deadline - Date.now()) / 1000);
+      return await withTimeout(call(), (deadline - Date.now()) / 1000);
     } catch (error) {
-      if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TooLate)) throw error;
+      if (error instanceof Error && error.message.includes(UNKNOWN_SCHEMA))
+        throw new DirectoryUnreadable(error.message);
+      if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TimeoutError)) throw error;
       if (!isRetryable(error) || tries === triesMax) throw new DirectoryUnavailable(String(error), { cause: error });
       await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
     }

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { FailureOf } from "../domain/failure.ts";
-import type { Repeatable } from "../domain/group-directory.ts";
+import type { IdempotencyRecord } from "../domain/group-directory.ts";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
 import type { AppEnv } from "./app-env.ts";
@@ -10,14 +10,13 @@ const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}
 const utf8 = new TextEncoder();
 
 /**
- * What a call with the header `Idempotency-Key` is known by when it is made again (the IETF draft
- * "The Idempotency-Key HTTP Header Field" describes the practice); `undefined` without the header. `asked` is the body as
- * its schema read it, so that the order of its fields does not matter. Only digests of both leave the Worker.
+ * Reads the header `Idempotency-Key` (as in the IETF draft "The Idempotency-Key HTTP Header Field"); `undefined` without it.
+ * `body` is the parsed body, so that the order of its fields does not matter. Only hashes of both leave the Worker.
  */
-export async function repeatableOf(
+export async function idempotencyOf(
   c: Context<AppEnv>,
-  asked: object,
-): Promise<Result<Repeatable | undefined, FailureOf<"invalid_body">>> {
+  body: object,
+): Promise<Result<IdempotencyRecord | undefined, FailureOf<"invalid_body">>> {
   const key = c.req.header("Idempotency-Key");
   if (key === undefined) return ok(undefined);
   if (!VISIBLE_ASCII.test(key)) {
@@ -27,7 +26,7 @@ export async function repeatableOf(
   const digest = (text: string) => crypto.subtle.digest("SHA-256", utf8.encode(text));
   return ok({
     key: await digest(key),
-    request: await digest(`${c.req.method} ${JSON.stringify(asked)}`),
+    request: await digest(`${c.req.method} ${JSON.stringify(body)}`),
     signingId: c.get("ring").signingId,
   });
 }

@@ -1,25 +1,25 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import type { FailureOf } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_DRAINED_BYTES_MAX } from "../domain/limits.ts";
-import { fail, type Result } from "../domain/result.ts";
+import { BODY_BYTES_MAX, BODY_DROPPED_BYTES_MAX, BODY_SECONDS_MAX } from "../domain/limits.ts";
+import { fail, ok, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
+import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
 import type { AppEnv } from "./app-env.ts";
-import { vet } from "./authenticate.ts";
+import { checkCaller } from "./authenticate.ts";
 import { findInexact } from "./exact-json.ts";
 import { refuse } from "./refusals.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-type BodyFailure = FailureOf<
-  "body_required" | "unsupported_media_type" | "body_too_large" | "malformed_json" | "invalid_body"
->;
+type ReadFailure = FailureOf<"body_required" | "body_timeout" | "body_too_large" | "malformed_json">;
+type BodyFailure = ReadFailure | FailureOf<"unsupported_media_type" | "invalid_body">;
 
 /**
- * Reads the body as JSON of `schema`, for `c.req.valid("json")`. Where integrators need `access`, a body that is refused
- * costs the one directory call that the request had anyway: whoever has no valid key with it hears of the key, and nothing
- * of the body. With `optional`, no body stands for an object without fields.
+ * Reads the body as JSON of `schema`, for `c.req.valid("json")`. Where integrators need `access`, the directory checks the
+ * caller before a body is refused, so that a caller without a valid key gets the authentication error and learns nothing
+ * about the body. With `optional`, a call without a body counts as an object without fields.
  */
 export const jsonBody = <Schema extends z.ZodMiniType>(
   schema: () => Schema,
@@ -27,53 +27,62 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
 ) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      // Reading fails where the client hangs up before the end: what has come of the body means nothing.
-      const bytes = await readBytes(c.req.raw).catch(() => null);
-      const read =
-        bytes === null
-          ? fail({ code: "malformed_json" as const })
-          : readJson(bytes, c.req.header("Content-Type"), schema());
+      const bytes = await readBytes(c.req.raw);
+      const read = readJson(bytes, c.req.header("Content-Type"), schema());
       const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema(), {}) : read;
-      if (!body.ok) return refuse(c, (await vet(c, access)) ?? body.failure);
+      if (!body.ok) return refuse(c, (await checkCaller(c, access)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },
   );
 
 function readJson<Schema extends z.ZodMiniType>(
-  bytes: Uint8Array | undefined,
+  bytes: Result<Uint8Array, ReadFailure>,
   contentType: string | undefined,
   schema: Schema,
 ): Result<z.output<Schema>, BodyFailure> {
-  if (bytes?.length === 0) return fail({ code: "body_required" });
-  if (!/^\s*application\/json\s*(;|$)/i.test(contentType ?? "")) return fail({ code: "unsupported_media_type" });
-  if (!bytes) return fail({ code: "body_too_large" });
+  const hasBody = bytes.ok || bytes.failure.code === "body_too_large";
+  if (hasBody && !/^\s*application\/json\s*(;|$)/i.test(contentType ?? ""))
+    return fail({ code: "unsupported_media_type" });
+  if (!bytes.ok) return bytes;
 
-  const json = parseObject(bytes);
+  const json = parseObject(bytes.value);
   if (!json) return fail({ code: "malformed_json" });
 
   return validate(schema, json.value, findInexact(json.text, json.value));
 }
 
 /**
- * The whole body, or `undefined` when it exceeds the limit, whatever its Content-Length says. A length within the limit only
- * chooses the faster way to read it. What is too much is read to its end and dropped: a body left half read resets the
- * connection before the client has seen the refusal.
+ * Reads the whole body within its bounds of size and time. A connection that breaks before the end of the body leaves JSON
+ * without its end.
  */
-async function readBytes(request: Request): Promise<Uint8Array | undefined> {
-  if (Number(request.headers.get("Content-Length") ?? Number.NaN) <= BODY_BYTES_MAX) {
-    const bytes = new Uint8Array(await request.arrayBuffer());
-    return bytes.length <= BODY_BYTES_MAX ? bytes : undefined;
+async function readBytes(request: Request): Promise<Result<Uint8Array, ReadFailure>> {
+  if (!request.body) return fail({ code: "body_required" });
+  const reader = request.body.getReader({ mode: "byob" });
+  try {
+    return await withTimeout(readAll(reader), BODY_SECONDS_MAX);
+  } catch (error) {
+    return fail({ code: error instanceof TimeoutError ? "body_timeout" : "malformed_json" });
   }
-  if (!request.body) return new Uint8Array();
-  const bytes = new Uint8Array(BODY_BYTES_MAX);
-  let length = 0;
-  for await (const chunk of request.body) {
-    if (length + chunk.length <= BODY_BYTES_MAX) bytes.set(chunk, length);
-    length += chunk.length;
-    if (length > BODY_DRAINED_BYTES_MAX) return undefined;
+}
+
+/**
+ * Reads with `readAtLeast` (Workers, "ReadableStreamBYOBReader"), which joins small chunks outside of JavaScript: a body sent
+ * byte by byte costs no more than one sent whole. A body that is too large is read on for a while and dropped, because a
+ * connection closed in the middle of a body would hide the refusal from the client.
+ */
+async function readAll(reader: ReadableStreamBYOBReader): Promise<Result<Uint8Array, ReadFailure>> {
+  // One byte more than a body may have, to see whether it has more.
+  let first = await reader.readAtLeast(BODY_BYTES_MAX + 1, new Uint8Array(BODY_BYTES_MAX + 1));
+  const body = first.value;
+  if (!body?.byteLength) return fail({ code: "body_required" });
+  if (body.byteLength <= BODY_BYTES_MAX) return ok(body);
+
+  for (let length = body.byteLength; length < BODY_DROPPED_BYTES_MAX; length += first.value.byteLength) {
+    first = await reader.readAtLeast(BODY_BYTES_MAX, new Uint8Array(BODY_BYTES_MAX));
+    if (!first.value?.byteLength) break;
   }
-  return length <= BODY_BYTES_MAX ? bytes.subarray(0, length) : undefined;
+  return fail({ code: "body_too_large" });
 }
 
 function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {

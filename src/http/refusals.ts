@@ -1,11 +1,11 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../domain/limits.ts";
-import { answer } from "./answer.ts";
+import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../domain/limits.ts";
+import { respond } from "./respond.ts";
 import type { AppEnv } from "./app-env.ts";
 
-/** Each failure's status and the sentence that says how to mend it. A failure without them does not compile. */
+/** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
 export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
   malformed_json: {
     status: 400,
@@ -16,6 +16,10 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
     message:
       "No body arrived. Send the JSON body with a Content-Length header (not chunked). Where a client or proxy drops the body " +
       "of a call of /api/user, make it POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+  },
+  body_timeout: {
+    status: 408,
+    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it at once, with the Content-Length that it has.`,
   },
   unauthenticated: {
     status: 401,
@@ -109,6 +113,12 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 503,
     message: "The service is not configured. Its operator finds the reason in its log.",
   },
+  environment_full: {
+    status: 507,
+    message:
+      "This environment holds as much as it may. Delete groups that are no longer needed, or shrink their properties. Issue no " +
+      "more keys, and leave the header Idempotency-Key out.",
+  },
 };
 
 /** Answers with a failure: its status, its fields, and the headers that its status calls for. */
@@ -117,7 +127,7 @@ export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   const { code, ...fields } = failure;
   c.set("failureCode", code);
   const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
-  return answer(c, body, headersOf(failure, status), status);
+  return respond(c, body, headersOf(failure, status), status);
 }
 
 /** The headers that RFC 9110 asks for beside a status. */

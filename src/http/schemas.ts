@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { WORKSPACE } from "../domain/credential.ts";
+import { WORKSPACE } from "../domain/environment.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
@@ -10,7 +10,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
 } from "../domain/limits.ts";
-import { cursorOf, readCursor } from "./cursor.ts";
+import { parseCursor } from "./cursor.ts";
 
 /**
  * The bodies and queries that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or
@@ -180,11 +180,11 @@ export const RemoveBody = once(() =>
   }),
 );
 
-const Cursor = once(() =>
+const ListCursor = once(() =>
   z.pipe(
     z.string(),
     z.transform((value: string, payload: Payload) => {
-      const cursor = readCursor(value);
+      const cursor = parseCursor(value);
       if (cursor) return cursor;
       refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
       return z.NEVER;
@@ -200,22 +200,11 @@ const Limit = once(() =>
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
-// Groups have their times in milliseconds; what Date.parse cuts off behind them lets no group slip through.
-const Since = once(() =>
-  z.pipe(
-    z.iso.datetime({
-      offset: true,
-      error: "Give a time such as 2026-03-01T10:30:00Z or …T11:30:00+01:00, whose + stands in a URL as %2B.",
-    }),
-    z.transform(Date.parse),
-  ),
-);
-
 /** GET /api/user_groups */
 export const ListQuery = once(() =>
   z.pipe(
     z.strictObject({
-      cursor: told(z.optional(Cursor()), {
+      cursor: told(z.optional(ListCursor()), {
         description: "The next_cursor of the page before; without it, the first page.",
       }),
       limit: told(z._default(Limit(), LIST_GROUPS_DEFAULT), {
@@ -224,24 +213,18 @@ export const ListQuery = once(() =>
         maximum: LIST_GROUPS_MAX,
         default: LIST_GROUPS_DEFAULT,
         pattern: undefined,
-        description: "At most so many groups a page.",
+        description: "The most groups on one page.",
       }),
-      user_group_id_prefix: told(z._default(Label(), ""), {
-        default: undefined,
-        description: "Only ids that start with it, character by character.",
-      }),
-      updated_since: told(z._default(Since(), 0), {
-        description: "Only groups made or changed at this time or later.",
+      user_group_id_prefix: told(z.optional(Label()), {
+        description:
+          "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
     }),
-    z.transform(
-      ({ cursor, limit, user_group_id_prefix: providedIdPrefix, updated_since: updatedSince }, payload: Payload) => {
-        const filter = { providedIdPrefix, updatedSince };
-        if (cursor && cursorOf(cursor.after, filter) !== cursorOf(cursor.after, cursor.filter))
-          refuseValue(payload, "Give the same filters on every page of one list.", ["cursor"]);
-        return { after: cursor?.after ?? 0, limit, filter };
-      },
-    ),
+    z.transform(({ cursor, limit, user_group_id_prefix: prefix }, payload: Payload) => {
+      if (cursor && cursor.prefix !== prefix)
+        refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
+      return { start: cursor?.start, prefix, limit };
+    }),
   ),
 );
 

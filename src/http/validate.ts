@@ -5,10 +5,10 @@ import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../domain/limits.ts";
 import { fail, ok, type Result } from "../domain/result.ts";
 import type { Access } from "../domain/user-group.ts";
 import type { AppEnv } from "./app-env.ts";
-import { vet } from "./authenticate.ts";
+import { checkCaller } from "./authenticate.ts";
 import { refuse } from "./refusals.ts";
 
-/** `value` as the schema reads it, or all that is wrong with it, behind what is `known` to be wrong already. */
+/** Parses `value` by the schema. A failure has the `known` issues first, then those of the schema. */
 export function validate<Schema extends z.ZodMiniType>(
   schema: Schema,
   value: unknown,
@@ -20,19 +20,19 @@ export function validate<Schema extends z.ZodMiniType>(
   return ok(parsed.data);
 }
 
-/** Reads the query as `schema`, for `c.req.valid("query")`. What `access` is for, `jsonBody` tells. */
+/** Parses the query by `schema`, for `c.req.valid("query")`. `jsonBody` explains `access`. */
 export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, { access }: { access?: Access } = {}) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
       const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
       const query = validate(schema(), fields, issues);
-      if (!query.ok) return refuse(c, (await vet(c, access)) ?? query.failure);
+      if (!query.ok) return refuse(c, (await checkCaller(c, access)) ?? query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();
     },
   );
 
-/** The fields of a query, with what Hono's own reading changes in silence as issues: all but the first of one name, and broken bytes. */
+/** The fields of a query. What Hono would drop or alter silently is an issue: a field given twice, and bytes that are no UTF-8. */
 function readQuery(text: string): { fields: Record<string, string>; issues: Issue[] } {
   const fields = new Map<string, string>();
   const issues: Issue[] = [];
@@ -49,7 +49,7 @@ function readQuery(text: string): { fields: Record<string, string>; issues: Issu
   return { fields: Object.fromEntries(fields), issues };
 }
 
-/** What percent-encoded text says, if it is UTF-8. */
+/** Decodes percent-encoded text; `undefined` if it is not UTF-8. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -58,7 +58,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** As many of the issues as one answer tells: each repeats its path, whose keys may be long. */
+/** As many issues as one answer may hold: each contains its path, whose keys can be long. */
 function bounded(issues: Issue[]): Issue[] {
   let units = 0;
   return issues.slice(0, ISSUES_MAX).filter((issue, index) => {
@@ -67,7 +67,7 @@ function bounded(issues: Issue[]): Issue[] {
   });
 }
 
-/** Zod reports all unknown fields of an object at once; here each is an issue at its own place. */
+/** Zod reports all unknown fields of an object in one issue; here each one gets its own. */
 function issuesOf(issue: z.core.$ZodIssue): Issue[] {
   const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
   return issue.code === "unrecognized_keys"

@@ -1,61 +1,85 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { createMiddleware } from "hono/factory";
-import { verifyCredential } from "../domain/credential.ts";
-import type { Proof } from "../domain/group-directory.ts";
-import { inTime } from "../domain/in-time.ts";
-import { INDEX_READ_SECONDS_MAX } from "../domain/limits.ts";
+import type { VerifiedClaim } from "../domain/credential.ts";
+import { directoryName } from "../domain/environment.ts";
+import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../domain/limits.ts";
+import { log } from "../domain/log.ts";
 import { bindTemplate } from "../domain/sql-template.ts";
-import type { GroupSnapshot } from "../domain/user-group.ts";
+import type { Lease } from "../domain/user-group.ts";
 import { variablesOf } from "../domain/variables.ts";
+import { withTimeout } from "../domain/with-timeout.ts";
 import { TokenIndex } from "../storage/token-index.ts";
-import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
-import { shownCredential } from "./authenticate.ts";
+import { maxAgeOf } from "./cache-control.ts";
 import { directoryOf } from "./directory.ts";
-import { allowsStale } from "./freshness.ts";
 import { jsonBody } from "./json-body.ts";
 import { allowMethods } from "./methods.ts";
 import { refuse } from "./refusals.ts";
+import { respond } from "./respond.ts";
 import { QueryBody } from "./schemas.ts";
-import { onView } from "./wire.ts";
+import { viewBody } from "./wire.ts";
 
 /**
- * Finds the group whose token is shown. The directory answers, unless the caller allows a stale answer and the index has
- * one; whatever the index fails at, the directory answers as well.
+ * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
+ * that is young enough. If KV fails in any way, the directory answers.
  */
 const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
-  const claim = await verifyCredential(c.get("ring"), "token", shownCredential(c));
-  if (!claim) return refuse(c, { code: "unauthenticated" });
+  const credential = c.get("credential");
+  if (credential.kind !== "token") return refuse(c, { code: "unauthenticated" });
+  const { claim } = credential;
   c.set("environment", claim.environment);
-  // Counted by token, not by group: whoever holds a rotated one must not use up what the current one is allowed.
+  // Counted by token and not by group: the holder of a superseded token must not use up the limit of the current one.
   const { success } = await c.env.TOKEN_LIMIT.limit({ key: claim.fingerprint });
   if (!success) return refuse(c, { code: "rate_limited" });
 
-  const staleIsAllowed = allowsStale(c.req.header("Cache-Control"));
-  const indexed = staleIsAllowed ? await findIndexed(c.env, claim) : undefined;
-  c.get("headers")["X-Answered-By"] = indexed ? "index" : "directory";
-  if (indexed) {
-    c.set("group", indexed);
-  } else {
-    const viewed = await directoryOf(c.env, claim.environment).view(
-      { id: claim.id, nonce: claim.nonce },
-      staleIsAllowed,
-    );
-    if (!viewed.ok) return refuse(c, viewed.failure);
-    c.set("group", viewed.value);
+  const maxAge = maxAgeOf(c.req.header("Cache-Control"));
+  const headers = c.get("headers");
+  const lease = maxAge === undefined ? undefined : await findLease(c.env, claim, maxAge);
+  if (lease) {
+    headers["X-Answered-By"] = "index";
+    headers.Age = String(lease.ageSeconds);
+    c.set("group", lease.group);
+    return next();
   }
+
+  headers["X-Answered-By"] = "directory";
+  const directory = directoryOf(c.env, directoryName(claim.environment));
+  const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
+  if (!viewed.ok) return refuse(c, viewed.failure);
+  const { readAt, group, writeLease } = viewed.value;
+  if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
+  c.set("group", group);
   return next();
 });
 
-/** What the index has on a token, if it answers in time and the entry is still valid. */
-async function findIndexed(env: Env, { id, nonce }: Proof): Promise<GroupSnapshot | undefined> {
+/**
+ * The lease of a token, if KV answers in time and the lease is at most `maxAge` seconds old. Its age is the time since the
+ * directory read the group, so a write that was late, lost or repeated can only make a lease older.
+ */
+async function findLease(env: Env, { id, nonce }: VerifiedClaim, maxAge: number) {
   const read = new TokenIndex(env.TOKEN_INDEX).find(nonce);
-  const found = await inTime(read, INDEX_READ_SECONDS_MAX).catch(() => undefined);
-  const isValid = found?.teamId === id && (found.validUntil === null || Date.now() < found.validUntil);
-  return isValid ? found : undefined;
+  const lease = await withTimeout(read, LEASE_READ_SECONDS_MAX).catch(() => undefined);
+  if (lease?.group.teamId !== id) return undefined;
+  const { readAt, group } = lease;
+  // The clock is read after KV has answered: KV may take a while.
+  const now = Date.now();
+  const age = (now - readAt) / 1000;
+  const isValid = group.validUntil === null || now < group.validUntil;
+  return isValid && age >= -LEASE_CLOCK_SECONDS_MAX && age <= Math.min(maxAge, LEASE_SECONDS_MAX)
+    ? { group, ageSeconds: Math.max(0, Math.floor(age)) }
+    : undefined;
 }
 
-/** What a preflight is answered with (Fetch standard, section 3.3). */
+/** Writes a lease. A failure only means that the directory goes on answering. */
+async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaim, lease: Lease): Promise<void> {
+  try {
+    await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);
+  } catch (error) {
+    log.warn({ request_id: c.get("requestId"), message: "A lease could not be written.", error: String(error) });
+  }
+}
+
+/** The answer to a preflight (Fetch standard, section 3.3). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET,POST",
   "Access-Control-Allow-Headers": "Authorization,Cache-Control,Content-Type",
@@ -63,20 +87,20 @@ const PREFLIGHT = {
 };
 
 /**
- * Lets scripts of any origin call the viewers' routes, and read refusals too: it comes before all that refuses. Hono's own
- * middleware for this would make a second response for its headers.
+ * Lets scripts of any origin call the viewers' routes. It comes before everything that refuses, so that scripts can read
+ * refusals too. Hono's own middleware would build a second response for its headers.
  */
-export const anyOrigin = createMiddleware<AppEnv>(async (c, next) => {
+export const cors = createMiddleware<AppEnv>(async (c, next) => {
   const headers = Object.assign(c.get("headers"), { "Access-Control-Allow-Origin": "*" });
-  // Told to browsers alone, which send Origin: a viewer's answer takes 3 % longer with it.
+  // Only browsers, which send Origin, need it: with it a viewer's answer takes 3 % longer.
   if (c.req.header("Origin") !== undefined)
-    headers["Access-Control-Expose-Headers"] = "Retry-After,X-Answered-By,X-Request-Id";
+    headers["Access-Control-Expose-Headers"] = "Age,Retry-After,X-Answered-By,X-Request-Id";
   return c.req.method === "OPTIONS"
     ? new Response(null, { status: 204, headers: { ...headers, ...PREFLIGHT } })
     : next();
 });
 
-/** What dashboards ask with the token of a user group, from browsers too. */
+/** The calls of dashboards with the token of a user group, from browsers too. */
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
@@ -84,8 +108,8 @@ export const viewers = new Hono<AppEnv>()
 
   .get("/", (c) => {
     const group = c.get("group");
-    const shown = onView(group, c.get("environment").tag);
-    return answer(c, { success: 1, user_group: shown, variables: variablesOf(group, shown.properties) });
+    const userGroup = viewBody(group, c.get("environment").tag);
+    return respond(c, { success: 1, user_group: userGroup, variables: variablesOf(group, userGroup.properties) });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
@@ -93,5 +117,5 @@ export const viewers = new Hono<AppEnv>()
     const variables = new Map(Object.entries(variablesOf(c.get("group"))));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
-    return answer(c, { success: 1, ...bound.value });
+    return respond(c, { success: 1, ...bound.value });
   });

@@ -1,44 +1,39 @@
-import type {
-  ApiKey,
-  Environment,
-  EnvironmentTag,
-  GroupSnapshot,
-  ListedGroup,
-  ShownGroup,
-} from "../domain/user-group.ts";
+import type { Environment, EnvironmentTag } from "../domain/environment.ts";
+import type { ApiKey, GroupSnapshot, GroupView, ListedGroup, RotatedGroup } from "../domain/user-group.ts";
 
-/** The published names. Each function gives exactly the fields that one call's answer lists. */
+/** The published names. Each function gives exactly the fields that the answer to one call has. */
 
 const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
 
-const common = (group: Pick<ShownGroup, "teamId" | "name" | "providedId">, token: string) => ({
+/** Without a token the field is absent: the caller may not read it. */
+const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token: string | undefined) => ({
   team_id: group.teamId,
-  token,
+  ...(token !== undefined && { token }),
   name: group.name,
   provided_id: group.providedId,
 });
 
-/** `user_group` as GET shows it. */
-export const onGet = (group: ShownGroup, token: string) => ({
+/** `user_group` in the answer to GET. */
+export const getBody = (group: GroupView, token: string | undefined) => ({
   ...common(group, token),
   properties: parsed(group.properties),
 });
 
-/** `user_group` as PUT shows it. */
-export const onPut = (group: ShownGroup, token: string, tag: EnvironmentTag) => ({
+/** `user_group` in the answer to PUT. */
+export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) => ({
   ...common(group, token),
   properties: parsed(group.properties),
   api_environment_tag: tag,
 });
 
-/** `user_group` as POST shows it. */
-export const onPost = (group: Parameters<typeof common>[0], token: string, tag: EnvironmentTag) => ({
+/** `user_group` in the answer to POST. */
+export const postBody = (group: Omit<RotatedGroup, "signingId">, token: string, tag: EnvironmentTag) => ({
   ...common(group, token),
   api_environment_tag: tag,
 });
 
-/** `user_group` as its viewers see it: never with the token. */
-export const onView = (group: GroupSnapshot, tag: EnvironmentTag) => ({
+/** `user_group` as its viewers see it, without the token. */
+export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) => ({
   team_id: group.teamId,
   name: group.name,
   provided_id: group.providedId,
@@ -49,20 +44,30 @@ export const onView = (group: GroupSnapshot, tag: EnvironmentTag) => ({
 
 const time = (milliseconds: number | null) => (milliseconds === null ? null : new Date(milliseconds).toISOString());
 
-/** `user_group` in a list, as JSON text. What is kept as JSON goes out as it is: taken apart, a page of it could fill the memory. */
-export const onList = (group: ListedGroup, tag: EnvironmentTag): string => {
+const utf8 = new TextEncoder();
+
+/**
+ * The answer to a list, as JSON. Groups are encoded one by one, and `mapping` and `properties` are copied as stored JSON text:
+ * parsing or joining a full page could exhaust the isolate's memory.
+ */
+export function listBody(groups: ListedGroup[], tag: EnvironmentTag, nextCursor: string | null): Blob {
+  const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, tag)));
+  return new Blob(['{"success":1,"user_groups":[', ...rows, `],"next_cursor":${JSON.stringify(nextCursor)}}`]);
+}
+
+function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
   const before = { team_id: group.teamId, provided_id: group.providedId, name: group.name };
-  const behind = {
+  const after = {
     api_environment_tag: tag,
     created_at: time(group.createdAt),
     updated_at: time(group.updatedAt),
   };
-  const kept = `"mapping":${group.mapping ?? "null"},"properties":${group.properties ?? "null"}`;
-  return `${JSON.stringify(before).slice(0, -1)},${kept},${JSON.stringify(behind).slice(1)}`;
-};
+  const stored = `"mapping":${group.mapping ?? "null"},"properties":${group.properties ?? "null"}`;
+  return `${JSON.stringify(before).slice(0, -1)},${stored},${JSON.stringify(after).slice(1)}`;
+}
 
-/** `api_key`, with times in ISO 8601 and never the key itself. */
-export const apiKey = (key: ApiKey, { workspace, tag }: Environment) => ({
+/** `api_key`, with times in ISO 8601, and never the key itself. */
+export const apiKeyBody = (key: ApiKey, { workspace, tag }: Environment) => ({
   id: key.id,
   workspace,
   environment: tag,

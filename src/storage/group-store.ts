@@ -1,39 +1,69 @@
-import type { GroupFilter, ListedGroup, UserGroup } from "./records.ts";
+import type { ListedGroup, UserGroup } from "./records.ts";
 
-const GROUP = `SELECT team_id, provided_id, name, mapping, properties, nonce, grace_nonce, grace_ends_at, indexed,
-  grace_indexed, revision FROM user_groups`;
-// Whole statements, which the runtime finds again by their text: put together at each call, that text had to be read first.
-const BY_PROVIDED_ID = `${GROUP} WHERE provided_id = ?`;
-const BY_TEAM_ID = `${GROUP} WHERE team_id = ?`;
+/** The columns of a group, in the order of the table. */
+const COLUMNS = {
+  teamId: "team_id",
+  providedId: "provided_id",
+  name: "name",
+  nonce: "nonce",
+  graceNonce: "grace_nonce",
+  graceEndsAt: "grace_ends_at",
+  revision: "revision",
+  mapping: "mapping",
+  properties: "properties",
+} as const satisfies Record<keyof UserGroup, string>;
 
-// A row as values in the order of these columns: as an object it takes a third longer, since each row names them again.
-type GroupRow = [
-  teamId: number,
-  providedId: string,
-  name: string,
-  mapping: string | null,
-  properties: string | null,
-  nonce: ArrayBuffer,
-  graceNonce: ArrayBuffer | null,
-  graceEndsAt: number | null,
-  indexed: number,
-  graceIndexed: number,
-  revision: number,
+type Field = keyof UserGroup;
+type Row = [
+  number,
+  string,
+  string,
+  ArrayBuffer,
+  ArrayBuffer | null,
+  number | null,
+  number,
+  string | null,
+  string | null,
 ];
 
-// Not LIKE, which has wildcards and folds case. Both texts are well formed, so code points say what code units would.
-const MATCHES = "(updated_at >= ?3 AND substr(provided_id, 1, length(?4)) = ?4)";
-const PAGE = `SELECT team_id AS teamId, provided_id AS providedId, name, created_at AS createdAt, updated_at AS updatedAt,
-  ${MATCHES} AS matches, iif(${MATCHES}, mapping, NULL) AS mapping, iif(${MATCHES}, properties, NULL) AS properties
-  FROM user_groups WHERE team_id > ?1 ORDER BY team_id LIMIT ?2`;
+const FIELDS = Object.keys(COLUMNS) as Field[];
+/** The fields that a group can change: all but its number. */
+const CHANGING = FIELDS.filter((field) => field !== "teamId");
+const SAME_ID = CHANGING.filter((field) => field !== "providedId");
 
-/** A group with 1 or 0 for whether the filter lets it through; one that it does not is without its large fields. */
-type ExaminedGroup = ListedGroup & { matches: number };
+const named = (fields: Field[]) => fields.map((field) => COLUMNS[field]).join(", ");
+const assigned = (fields: Field[]) => fields.map((field) => `${COLUMNS[field]} = ?`).join(", ");
+const valuesOf = (group: Omit<UserGroup, "teamId">, fields: readonly Field[]) =>
+  fields.map((field) => (group as UserGroup)[field]);
 
-const CHANGING = `name = ?, mapping = ?, properties = ?, nonce = ?, grace_nonce = ?, grace_ends_at = ?, indexed = ?,
-  grace_indexed = ?, revision = ?, updated_at = ?`;
-const REPLACE = `UPDATE user_groups SET ${CHANGING} WHERE team_id = ?`;
-const RENAME = `UPDATE user_groups SET ${CHANGING}, provided_id = ? WHERE team_id = ?`;
+// Complete statements, because the runtime caches a prepared statement by its text.
+const BY_PROVIDED_ID = `SELECT ${named(FIELDS)} FROM user_groups WHERE provided_id = ?`;
+const BY_TEAM_ID = `SELECT ${named(FIELDS)} FROM user_groups WHERE team_id = ?`;
+const INSERT = `INSERT INTO user_groups (team_id, created_at, updated_at, ${named(CHANGING)})
+  VALUES (?, ?, ?, ${CHANGING.map(() => "?").join(", ")})`;
+const REPLACE = `UPDATE user_groups SET ${assigned(SAME_ID)}, updated_at = ? WHERE team_id = ?`;
+const RENAME = `UPDATE user_groups SET ${assigned(CHANGING)}, updated_at = ? WHERE team_id = ?`;
+
+const LISTED = `SELECT team_id AS teamId, provided_id AS providedId, name, mapping, properties, created_at AS createdAt,
+  updated_at AS updatedAt FROM user_groups`;
+// octet_length reads the length from the row's header, and not the value from its overflow pages.
+const SIZES = `SELECT team_id AS teamId, provided_id AS providedId, octet_length(provided_id) + octet_length(name)
+  + coalesce(octet_length(mapping), 0) + coalesce(octet_length(properties), 0) AS bytes FROM user_groups`;
+/** The two orders of a list: by number, or by id within a range. */
+const RANGE = {
+  numbers: "WHERE team_id >= ? ORDER BY team_id LIMIT ?",
+  ids: "WHERE provided_id >= ? AND provided_id < ? ORDER BY provided_id LIMIT ?",
+};
+const PAGE = {
+  numbers: { sizes: `${SIZES} ${RANGE.numbers}`, groups: `${LISTED} ${RANGE.numbers}` },
+  ids: { sizes: `${SIZES} ${RANGE.ids}`, groups: `${LISTED} ${RANGE.ids}` },
+};
+
+/** Where a page begins, and in which order it goes on: by number, or by id up to and without `end`. */
+export type ListRange = { order: "numbers"; start: number } | { order: "ids"; start: string; end: string };
+
+/** A group's number and id, and the size of what a list shows of it, in UTF-8. */
+export type GroupSize = Pick<UserGroup, "teamId" | "providedId"> & { bytes: number };
 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
@@ -45,71 +75,54 @@ export class GroupStore {
   }
 
   findByProvidedId(providedId: string): UserGroup | undefined {
-    const [row] = this.#sql.exec(BY_PROVIDED_ID, providedId).raw<GroupRow>();
-    return row && groupOf(row);
+    const [row] = this.#sql.exec(BY_PROVIDED_ID, providedId).raw<Row>();
+    return row && toGroup(row);
   }
 
   findByTeamId(teamId: number): UserGroup | undefined {
-    const [row] = this.#sql.exec(BY_TEAM_ID, teamId).raw<GroupRow>();
-    return row && groupOf(row);
+    const [row] = this.#sql.exec(BY_TEAM_ID, teamId).raw<Row>();
+    return row && toGroup(row);
   }
 
   has(providedId: string): boolean {
     return this.#sql.exec("SELECT 1 FROM user_groups WHERE provided_id = ?", providedId).toArray().length > 0;
   }
 
-  /** The groups behind the number `after`, in order, at most `count`, with the filter's verdict on each. */
-  page(after: number, { updatedSince, providedIdPrefix }: GroupFilter, count: number): ExaminedGroup[] {
-    return this.#sql.exec<ExaminedGroup>(PAGE, after, count, updatedSince, providedIdPrefix).toArray();
+  /** The sizes of the first `count` groups of a range, without reading what is large in them. */
+  sizes(range: ListRange, count: number): GroupSize[] {
+    return this.#sql.exec<GroupSize>(PAGE[range.order].sizes, ...boundsOf(range), count).toArray();
   }
 
-  /** Whether there is any group behind the number `after`. */
-  hasBehind(after: number): boolean {
-    return this.#sql.exec("SELECT 1 FROM user_groups WHERE team_id > ? LIMIT 1", after).toArray().length > 0;
+  /** The first `count` groups of a range. */
+  page(range: ListRange, count: number): ListedGroup[] {
+    return this.#sql.exec<ListedGroup>(PAGE[range.order].groups, ...boundsOf(range), count).toArray();
   }
 
-  /** Adds a group at the time `now` and answers with it, under a team id that no group had before. */
+  /** Adds a group at the time `now`, under a team id that no group had before. */
   insert(group: Omit<UserGroup, "teamId">, now: number): UserGroup {
     const teamId = this.#findLastTeamId() + 1;
-    this.#sql.exec(
-      `INSERT INTO user_groups (team_id, provided_id, created_at, name, mapping, properties, nonce, grace_nonce,
-        grace_ends_at, indexed, grace_indexed, revision, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      teamId,
-      group.providedId,
-      now,
-      ...changingValues(group, now),
-    );
+    this.#sql.exec(INSERT, teamId, now, now, ...valuesOf(group, CHANGING));
     this.#lastTeamId = teamId;
     return { teamId, ...group };
   }
 
-  /** Writes every field but the id that the integrator gave, whose index would be written with it. */
+  /** Writes every field except the provided id, whose index would be written with it. */
   replace(group: UserGroup, now: number): void {
-    this.#sql.exec(REPLACE, ...changingValues(group, now), group.teamId);
+    this.#sql.exec(REPLACE, ...valuesOf(group, SAME_ID), now, group.teamId);
   }
 
-  /** The same with that id. */
+  /** Writes every field, the provided id included. */
   rename(group: UserGroup, now: number): void {
-    this.#sql.exec(RENAME, ...changingValues(group, now), group.providedId, group.teamId);
+    this.#sql.exec(RENAME, ...valuesOf(group, CHANGING), now, group.teamId);
   }
 
-  /** Writes only whether the index may have an entry for each of its tokens, which is no change that anybody sees. */
-  markIndexed({ teamId, indexed, graceIndexed }: UserGroup): void {
-    this.#sql.exec(
-      "UPDATE user_groups SET indexed = ?, grace_indexed = ? WHERE team_id = ?",
-      indexed,
-      graceIndexed,
-      teamId,
-    );
-  }
-
-  /** Takes a group out. The number of the newest one is noted, so that the next one does not get it. */
+  /** Deletes a group. If it has the highest number, that number is kept, so that the next group does not get it. */
   delete(teamId: number): void {
     if (teamId === this.#findLastTeamId()) this.#sql.exec("UPDATE newest_deleted SET team_id = ? WHERE id = 1", teamId);
     this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
   }
 
-  /** The highest number that any group ever had, or 0. It is read once: nobody else writes this database. */
+  /** The highest number that any group ever had, or 0. It is read once: nothing else writes this database. */
   #findLastTeamId(): number {
     this.#lastTeamId ??= this.#sql
       .exec<{ last: number }>(
@@ -120,41 +133,28 @@ export class GroupStore {
   }
 }
 
-const groupOf = ([
-  teamId,
-  providedId,
-  name,
-  mapping,
-  properties,
-  nonce,
-  graceNonce,
-  graceEndsAt,
-  indexed,
-  graceIndexed,
-  revision,
-]: GroupRow): UserGroup => ({
-  teamId,
-  providedId,
-  name,
-  mapping,
-  properties,
-  nonce,
-  graceNonce,
-  graceEndsAt,
-  indexed,
-  graceIndexed,
-  revision,
-});
+const boundsOf = (range: ListRange): (string | number)[] =>
+  range.order === "ids" ? [range.start, range.end] : [range.start];
 
-const changingValues = (group: Omit<UserGroup, "teamId">, now: number) => [
-  group.name,
-  group.mapping,
-  group.properties,
-  group.nonce,
-  group.graceNonce,
-  group.graceEndsAt,
-  group.indexed,
-  group.graceIndexed,
-  group.revision,
-  now,
-];
+// A row as an array: as an object it takes a third longer, because every row names its columns again.
+const toGroup = ([
+  teamId,
+  providedId,
+  name,
+  nonce,
+  graceNonce,
+  graceEndsAt,
+  revision,
+  mapping,
+  properties,
+]: Row): UserGroup => ({
+  teamId,
+  providedId,
+  name,
+  nonce,
+  graceNonce,
+  graceEndsAt,
+  revision,
+  mapping,
+  properties,
+});

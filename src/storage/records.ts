@@ -1,73 +1,66 @@
-/** Rows as the stores read and write them. Times are milliseconds since 1970; nonces are the directory's half of a credential. */
+/** Rows as the stores read and write them. Times are milliseconds since 1970. */
 
-/** What a key may do: `read` sees groups that exist, `write` does everything. */
+/** What an API key may do: `read` sees groups that exist, without their tokens; `write` does everything. */
 export type Access = "read" | "write";
 
 /**
- * One customer of an integrator. `mapping` and `properties` stay the JSON text in which they are stored: hardly anything
- * between the request and the answer has a reason to look inside, and what is not taken apart cannot be altered.
+ * One customer of an integrator. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
+ * code has a reason to look inside, and text that is not parsed cannot be altered.
  */
 export type UserGroup = {
   teamId: number;
   providedId: string;
   name: string;
-  mapping: string | null;
-  properties: string | null;
+  /** The directory's half of the current token. */
   nonce: ArrayBuffer;
-  /** The nonce before the last rotation, which viewers may show until `graceEndsAt`. */
+  /** The nonce before the last rotation. Viewers may present that token until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
   graceEndsAt: number | null;
-  /**
-   * Whether the index may have an entry for the token, and for the one before it: 1 or 0, as SQLite has it. The first viewer
-   * who allows a stale answer sets it. A rotation with grace takes it over to the token before, one without forgets that.
-   */
-  indexed: number;
-  graceIndexed: number;
   revision: number;
+  mapping: string | null;
+  properties: string | null;
 };
 
-/** What a list shows of a group: nothing of its tokens. */
+/** A group as lists show it, without its tokens. */
 export type ListedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
   createdAt: number;
   updatedAt: number;
 };
 
-/** Which groups a list is of. An empty prefix and the time 0 let all of them through. */
-export type GroupFilter = { providedIdPrefix: string; updatedSince: number };
-
-/** What a viewer may know of a group, and until when; `null` stands for as long as the token is the current one. */
+/** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
 export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
   validUntil: number | null;
 };
 
-/**
- * A token whose entry in the index may differ from what is true. `version` tells whether it was queued again since.
- * `againAt` is set once the index has been told while an earlier write could still come to pass: the time from which on none
- * can, and what is true is written once more.
- */
-export type OutboxEntry = { nonce: ArrayBuffer; teamId: number; version: number; againAt: number | null };
+/** An answer of the directory to a viewer, as KV keeps it. `readAt` is the time at which the directory read the group. */
+export type Lease = { readAt: number; group: GroupSnapshot };
 
-/** An API key without its signature, so that nothing here can show it a second time. */
+/** An API key. Only the SHA-256 of its nonce is stored, so the key itself cannot be shown a second time. */
 export type ApiKey = {
   id: number;
   name: string;
   access: Access;
-  nonce: ArrayBuffer;
+  nonceHash: ArrayBuffer;
   createdAt: number;
   expiresAt: number | null;
-  /** The last use, or one less than an hour before it. */
+  /** The last use, or a time less than an hour before it. */
   lastUsedAt: number | null;
-  /** When it stopped being good, or, after a roll with grace, when it will. */
+  /** When the key was revoked, or, after a roll with grace, when it will be. */
   revokedAt: number | null;
 };
 
-/** What a rotation is answered with: the group as it was then, and the id of the key that signed its token. */
+/** What a rotation answers: the group as it was then, and the id of the signing key of its token. */
 export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
   signingId: string;
 };
 
 /**
- * What a call with an Idempotency-Key was answered with, for the same call made again. Key and request are digests;
- * `rotated` is null for a delete, whose answer shows no group.
+ * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
+ * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group.
  */
-export type KeptAnswer = { key: ArrayBuffer; request: ArrayBuffer; keptUntil: number; rotated: RotatedGroup | null };
+export type StoredResponse = {
+  key: ArrayBuffer;
+  request: ArrayBuffer;
+  expiresAt: number;
+  rotated: RotatedGroup | null;
+};

@@ -1,13 +1,11 @@
-import type { GroupSnapshot } from "./records.ts";
+import type { GroupSnapshot, Lease } from "./records.ts";
 
-/** How long an edge location may answer from its own copy. KV takes no less than 30 seconds. */
+/** How long an edge location may answer from its own copy. KV accepts no less than 30 seconds (KV, "Read key-value pairs"). */
 const EDGE_CACHE_SECONDS = 30;
-/** KV refuses to expire an entry in less than 60 seconds, by its own clock and when the write arrives. */
-const EXPIRATION_SECONDS_MIN = 90;
 
 /**
- * The copy in Workers KV of which token shows which group. It speeds up viewers that allow a stale answer, and judges
- * nothing. A key is the hash of a nonce, a value what its viewer may know: no credential can be computed from either.
+ * The leases in Workers KV: answers of the directory that viewers may get again while they are young enough. The key is the
+ * SHA-256 of a token's nonce, and the value what its viewer may know, so no credential can be computed from either.
  */
 export class TokenIndex {
   readonly #kv: KVNamespace;
@@ -16,23 +14,18 @@ export class TokenIndex {
     this.#kv = kv;
   }
 
-  /** What the index knows of a token, possibly outdated; `undefined` for no entry, or one that cannot be read. */
-  async find(nonce: BufferSource): Promise<GroupSnapshot | undefined> {
-    const value = await this.#kv.get(await keyOf(nonce), { type: "text", cacheTtl: EDGE_CACHE_SECONDS });
-    return value === null ? undefined : readSnapshot(value);
+  /** The lease of a token, of any age; `undefined` for no entry, or one that cannot be read. */
+  async find(nonce: BufferSource): Promise<Lease | undefined> {
+    const text = await this.#kv.get(await keyOf(nonce), { type: "text", cacheTtl: EDGE_CACHE_SECONDS });
+    return text === null ? undefined : parseLease(text);
   }
 
-  /** Shows `snapshot` to whoever has the token of this nonce. One of a grace expires with it. */
-  async put(nonce: BufferSource, snapshot: GroupSnapshot, now: number): Promise<void> {
-    const { validUntil } = snapshot;
-    const expiration =
-      validUntil === null
-        ? {}
-        : { expiration: Math.ceil(Math.max(validUntil / 1000, now / 1000 + EXPIRATION_SECONDS_MIN)) };
-    await this.#kv.put(await keyOf(nonce), JSON.stringify(snapshot), expiration);
+  /** Writes the lease of a token. KV deletes it after `expiresInSeconds`, 60 at least. */
+  async put(nonce: BufferSource, lease: Lease, expiresInSeconds: number): Promise<void> {
+    await this.#kv.put(await keyOf(nonce), JSON.stringify(lease), { expirationTtl: expiresInSeconds });
   }
 
-  /** Takes the entry out, if there is one. */
+  /** Deletes the lease of a token, if there is one. */
   async delete(nonce: BufferSource): Promise<void> {
     await this.#kv.delete(await keyOf(nonce));
   }
@@ -42,19 +35,21 @@ async function keyOf(nonce: BufferSource): Promise<string> {
   return `token:${new Uint8Array(await crypto.subtle.digest("SHA-256", nonce)).toHex()}`;
 }
 
-function readSnapshot(value: string): GroupSnapshot | undefined {
+function parseLease(text: string): Lease | undefined {
   try {
-    const { teamId, providedId, name, mapping, properties, validUntil } = JSON.parse(value);
-    const isTextOrNull = (field: unknown) => field === null || typeof field === "string";
-    const isReadable =
-      typeof teamId === "number" &&
-      typeof providedId === "string" &&
-      typeof name === "string" &&
-      isTextOrNull(mapping) &&
-      isTextOrNull(properties) &&
-      (validUntil === null || typeof validUntil === "number");
-    return isReadable ? { teamId, providedId, name, mapping, properties, validUntil } : undefined;
+    const { readAt, group } = JSON.parse(text);
+    return typeof readAt === "number" && isSnapshot(group) ? { readAt, group } : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isTextOrNull = (value: unknown): boolean => value === null || typeof value === "string";
+
+const isSnapshot = ({ teamId, providedId, name, mapping, properties, validUntil }: GroupSnapshot): boolean =>
+  typeof teamId === "number" &&
+  typeof providedId === "string" &&
+  typeof name === "string" &&
+  isTextOrNull(mapping) &&
+  isTextOrNull(properties) &&
+  (validUntil === null || typeof validUntil === "number");

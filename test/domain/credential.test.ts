@@ -5,10 +5,9 @@ import {
   parseSigningKeys,
   type SigningRing,
   verifyCredential,
-  WORKSPACE,
 } from "../../src/domain/credential.ts";
-import { REMEMBERED_MAX } from "../../src/domain/limits.ts";
-import type { EnvironmentTag } from "../../src/domain/user-group.ts";
+import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
+import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
@@ -64,28 +63,29 @@ describe("a credential", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("is remembered once made or verified, with others up to a bound, and has a fingerprint of its own", async ({
+  it("is cached once verified, up to a bound, and has a fingerprint and a hash of its own", async ({
     expect,
   }) => {
     const maker = await ringOf(`k1:${base64(1)}`);
     const ring = await ringOf(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };
     const nonce = new Uint8Array(16);
+    const nonceHash = await crypto.subtle.digest("SHA-256", nonce);
     const fingerprints = new Set<string>();
-    for (let id = 1; id <= REMEMBERED_MAX + 10; id += 1) {
+    for (let id = 1; id <= VERIFIED_CREDENTIALS_MAX + 10; id += 1) {
       const credential = await mintCredential(maker, "token", { environment, id, nonce });
       const claim = await verifyCredential(ring, "token", credential);
-      expect(claim).toMatchObject({ id });
+      expect(claim).toMatchObject({ id, nonceHash });
       expect(await verifyCredential(ring, "token", credential)).toBe(claim);
       expect(await verifyCredential(ring, "api_key", credential)).toBeUndefined();
       expect(credential).not.toContain(claim?.fingerprint);
       fingerprints.add(claim?.fingerprint ?? "");
     }
-    expect(fingerprints.size).toBe(REMEMBERED_MAX + 10);
-    for (const remembered of [ring.known, maker.known, maker.made])
-      expect(remembered.size).toBeLessThanOrEqual(REMEMBERED_MAX);
+    expect(fingerprints.size).toBe(VERIFIED_CREDENTIALS_MAX + 10);
+    expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_CREDENTIALS_MAX);
+    expect(maker.verified.size).toBe(0);
     await verifyCredential(ring, "token", "ugt_untagged_forged");
-    expect([...ring.known.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
+    expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
   it("is refused after any change of one character", async ({ expect }) => {

@@ -2,7 +2,7 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
-import { runAlarm } from "../support/index-state.ts";
+import { runAlarm } from "../support/alarm.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
@@ -27,9 +27,9 @@ async function newRepeater() {
 
 const tokenIn = ({ body }: Answer): string => body.user_group.token;
 const comparable = ({ status, headers, body }: Answer) => [status, headers.get("ETag"), JSON.stringify(body)];
-const keptAnswers = () =>
+const storedResponses = () =>
   runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    storage.sql.exec("SELECT * FROM kept_answers").toArray(),
+    storage.sql.exec("SELECT * FROM stored_responses").toArray(),
   );
 
 describe("a rotation made again with its Idempotency-Key", () => {
@@ -151,7 +151,7 @@ it("a call that was refused keeps nothing: made again, it is judged anew", async
   const { token, send } = await newRepeater();
   const guarded = { current_token: token, user_group_id: "other" };
   expect(codeOf(await send("DELETE", "k", guarded))).toEqual([409, "user_group_mismatch"]);
-  expect(await keptAnswers()).toEqual([]);
+  expect(await storedResponses()).toEqual([]);
   expect((await send("DELETE", "k", { current_token: token })).status).toBe(200);
 });
 
@@ -228,7 +228,7 @@ describe("after 24 hours", () => {
     for (let at = await alarm(); at !== null; at = await alarm()) {
       vi.setSystemTime(Math.max(Date.now(), at));
       await runAlarm("acme/Testing");
-      left.push((await keptAnswers()).length);
+      left.push((await storedResponses()).length);
     }
     expect(left.at(-1)).toBe(0);
     expect(left).toContain(1);
@@ -236,11 +236,24 @@ describe("after 24 hours", () => {
   });
 });
 
+it("a response stored after a restart does not postpone the alarm of an older one", async ({ expect }) => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  const { token, send } = await newRepeater();
+  const second = tokenIn(await send("POST", "k-1", { current_token: token }));
+  await evictAllDurableObjects();
+  vi.setSystemTime(NOW.getTime() + DAY_MS / 2);
+  await send("POST", "k-2", { current_token: second });
+  const alarm = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    storage.getAlarm(),
+  );
+  expect(alarm).toBe(NOW.getTime() + DAY_MS);
+});
+
 it("keeps no credential, and no key as it was sent", async ({ expect }) => {
   const { token, send } = await newRepeater();
   const rotated = tokenIn(await send("POST", "the-key-that-was-sent", { current_token: token }));
   await send("DELETE", "another-key", { current_token: rotated });
-  const rows = await keptAnswers();
+  const rows = await storedResponses();
   const printed = rows.flatMap((row) =>
     Object.values(row).map((value) => (value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : value)),
   );

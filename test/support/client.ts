@@ -1,4 +1,4 @@
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { app } from "../../src/http/app.ts";
 import { undocumentedIn } from "./documented.ts";
@@ -45,8 +45,11 @@ export async function call(method: string, path: string, options: CallOptions = 
     },
     ...(body === undefined ? {} : { body: isSentAsItIs(body) ? body : JSON.stringify(body) }),
   });
-  const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, createExecutionContext());
+  const context = createExecutionContext();
+  const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, context);
   const text = await response.text();
+  // What the Worker does after its answer is done before the next call, so that tests need not wait for it.
+  await waitOnExecutionContext(context);
   const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
   const answerBody = isJson && text !== "" ? JSON.parse(text) : text || undefined;
   const answer = { status: response.status, headers: response.headers, body: answerBody };

@@ -39,11 +39,12 @@ const routes = Object.entries(paths).map(([template, operations]) => ({
 const ANYWHERE = {
   403: "secret_key_in_browser",
   405: "method_not_allowed",
+  429: "rate_limited",
   500: "internal_error",
   503: "service_not_configured",
 };
 /** Below a path that is there the method and the credential are judged first. */
-const NOWHERE = { ...ANYWHERE, 401: "unauthenticated", 404: "route_not_found", 429: "rate_limited" };
+const NOWHERE = { ...ANYWHERE, 401: "unauthenticated", 404: "route_not_found" };
 
 /** The responses that the document has for a method and a path, by status. HEAD is answered as GET where it is allowed. */
 function responsesTo(method: string, path: string): Record<string, Response | Reference> {
@@ -75,8 +76,9 @@ export function undocumentedIn(request: Request, status: number, headers: Header
 
   const wrongHeaders = Object.entries(response.headers ?? {}).flatMap(([name, reference]) => {
     const value = headers.get(name);
-    if (value === null) return [`the header ${name} is missing`];
-    const { valid } = validate(value, resolve<{ schema: Schema }>(reference).schema, "2020-12", schemas);
+    const { schema, required } = resolve<{ schema: Schema; required: boolean }>(reference);
+    if (value === null) return required ? [`the header ${name} is missing`] : [];
+    const { valid } = validate(value, schema, "2020-12", schemas);
     return valid ? [] : [`the header ${name} is ${value}`];
   });
 

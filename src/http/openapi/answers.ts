@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { apiKey, onGet, onPost, onPut, onView } from "../wire.ts";
+import type { apiKeyBody, getBody, postBody, putBody, viewBody } from "../wire.ts";
 
 /**
  * What the calls answer, for the OpenAPI document alone: the Worker does not import this. An answer of `wire.ts` that has
@@ -37,18 +37,22 @@ const Mapping = z
   .nullable()
   .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
 
-const Common = { team_id: TeamId, token: Token, name: Name, provided_id: ProvidedId };
+const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
+/** The token is absent where the key may not read it. */
+const Common = { ...Named, token: z.exactOptional(Token) };
 
-const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<ReturnType<typeof onGet>>;
+const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
+  ReturnType<typeof getBody>
+>;
 
 const GroupOnPut = z.strictObject({
   ...Common,
   properties: Properties,
   api_environment_tag: Tag,
-}) satisfies z.ZodType<ReturnType<typeof onPut>>;
+}) satisfies z.ZodType<ReturnType<typeof putBody>>;
 
-const GroupOnPost = z.strictObject({ ...Common, api_environment_tag: Tag }) satisfies z.ZodType<
-  ReturnType<typeof onPost>
+const GroupOnPost = z.strictObject({ ...Named, token: Token, api_environment_tag: Tag }) satisfies z.ZodType<
+  ReturnType<typeof postBody>
 >;
 
 const SeenGroup = {
@@ -60,7 +64,7 @@ const SeenGroup = {
   api_environment_tag: Tag,
 };
 
-const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typeof onView>>;
+const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typeof viewBody>>;
 
 const time = (description: string) =>
   z.string().meta({ format: "date-time", description, examples: ["2026-11-21T11:07:16.301Z"] });
@@ -91,7 +95,7 @@ const KeyFields = z.strictObject({
   expires_at: timeOrNull("When it ends by itself, or null."),
   last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
   revoked_at: timeOrNull("When it stopped being good, or, within the grace of a roll, when it will; or null."),
-}) satisfies z.ZodType<ReturnType<typeof apiKey>>;
+}) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
 
 const ApiKey = KeyFields.meta({ description: "What is known of the key, and never the key itself." });
 

@@ -27,7 +27,7 @@ const CREDENTIALS = {
 };
 const NO_CREDENTIAL = "Credential: none.";
 
-const RESPONSE_HEADERS: Record<string, { description: string; schema: object }> = {
+const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
   "X-Request-Id": {
     description: "The request's id, to look up in the log.",
     schema: { type: "string", format: "uuid" },
@@ -43,8 +43,14 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object }> 
   "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
   Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
   "X-Answered-By": {
-    description: "Whether the directory has answered, which knows of every change, or the index, which may be stale.",
+    description:
+      "Which of the two has answered: the directory, which knows every change, or the index, which may be stale.",
     schema: { enum: ["directory", "index"] },
+  },
+  Age: {
+    description: "The age of an answer of the index, in seconds. An answer of the directory has none.",
+    schema: { type: "string", pattern: "^\\d+$" },
+    required: false,
   },
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
@@ -134,7 +140,7 @@ export function documentOf(version: string): object {
         name,
         { type: "apiKey", in: "header", name: "Authorization", description },
       ]),
-      headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { ...header, required: true }]),
+      headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { required: true, ...header }]),
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
       responses: Object.fromEntries(
         operations

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { STALE_SECONDS_MIN } from "../../domain/limits.ts";
+import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../domain/limits.ts";
 import {
   EnsureBody,
   EnvironmentQuery,
@@ -40,11 +40,17 @@ export type Operation = {
   refusals: Code[];
 };
 
-const EVERYWHERE: Code[] = ["secret_key_in_browser", "internal_error", "service_not_configured"];
-const WITH_A_DIRECTORY: Code[] = [...EVERYWHERE, "unauthenticated", "rate_limited", "directory_unavailable"];
+const EVERYWHERE: Code[] = ["secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
+const WITH_A_DIRECTORY: Code[] = [...EVERYWHERE, "unauthenticated", "directory_unavailable"];
 const WITH_AN_API_KEY: Code[] = [...WITH_A_DIRECTORY, "credential_expired", "credential_revoked"];
 const WITH_A_TOKEN: Code[] = [...WITH_A_DIRECTORY, "credential_revoked"];
-const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_too_large", "unsupported_media_type", "invalid_body"];
+const WITH_OPTIONAL_BODY: Code[] = [
+  "malformed_json",
+  "body_timeout",
+  "body_too_large",
+  "unsupported_media_type",
+  "invalid_body",
+];
 const WITH_A_BODY: Code[] = [...WITH_OPTIONAL_BODY, "body_required"];
 
 /** A token in an example; whoever sends the example puts a real one in its place. */
@@ -59,7 +65,8 @@ const KeyId = z.strictObject({
 export const REQUEST_HEADERS: Record<string, { description: string; schema: object; example: string }> = {
   "If-Match": {
     description:
-      "The ETag of the state that is to be changed, or several, or `*`. Any other state is refused with 412.",
+      "The ETag of the state that you want to change, or several, or `*`. In any other state the call is refused with 412. A " +
+      'weak tag (`W/"1.2"`) counts as the strong one, because proxies weaken tags when they compress.',
     schema: { type: "string" },
     example: "*",
   },
@@ -79,8 +86,8 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   },
   "Cache-Control": {
     description:
-      `With \`max-age=${STALE_SECONDS_MIN}\` or more the answer may be stale, and comes from the nearest copy. ` +
-      "Without it, or with `no-cache` or `no-store`, whatever was changed is in force.",
+      `With \`max-age=N\`, N >= ${STALE_SECONDS_MIN}, the answer may be stale: at most N seconds old, and never more than ` +
+      `${LEASE_SECONDS_MAX}. Without it, or with \`no-cache\` or \`no-store\`, every change is in force.`,
     schema: { type: "string" },
     example: `max-age=${STALE_SECONDS_MIN}`,
   },
@@ -94,7 +101,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       summary: "Get or create a user group",
       description:
         "Gets a user group, or creates it where there is none with this id. On an id that is known it changes nothing, " +
-        "whatever else the body says. An API key with read access creates none.\n\n" +
+        "whatever else the body says. An API key with read access creates none, and gets no `token`.\n\n" +
         "This GET has a body. HTTP gives such a body no meaning of its own (RFC 9110, section 9.3.1), and `fetch` and some " +
         "proxies refuse or drop it; then send the same body with `POST /api/user` and the header " +
         "`X-HTTP-Method-Override: GET`. A GET whose body was lost gets `body_required` and creates nothing. " +
@@ -116,7 +123,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         content: { name: "Ensured", schema: Ensured },
         headers: ["ETag"],
       },
-      refusals: [...WITH_AN_API_KEY, ...WITH_A_BODY, "user_group_not_found"],
+      refusals: [...WITH_AN_API_KEY, ...WITH_A_BODY, "user_group_not_found", "environment_full"],
     },
     put: {
       id: "updateUserGroup",
@@ -143,6 +150,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "user_group_not_found",
         "user_group_id_taken",
         "revision_mismatch",
+        "environment_full",
       ],
     },
     post: {
@@ -152,7 +160,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       description:
         "Trades the current token for a new one. The old one is refused from the answer on, but for viewers within the grace.",
       credential: "api_key",
-      headers: ["X-HTTP-Method-Override", "Idempotency-Key"],
+      headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
       body: { name: "RotateBody", schema: RotateBody(), example: { current_token: A_TOKEN, grace_seconds: 3600 } },
       answer: {
         status: 200,
@@ -167,7 +175,9 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "user_group_not_found",
         "method_not_allowed",
         "token_superseded",
+        "revision_mismatch",
         "idempotency_key_reused",
+        "environment_full",
       ],
     },
     delete: {
@@ -178,7 +188,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "Deletes the group whose current token you give. Where a guard does not fit, nothing is deleted. Where a client or proxy drops " +
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
       credential: "api_key",
-      headers: ["Idempotency-Key"],
+      headers: ["Idempotency-Key", "If-Match"],
       body: { name: "RemoveBody", schema: RemoveBody(), example: { current_token: A_TOKEN, user_group_id: "acme" } },
       answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
       refusals: [
@@ -188,7 +198,9 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         "user_group_not_found",
         "token_superseded",
         "user_group_mismatch",
+        "revision_mismatch",
         "idempotency_key_reused",
+        "environment_full",
       ],
     },
   },
@@ -198,8 +210,9 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       tag: "User groups",
       summary: "List user groups",
       description:
-        "The groups of the API key's environment in the order of `team_id`, page by page, and never a token. Only " +
-        "`next_cursor: null` is the end: a page may have fewer groups than `limit`, or none, and still a cursor.",
+        "The groups of the API key's environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
+        "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
+        "only `next_cursor: null` is the end.",
       credential: "api_key",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
       answer: {
@@ -224,7 +237,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         status: 200,
         description: "The group, without its token.",
         content: { name: "Viewed", schema: Viewed },
-        headers: ["X-Answered-By", "Access-Control-Allow-Origin"],
+        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
       refusals: WITH_A_TOKEN,
     },
@@ -249,7 +262,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         status: 200,
         description: "The SQL and its parameters.",
         content: { name: "Bound", schema: Bound },
-        headers: ["X-Answered-By", "Access-Control-Allow-Origin"],
+        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
       refusals: [...WITH_A_TOKEN, ...WITH_A_BODY, "unknown_variable", "unusable_variable", "invalid_template"],
     },
@@ -267,7 +280,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
         example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
       },
       answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: [...WITH_A_DIRECTORY, ...WITH_A_BODY],
+      refusals: [...WITH_A_DIRECTORY, ...WITH_A_BODY, "environment_full"],
     },
     get: {
       id: "listKeys",
@@ -305,7 +318,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found"],
+      refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found", "environment_full"],
     },
   },
   "/health": {

@@ -10,6 +10,7 @@ export type Code = Failure["code"];
 const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
   malformed_json: {},
   body_required: {},
+  body_timeout: {},
   unauthenticated: {},
   credential_expired: {},
   credential_revoked: {},
@@ -67,6 +68,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   internal_error: {},
   directory_unavailable: {},
   service_not_configured: {},
+  environment_full: {},
 };
 
 /** Every code, in the order of the map of refusals. */

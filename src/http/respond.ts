@@ -2,10 +2,10 @@ import type { Context } from "hono";
 import type { AppEnv } from "./app-env.ts";
 
 /**
- * An answer in JSON with the headers that the request has gathered, and `headers`. They go into the response all at once:
- * set one by one through Hono's context they would first be gathered in a Headers object, which the response then copies.
+ * A response in JSON with the request's headers and `headers`. They go into the response together: set one by one through
+ * Hono's context, they would first fill a Headers object, which the response then copies.
  */
-export const answer = (
+export const respond = (
   c: Context<AppEnv>,
   body: object,
   headers: Record<string, string> = {},

@@ -1,0 +1,11 @@
+/** The wire's `api_environment_tag`; `null` is the environment without one. */
+export type EnvironmentTag = "Customer" | "Testing" | null;
+
+/** The scope in which a `user_group_id` is unique, and in which an API key acts. */
+export type Environment = { workspace: string; tag: EnvironmentTag };
+
+/** A workspace's slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first. */
+export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
+
+/** The name of an environment's directory. A change of it would lose all groups. */
+export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;

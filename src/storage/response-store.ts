@@ -1,0 +1,59 @@
+import type { RotatedGroup, StoredResponse } from "./records.ts";
+
+type Row = { request: ArrayBuffer; expiresAt: number } & (RotatedGroup | { [Column in keyof RotatedGroup]: null });
+
+/** The SQL of stored responses. Rows are inserted in the order in which they expire. */
+export class ResponseStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** The response stored under a key, even if it has expired. */
+  find(key: ArrayBuffer): StoredResponse | undefined {
+    const row = this.#sql
+      .exec<Row>(
+        `SELECT request, expires_at AS expiresAt, team_id AS teamId, provided_id AS providedId, name, nonce, revision,
+          signing_id AS signingId FROM stored_responses WHERE key = ?`,
+        key,
+      )
+      .toArray()[0];
+    if (!row) return undefined;
+    const { request, expiresAt, ...rotated } = row;
+    return { key, request, expiresAt, rotated: rotated.nonce === null ? null : rotated };
+  }
+
+  /** Stores a response. An expired one under the same key is replaced. */
+  insert({ key, request, expiresAt, rotated }: StoredResponse): void {
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO stored_responses
+        (key, request, expires_at, team_id, provided_id, name, nonce, revision, signing_id)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      key,
+      request,
+      expiresAt,
+      rotated?.teamId ?? null,
+      rotated?.providedId ?? null,
+      rotated?.name ?? null,
+      rotated?.nonce ?? null,
+      rotated?.revision ?? null,
+      rotated?.signingId ?? null,
+    );
+  }
+
+  /** The oldest responses, at most `limit`. */
+  oldest(limit: number): { id: number; expiresAt: number }[] {
+    return this.#sql
+      .exec<{ id: number; expiresAt: number }>(
+        "SELECT id, expires_at AS expiresAt FROM stored_responses WHERE id > 0 ORDER BY id LIMIT ?",
+        limit,
+      )
+      .toArray();
+  }
+
+  /** Deletes this response and all older ones. */
+  deleteUpTo(id: number): void {
+    this.#sql.exec("DELETE FROM stored_responses WHERE id <= ?", id);
+  }
+}
