@@ -1,11 +1,6 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import {
-  mintCredential,
-  parseSigningKeys,
-  type SigningRing,
-  verifyCredential,
-} from "../../src/domain/credential.ts";
+import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
 import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
@@ -63,9 +58,7 @@ describe("a credential", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("is cached once verified, up to a bound, and has a fingerprint and a hash of its own", async ({
-    expect,
-  }) => {
+  it("is cached once verified, up to a bound, and has a fingerprint and a hash of its own", async ({ expect }) => {
     const maker = await ringOf(`k1:${base64(1)}`);
     const ring = await ringOf(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };

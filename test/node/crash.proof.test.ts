@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
 import { goesOn, told } from "../proof/effort.ts";
-import { randomOf } from "./proof/histories.ts";
+import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
 const CLIENTS = 6;

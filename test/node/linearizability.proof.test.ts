@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inject, it } from "vitest";
 import { goesOn, told } from "../proof/effort.ts";
-import { randomOf, record, type Service } from "./proof/histories.ts";
+import { randomOf } from "../support/random.ts";
+import { record, type Service } from "./proof/histories.ts";
 import { type Answered, type Ask, type Call, isLinearizable } from "./proof/linearizability.ts";
 import { call } from "./support/client.ts";
 

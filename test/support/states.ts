@@ -22,10 +22,12 @@ export type Integrator = {
   put: (body: object | string, options?: CallOptions) => Promise<Answer>;
   rotate: (currentToken: string, fields?: object) => Promise<Answer>;
   remove: (currentToken: string, fields?: object) => Promise<Answer>;
-  /** Makes a group, or finds it, and answers with its token. */
+  /** Changes the group of a token by one of the three calls. */
+  changeBy: (method: "PUT" | "POST" | "DELETE", currentToken: string, id?: string) => Promise<Answer>;
+  /** Creates a group, or gets it, and returns its token. */
   tokenOf: (id: string, fields?: object) => Promise<string>;
-  /** The same, and its first viewer who allows a stale answer has shown it: from then on the index is told of it. */
-  viewedTokenOf: (id: string, fields?: object) => Promise<string>;
+  /** The same, after two viewers that accept stale answers: KV has a lease of the token. */
+  leasedTokenOf: (id: string, fields?: object) => Promise<string>;
 };
 
 /** An integrator with a fresh key. Every call goes to `callEnv`, where a test wants to watch or to break something. */
@@ -44,24 +46,23 @@ export async function newIntegrator(keyFields: object = {}, callEnv: Env = env):
     put: to("PUT"),
     rotate: (current_token, fields = {}) => to("POST")({ current_token, ...fields }),
     remove: (current_token, fields = {}) => to("DELETE")({ current_token, ...fields }),
+    changeBy: (method, current_token, id = "acme") =>
+      to(method)(method === "PUT" ? { user_group_id: id, name: `not ${id}` } : { current_token }),
     tokenOf,
-    viewedTokenOf: async (id, fields = {}) => {
+    leasedTokenOf: async (id, fields = {}) => {
       const token = await tokenOf(id, fields);
-      await view(token, STALE, callEnv);
+      for (const _ of [1, 2]) await view(token, STALE, callEnv);
       return token;
     },
   };
 }
 
-/**
- * A group whose token was rotated with a grace of an hour at `now`, where the clock stands still from then on. Viewers who
- * allow stale answers have shown both tokens.
- */
+/** A group whose token was rotated with a grace of an hour at `now`, where the clock stops. KV has leases of both tokens. */
 export async function rotatedWithGrace(now: Date): Promise<Integrator & { old: string; current: string }> {
   vi.useFakeTimers({ now, toFake: ["Date"] });
   const integrator = await newIntegrator();
   const old = await integrator.tokenOf("acme");
   const { body } = await integrator.rotate(old, { grace_seconds: 3600 });
-  for (const token of [old, body.user_group.token]) await view(token, STALE);
+  for (const token of [old, old, body.user_group.token, body.user_group.token]) await view(token, STALE);
   return { ...integrator, old, current: body.user_group.token };
 }

@@ -1,16 +1,5 @@
 import type { Answered, Ask, Call } from "./linearizability.ts";
 
-/** Numbers that look random and come again with the same seed (mulberry32). */
-export function randomOf(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) % below;
-  };
-}
-
 /** A service of one id, real or planted: it answers, or throws where no answer came. */
 export type Service = (ask: Ask) => Promise<Answered>;
 
