@@ -87,7 +87,7 @@ describe("a viewer that allows a stale answer", () => {
     expect(stale.body).toEqual((await view(token)).body);
     const bound = await query(token, { sql: "x = {{user_group.n}}" }, STALE);
     expect(answeredBy(bound)).toBe("index");
-    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1] });
+    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1], dropped: [] });
   });
 
   it("is answered by the directory on a miss, and refused there for a token that is no more", async ({ expect }) => {

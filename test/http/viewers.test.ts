@@ -234,17 +234,17 @@ describe("POST /api/viewer/query", () => {
   it.for([
     [
       { sql: "SELECT * FROM t WHERE g = {{user_group_id}} AND r IN ({{user_group.regions}})" },
-      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"] },
+      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"], dropped: [] },
     ],
     [
       { sql: "x = {{user_group.tier}}", placeholders: "$1" },
-      { success: 1, sql: "x = $1", params: [2] },
+      { success: 1, sql: "x = $1", params: [2], dropped: [] },
     ],
     [
       { sql: "1 = 1 [[AND x = {{user_group.gone}}]]", placeholders: "?" },
-      { success: 1, sql: "1 = 1 ", params: [] },
+      { success: 1, sql: "1 = 1 ", params: [], dropped: ["user_group.gone"] },
     ],
-    [{ sql: "" }, { success: 1, sql: "", params: [] }],
+    [{ sql: "" }, { success: 1, sql: "", params: [], dropped: [] }],
   ] as const)("binds %o", async ([body, expected], { expect }) => {
     const answer = await query(await withGroup(), body);
     expect(answer.status).toBe(200);
@@ -253,6 +253,8 @@ describe("POST /api/viewer/query", () => {
 
   it.for([
     [{ sql: "x = {{user_group.gone}}" }, { code: "unknown_variable", variable: "user_group.gone" }],
+    [{ sql: "1 = 1 [[AND x = {{region}}]]" }, { code: "unknown_variable", variable: "region" }],
+    [{ sql: "LIMIT {{user_group.regions}}" }, { code: "unusable_variable", variable: "user_group.regions" }],
     [{ sql: "x IN ({{user_group.none}})" }, { code: "unusable_variable", variable: "user_group.none" }],
     [{ sql: "x = {{user_group.object}}" }, { code: "unusable_variable", variable: "user_group.object" }],
     [{ sql: "x = {{user_group_id" }, { code: "invalid_template", position: 4 }],
