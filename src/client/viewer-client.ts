@@ -23,7 +23,7 @@ export type View = {
 
 /** A template to bind the variables into. */
 export type BindQueryInput = {
-  /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses. */
+  /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses; 16 KiB at most. */
   sql: string;
   /** `"?"` by default. */
   placeholders?: "?" | "$1" | undefined;

@@ -68,6 +68,7 @@ export const LIST_ROWS_PER_READ = 100;
 /** The ids, names, mappings and properties of one page; as text they cross an RPC, whose values are of 32 MiB at most. */
 export const LIST_BYTES_MAX = 8 * 1024 * 1024;
 
+export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;

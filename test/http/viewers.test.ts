@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../src/domain/limits.ts";
 import { call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
@@ -270,6 +271,19 @@ describe("POST /api/viewer/query", () => {
     ],
   ] as const)("refuses %o with 422", async ([body, error], { expect }) => {
     expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
+  });
+
+  it("takes a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
+    const token = await withGroup();
+    const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
+    expect((await query(token, { sql })).body).toEqual({ success: 1, sql, params: [], dropped: [] });
+
+    const { status, body } = await query(token, { sql: `${sql} ` });
+    expect(status).toBe(422);
+    expect(body.error).toMatchObject({
+      code: "invalid_body",
+      issues: [{ path: ["sql"], message: expect.stringMatching(/at most 16384 bytes\. Shorten/) }],
+    });
   });
 
   it.for([
