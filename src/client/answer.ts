@@ -68,6 +68,12 @@ export class Answer {
     return Array.isArray(value) ? value : this.#refuse(name);
   }
 
+  texts(name: string): string[] {
+    const texts = this.values(name);
+    const areTexts = (values: JsonValue[]): values is string[] => values.every((value) => typeof value === "string");
+    return areTexts(texts) ? texts : this.#refuse(name);
+  }
+
   keys(name: string): (string | number)[] {
     const keys = this.values(name);
     const areKeys = (values: JsonValue[]): values is (string | number)[] =>

@@ -23,14 +23,20 @@ export type View = {
 
 /** A template to bind the variables into. */
 export type BindQueryInput = {
-  /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around clauses that may go. */
+  /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses; 16 KiB at most. */
   sql: string;
   /** `"?"` by default. */
   placeholders?: "?" | "$1" | undefined;
 };
 
-/** SQL and the values of its placeholders, in their order. */
-export type BoundQuery = { sql: string; params: JsonValue[] };
+/** SQL that a database can run. */
+export type BoundQuery = {
+  sql: string;
+  /** The values of the placeholders, in their order. */
+  params: JsonValue[];
+  /** The missing variables for which optional clauses were dropped. */
+  dropped: string[];
+};
 
 /** What a dashboard asks with the token of a user group. It works in browsers, of any origin. */
 export class ViewerClient {
@@ -56,6 +62,6 @@ export class ViewerClient {
       { method: "POST", path: "/api/viewer/query", body: { sql, placeholders }, repeatable: true },
       signal,
     );
-    return { sql: body.text("sql"), params: body.values("params") };
+    return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
   }
 }

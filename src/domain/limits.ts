@@ -66,6 +66,7 @@ export const LIST_GROUPS_DEFAULT = 100;
 /** The ids, names, mappings and properties of one page, in UTF-8. */
 export const LIST_BYTES_MAX = 1024 * 1024;
 
+export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;

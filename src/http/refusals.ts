@@ -87,16 +87,18 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   unknown_variable: {
     status: 422,
     message:
-      "The user group has no such variable. Give it the property, or put the clause that may go without it in [[ ]].",
+      "The user group has no such variable. Check the name (user_group_id, user_group_name or user_group.<property>), give the " +
+      "group the property, or put a clause that is optional in [[ ]].",
   },
   unusable_variable: {
     status: 422,
     message:
-      "The variable's value cannot be a parameter: an object, an empty list, a list of lists, or too many values.",
+      "The variable's value cannot be a parameter here. Objects, empty lists, lists of lists and too many values never can; a list " +
+      "can only as an item of a list in parentheses or brackets, such as IN ({{variable}}).",
   },
   invalid_template: {
     status: 422,
-    message: "The SQL template is not well formed. The reason says what to mend, the position where.",
+    message: "The SQL template is not well formed. Fix it at the position as the reason says.",
   },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {

@@ -8,6 +8,7 @@ import {
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
+  SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../domain/limits.ts";
 import { parseCursor } from "./cursor.ts";
@@ -258,9 +259,17 @@ export const RollKeyBody = once(() => z.strictObject({ grace_seconds: Grace("key
 /** POST /api/viewer/query */
 export const QueryBody = once(() =>
   z.strictObject({
-    sql: told(z.string({ error: "Give the SQL template, a string." }), {
-      description: "An SQL template with {{variables}}, and clauses in [[ ]] that may go.",
-    }),
+    sql: told(
+      z.string({ error: "Give the SQL template, a string." }).check(
+        z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
+          error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
+        }),
+      ),
+      {
+        maxLength: SQL_TEMPLATE_BYTES_MAX,
+        description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
+      },
+    ),
     placeholders: told(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
       description: "How placeholders are written: ? each, or $1, $2 and so on.",
     }),

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { bindTemplate, type PlaceholderStyle } from "../../src/domain/sql-template.ts";
+import { bindTemplate } from "../../src/domain/sql-template.ts";
+import type { PlaceholderStyle } from "../../src/domain/sql-tokens.ts";
 
 const VARIABLES = new Map<string, unknown>([
   ["id", "acme"],
@@ -8,6 +9,7 @@ const VARIABLES = new Map<string, unknown>([
   ["user_group.active", true],
   ["user_group.nothing", null],
   ["user_group.regions", ["eu", "us"]],
+  ["user_group.one", ["eu"]],
   ["user_group.none", []],
   ["user_group.object", { a: 1 }],
   ["user_group.nested", [1, [2]]],
@@ -31,8 +33,6 @@ describe("bindTemplate", () => {
       ["acme"],
     ],
     ["WHERE 1=1 [[AND x = {{id}}]]", "WHERE 1=1 AND x = ?", ["acme"]],
-    ["WHERE 1=1 [[AND x = {{missing}}]]", "WHERE 1=1 ", []],
-    ["[[a = {{id}} AND b = {{missing}}]] c", " c", []],
     [
       "'it''s' \"a\"\"b\" `c``d` e'it''s' -- '{ \n /* [[ ' ]] */ a$b$c [Sheet1$] {{id}}",
       "'it''s' \"a\"\"b\" `c``d` e'it''s' -- '{ \n /* [[ ' ]] */ a$b$c [Sheet1$] ?",
@@ -46,7 +46,59 @@ describe("bindTemplate", () => {
     ["'a' [[= {{id}}]] 'b'", "'a' = ? 'b'", ["acme"]],
     ["[[x = {{user_group.blank }}]] [[y = {{ user_group.tier }}]]", "x = ? y = ?", ["kept", 2]],
   ] as const)("binds %s", ([template, sql, params], { expect }) => {
-    expect(bind(template)).toEqual({ ok: true, value: { sql, params } });
+    expect(bind(template)).toEqual({ ok: true, value: { sql, params, dropped: [] } });
+  });
+
+  it.for([
+    ["WHERE 1=1 [[AND x = {{user_group.gone}}]]", "WHERE 1=1 ", ["user_group.gone"]],
+    ["[[a = {{id}} AND b = {{user_group.gone}}]] c", " c", ["user_group.gone"]],
+    ["[[a = {{user_group_id}}]][[b = {{user_group_name}}]]", "", ["user_group_id", "user_group_name"]],
+    [
+      "[[a = {{ user_group.z }} + {{user_group.b}}]] c [[d = {{user_group.a}} * {{user_group.z}}]]",
+      " c ",
+      ["user_group.z", "user_group.b", "user_group.a"],
+    ],
+  ] as const)("names the variables for which it drops clauses of %s", ([template, sql, dropped], { expect }) => {
+    expect(bind(template)).toEqual({ ok: true, value: { sql, params: [], dropped } });
+  });
+
+  it.for(["user_group_ID", "region", "user_group", "user_group.", "user_groups.a", "User_group.a", "x.user_group.a"])(
+    "refuses to drop a clause because of %s, which no group can have",
+    (variable, { expect }) => {
+      const unknown = { ok: false, failure: { code: "unknown_variable", variable } };
+      expect(bind(`true [[AND x = {{${variable}}}]]`)).toEqual(unknown);
+      expect(bind(`true [[AND y = {{user_group.gone}} AND x = {{ ${variable} }}]]`, "$1")).toEqual(unknown);
+    },
+  );
+
+  it.for([
+    ["f({{user_group.regions}})", "f(?, ?)"],
+    ["x IN ( 'a', {{user_group.regions}} -- c, \n, 'b')", "x IN ( 'a', ?, ? -- c, \n, 'b')"],
+    ["x IN (/* [ */{{user_group.regions}}\t/* ) */ )", "x IN (/* [ */?, ?\t/* ) */ )"],
+    ["(1 [[, {{user_group.gone}}]], {{user_group.regions}} [[, {{user_group.gone}}]])", "(1 , ?, ? )"],
+    ["(1 [[, {{user_group.regions}}]] [[, {{id}}]])", "(1 , ?, ? , ? )"],
+  ] as const)("puts a list into a list: %s", ([template, sql], { expect }) => {
+    expect(bind(template)).toMatchObject({ ok: true, value: { sql } });
+  });
+
+  it("puts a list into an array of PostgreSQL", ({ expect }) => {
+    expect(bind("ARRAY[{{user_group.regions}}]", "$1")).toMatchObject({ ok: true, value: { sql: "ARRAY[$1, $2]" } });
+  });
+
+  it.for([
+    "LIMIT {{user_group.regions}}",
+    "({{user_group.regions}} || 'x')",
+    "(x = {{user_group.regions}})",
+    "IN ({{user_group.regions}}",
+    "{{user_group.regions}})",
+    "(1, {{id}} {{user_group.regions}})",
+    "[[({{user_group.gone}}, ]]{{user_group.regions}})",
+    "'(' {{user_group.regions}} ')'",
+    "/* ( */ {{user_group.regions}} /* ) */",
+    "x IN ({{user_group.one}} + 1)",
+  ])("refuses a list that is no item of a list: %s", (template, { expect }) => {
+    for (const style of ["?", "$1"] as const)
+      expect(bind(template, style)).toMatchObject({ ok: false, failure: { code: "unusable_variable" } });
   });
 
   it("leaves alone what only PostgreSQL will read", ({ expect }) => {
@@ -66,9 +118,64 @@ describe("bindTemplate", () => {
   it("numbers the placeholders of PostgreSQL, and leaves its operators and backslashes alone", ({ expect }) => {
     expect(bind("j #> '{a}' ? '\\' AND x IN ({{user_group.regions}}) AND y = {{id}}", "$1")).toEqual({
       ok: true,
-      value: { sql: "j #> '{a}' ? '\\' AND x IN ($1, $2) AND y = $3", params: ["eu", "us", "acme"] },
+      value: { sql: "j #> '{a}' ? '\\' AND x IN ($1, $2) AND y = $3", params: ["eu", "us", "acme"], dropped: [] },
     });
   });
+
+  it.for([
+    ["a number in a string", "plan <> 'US$1' AND t = {{id}}", 11],
+    ["a number in an escaped string", "plan <> E'US$1' AND t = {{id}}", 12],
+    ["a number in a quoted identifier", '"cost$1" = {{id}}', 5],
+    ["a number in a comment", "/* US$1 */ t = {{id}}", 5],
+    ["a number in a line comment", "-- $12\nt = {{id}}", 3],
+    ["a number in a dollar quote", "$q$ $1 $q$ = {{id}}", 4],
+    ["a number after a dollar quote", "$$a$$1 = {{id}}", 4],
+    ["a number in a name", "tab$1 = {{id}}", 3],
+    ["a number in a longer name", "tab$$0$1x = {{id}}", 4],
+    ["a raw value", "{{user_group.tier}}^2", 0],
+    ["a raw name", "2 + {{user_group.tier}}~2", 4],
+    ["an open value", "{{id}}#1", 0],
+    ["a named modifier", "{{id}}:raw", 0],
+    ["a slice", "a[{{user_group.tier}}:{{user_group.tier}}]", 2],
+  ] as const)("refuses what pg-promise reads as %s, and names its place", ([, template, position], { expect }) => {
+    expect(bind(template, "$1")).toEqual({
+      ok: false,
+      failure: { code: "invalid_template", position, reason: expect.stringMatching(/^Some drivers .*\.$/) },
+    });
+  });
+
+  it("leaves alone what pg-promise leaves alone", ({ expect }) => {
+    for (const [template, sql] of [
+      ["{{id}}::text, '$', 'US$ 1', a$b", "$1::text, '$', 'US$ 1', a$b"],
+      ["{{id}} ^ 2 # 3 ~ '4' : 5", "$1 ^ 2 # 3 ~ '4' : 5"],
+      ["x = {{user_group.US$1}}", "x = $1"],
+      ["{{id}}[[^ {{id}}]]", "$1 ^ $2"],
+    ] as const)
+      expect(bindTemplate(template, new Map([...VARIABLES, ["user_group.US$1", 1]]), "$1")).toMatchObject({
+        ok: true,
+        value: { sql },
+      });
+    expect(bind("{{id}}^2, '$1', a$1")).toMatchObject({ ok: true, value: { sql: "?^2, '$1', a$1" } });
+  });
+
+  it.for(["?", "$1"] as const)(
+    "refuses with %s what a driver would join to a value that it writes",
+    (style, { expect }) => {
+      for (const [template, position] of [
+        ["5 -{{user_group.tier}}", 3],
+        ["x <> E'a'{{id}}", 9],
+        ["{{id}}'a'", 0],
+        ["U&{{id}}", 2],
+        ["x <> E'a'\n{{id}}", 5],
+        ["x <> E'a' /* b\n */ {{id}}", 5],
+        ["x <> E'a'\n[[{{user_group.gone}} + 1]] {{id}}", 5],
+        ["{{id}}\n'\\' AND x <> ' OR true --'", 0],
+        ["{{id}}\n{{id}}", 0],
+      ] as const)
+        expect(bind(template, style)).toMatchObject({ ok: false, failure: { code: "invalid_template", position } });
+      expect(bind("5 - {{user_group.tier}} -[[- {{id}}]]", style)).toMatchObject({ ok: true });
+    },
+  );
 
   it.for([
     ["{{missing}}", "missing"],
@@ -89,8 +196,8 @@ describe("bindTemplate", () => {
 
   it("refuses more values than a database takes", ({ expect }) => {
     const many = new Map([["many", Array(2000).fill(1)]]);
-    expect(bindTemplate("{{many}} ".repeat(5), many, "?").ok).toBe(true);
-    expect(bindTemplate("{{many}} ".repeat(6), many, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
+    expect(bindTemplate("({{many}}) ".repeat(5), many, "?").ok).toBe(true);
+    expect(bindTemplate("({{many}}) ".repeat(6), many, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
   });
 
   it.for([
@@ -131,8 +238,12 @@ describe("bindTemplate", () => {
     ["a string that goes on in another line", "E'a'\n'\\' AND t = {{id}} -- '", 0],
     ["one that goes on behind a comment", "x <> E'a' -- b\n'\\' AND t = {{id}} -- '", 5],
     ["one that goes on behind two comments", "x <> E'a' /* b */ -- c\n-- d\n'\\' AND t = {{id}} -- '", 5],
-    ["one that goes on where a clause has gone", "x <> E'a'\n[[{{missing}}]]'\\' AND t = {{id}} -- '", 5],
-    ["one that goes on where two have gone", "x <> E'a'[[{{missing}}]]\n[[{{missing}}]] '\\' AND t = {{id}} -- '", 5],
+    ["one that goes on where a clause has gone", "x <> E'a'\n[[+ {{missing}} +]]'\\' AND t = {{id}} -- '", 5],
+    [
+      "one that goes on where two have gone",
+      "x <> E'a'[[+ {{missing}} +]]\n[[+ {{missing}} +]] '\\' AND t = {{id}} -- '",
+      5,
+    ],
     ["one that goes on in a clause", "x <> E'a'[[\n'\\' AND t = {{id}} -- ' \n]]", 5],
     ["one that goes on behind its clause", "[[x = {{id}} AND x <> E'a']]\n'\\' AND t = {{id}} -- '", 22],
     ["one that goes on in the next clause", "[[x = {{id}} AND x <> E'a'\n]][['\\' AND t = {{id}} -- '\n]]", 22],
@@ -144,6 +255,11 @@ describe("bindTemplate", () => {
     ["a dollar quote that SQLite takes for placeholders", "$q$ OR $q$ IS NOT NULL AND t = {{id}}", 0],
     ["brackets that hold a string in DuckDB", "SELECT ['] , {{id}} , ['] AS l", 7],
     ["brackets that hold a dollar quote", "a[$q$] , {{id}} , [$q$]", 1],
+    ["brackets that hold a comment of MySQL", "a[#] = {{id}}", 1],
+    ["a quoted identifier that holds a string elsewhere", "`'` , {{id}}, `'`", 0],
+    ["one that holds dashes", "`--` = {{id}}", 0],
+    ["one that holds a comment", "x = `/*` AND t = {{id}}", 4],
+    ["one that holds a dollar quote", "`$q$` = {{id}}", 0],
     ["a comment of MySQL that opens a string elsewhere", "x # '\n AND t = {{id}} -- '", 2],
     ["a comment that MariaDB runs", "x <> /*M!' */ AND t = {{id}} AND x <> /*M! '*/", 5],
     ["dashes before a blank that is none", "x --\u00a0.a <> '\n AND t = {{id}} --\u00a0'", 2],
@@ -172,9 +288,9 @@ describe("bindTemplate", () => {
   it("lets nothing that brackets kept apart run together", ({ expect }) => {
     for (const template of [
       "-[[- {{id}}]] DROP",
-      "/[[ {{missing}} ]]* x",
+      "/[[ {{user_group.gone}} ]]* x",
       "a[[{{id}}]]b",
-      "-[[ {{missing}} ]]- x",
+      "-[[ {{user_group.gone}} ]]- x",
       "a[[\u00a0= {{id}}]]",
     ]) {
       const bound = bind(template);
@@ -241,12 +357,15 @@ describe("whatever the values are", () => {
           sql += `${text.join("")} `;
           if (value === undefined) continue;
           variables.set(`v${index}`, value);
-          template += `{{v${index}}} `;
+          template += `({{v${index}}}) `;
           const listed = [value].flat();
-          sql += `${listed.map((_, offset) => (style === "?" ? "?" : `$${expected.length + offset + 1}`)).join(", ")} `;
+          sql += `(${listed.map((_, offset) => (style === "?" ? "?" : `$${expected.length + offset + 1}`)).join(", ")}) `;
           expected.push(...listed);
         }
-        expect(bindTemplate(template, variables, style)).toEqual({ ok: true, value: { sql, params: expected } });
+        expect(bindTemplate(template, variables, style)).toEqual({
+          ok: true,
+          value: { sql, params: expected, dropped: [] },
+        });
       }),
       { numRuns: 500 },
     );

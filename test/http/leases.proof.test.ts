@@ -107,11 +107,11 @@ async function step(world: World, history: History, count: number, tally: Tally)
     }
     return;
   }
-  if (kind < 16) return pass([1, 5, 20, 61, 200, 4000][random(6)] ?? 0);
+  if (kind < 16) return pass([1, 5, 20, 61, 100, 200, 4000][random(7)] ?? 0);
   if (kind < 18) {
     return rename(world, history, `name ${count}`);
   }
-  return change(integrator, history, { isDelete: kind === 19, graceSeconds: [0, 0, 30, 3600][random(4)] ?? 0, count });
+  return change(integrator, history, { isDelete: kind === 19, graceSeconds: [0, 60, 150, 250][random(4)] ?? 0, count });
 }
 
 function rename({ integrator }: World, history: History, name: string): Promise<Answer> {

@@ -225,7 +225,7 @@ describe("a viewer that accepts a stale answer", () => {
     expect(stale.body).toEqual((await view(token)).body);
     const bound = await query(token, { sql: "x = {{user_group.n}}" }, STALE);
     expect(answeredBy(bound)).toBe("index");
-    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1] });
+    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1], dropped: [] });
   });
 
   it("is refused by the directory after a rotation has deleted the lease", async ({ expect }) => {

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../src/domain/limits.ts";
 import { call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
@@ -234,17 +235,17 @@ describe("POST /api/viewer/query", () => {
   it.for([
     [
       { sql: "SELECT * FROM t WHERE g = {{user_group_id}} AND r IN ({{user_group.regions}})" },
-      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"] },
+      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"], dropped: [] },
     ],
     [
       { sql: "x = {{user_group.tier}}", placeholders: "$1" },
-      { success: 1, sql: "x = $1", params: [2] },
+      { success: 1, sql: "x = $1", params: [2], dropped: [] },
     ],
     [
       { sql: "1 = 1 [[AND x = {{user_group.gone}}]]", placeholders: "?" },
-      { success: 1, sql: "1 = 1 ", params: [] },
+      { success: 1, sql: "1 = 1 ", params: [], dropped: ["user_group.gone"] },
     ],
-    [{ sql: "" }, { success: 1, sql: "", params: [] }],
+    [{ sql: "" }, { success: 1, sql: "", params: [], dropped: [] }],
   ] as const)("binds %o", async ([body, expected], { expect }) => {
     const answer = await query(await withGroup(), body);
     expect(answer.status).toBe(200);
@@ -253,6 +254,8 @@ describe("POST /api/viewer/query", () => {
 
   it.for([
     [{ sql: "x = {{user_group.gone}}" }, { code: "unknown_variable", variable: "user_group.gone" }],
+    [{ sql: "1 = 1 [[AND x = {{region}}]]" }, { code: "unknown_variable", variable: "region" }],
+    [{ sql: "LIMIT {{user_group.regions}}" }, { code: "unusable_variable", variable: "user_group.regions" }],
     [{ sql: "x IN ({{user_group.none}})" }, { code: "unusable_variable", variable: "user_group.none" }],
     [{ sql: "x = {{user_group.object}}" }, { code: "unusable_variable", variable: "user_group.object" }],
     [{ sql: "x = {{user_group_id" }, { code: "invalid_template", position: 4 }],
@@ -268,6 +271,19 @@ describe("POST /api/viewer/query", () => {
     ],
   ] as const)("refuses %o with 422", async ([body, error], { expect }) => {
     expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
+  });
+
+  it("takes a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
+    const token = await withGroup();
+    const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
+    expect((await query(token, { sql })).body).toEqual({ success: 1, sql, params: [], dropped: [] });
+
+    const { status, body } = await query(token, { sql: `${sql} ` });
+    expect(status).toBe(422);
+    expect(body.error).toMatchObject({
+      code: "invalid_body",
+      issues: [{ path: ["sql"], message: expect.stringMatching(/at most 16384 bytes\. Shorten/) }],
+    });
   });
 
   it.for([

@@ -146,7 +146,12 @@ describe("viewers", () => {
   it("bind SQL, and are told what is wrong with it", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1") => viewer(group.token).bindQuery({ sql, placeholders });
-    expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({ sql: "SELECT ?", params: ["client bind"] });
+    expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({
+      sql: "SELECT ?",
+      params: ["client bind"],
+      dropped: [],
+    });
+    expect((await bindQuery("SELECT 1 [[+ {{user_group.gone}}]]")).dropped).toEqual(["user_group.gone"]);
     expect((await bindQuery("SELECT {{user_group_id}}", "$1")).sql).toBe("SELECT $1");
     expect(await refused(bindQuery("SELECT {{region}}"))).toMatchObject({
       code: "unknown_variable",
@@ -236,7 +241,11 @@ it("has types that say what comes back", () => {
   expectTypeOf(groups.rotateToken).returns.resolves.not.toHaveProperty("properties");
   expectTypeOf(groups.remove).returns.resolves.toEqualTypeOf<void>();
   expectTypeOf(groups.list).returns.toExtend<AsyncIterable<{ createdAt: string; userGroupId: string }>>();
-  expectTypeOf(viewer("t").bindQuery).returns.resolves.toEqualTypeOf<{ sql: string; params: JsonValue[] }>();
+  expectTypeOf(viewer("t").bindQuery).returns.resolves.toEqualTypeOf<{
+    sql: string;
+    params: JsonValue[];
+    dropped: string[];
+  }>();
   expectTypeOf(operator.issueKey).returns.resolves.toHaveProperty("key").toEqualTypeOf<string>();
   // @ts-expect-error A date is no JSON value.
   const wrong: Parameters<typeof groups.ensure>[0] = { userGroupId: "x", properties: { at: new Date() } };

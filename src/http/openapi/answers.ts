@@ -156,4 +156,9 @@ export const Bound = z.strictObject({
   params: z
     .array(z.unknown())
     .meta({ description: "The values of the placeholders, in their order.", examples: [["eu", "us"]] }),
+  dropped: z.array(z.string()).meta({
+    description:
+      "The missing variables for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
+    examples: [["user_group.tier"]],
+  }),
 });

@@ -249,8 +249,9 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       summary: "Bind an SQL template",
       description:
         "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
-        "for each item. `[[ ... ]]` is a clause that is dropped where a variable in it is missing. Whatever could make a filter vanish " +
-        "is refused.",
+        "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
+        "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
+        "that could lose a filter.",
       credential: "user_group_token",
       headers: ["Cache-Control"],
       body: {
@@ -260,7 +261,7 @@ export const OPERATIONS: Record<string, Partial<Record<Method, Operation>>> = {
       },
       answer: {
         status: 200,
-        description: "The SQL and its parameters.",
+        description: "The SQL, its parameters, and the missing variables.",
         content: { name: "Bound", schema: Bound },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },

@@ -1,0 +1,214 @@
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { PGlite } from "@electric-sql/pglite";
+import fc from "fast-check";
+import pgPromise from "pg-promise";
+import { afterAll, describe, it } from "vitest";
+import { bindTemplate } from "../../src/domain/sql-template.ts";
+import type { PlaceholderStyle } from "../../src/domain/sql-tokens.ts";
+
+/**
+ * Bound templates in real databases: with parameters, and as drivers run them that write the values into the SQL text. A
+ * template whose filter is `customer = {{user_group_id}}` must show no row of another customer, whatever the values are.
+ */
+
+type Row = Record<"customer" | "region" | "plan" | "n" | "u", unknown>;
+
+const HOSTILE = [
+  " OR true --",
+  "' OR true --",
+  "\\' OR true --",
+  "\\'' OR true --",
+  "0 OR true --",
+  "*/ OR true --",
+  "\n OR true --",
+  '" OR true --',
+  "$$ OR true --",
+  "$1",
+  "?",
+  "\\",
+  "'",
+  "^",
+];
+const SCHEMA = "CREATE TABLE orders (customer text, region text, plan text, n int, u int)";
+const rows = ["acme", "other", ...HOSTILE].flatMap((customer) =>
+  [-5, 0, 7].map((n) => ({ customer, region: n < 0 ? "us" : "eu", plan: n === 0 ? customer : "pro", n, u: 8 })),
+);
+const quote = (value: unknown) => `'${String(value).replaceAll("'", "''")}'`;
+const INSERT = `INSERT INTO orders VALUES ${rows.map((row) => `(${Object.values(row).map(quote).join()})`).join()}`;
+
+const postgres = new PGlite();
+await postgres.exec(`${SCHEMA}; ${INSERT}`);
+const sqlite = new DatabaseSync(":memory:");
+sqlite.exec(`${SCHEMA}; ${INSERT}`);
+
+afterAll(async () => {
+  await postgres.close();
+  sqlite.close();
+});
+
+/** A value in the SQL text, as older drivers write it: without parentheses around a negative number. */
+const literal = (value: unknown) => (typeof value === "string" ? quote(value) : String(value));
+/** A value as libpq's PQescapeLiteral writes it, and pg-format: with a backslash it is an E string. */
+const escaped = (value: unknown) => {
+  const text = literal(value);
+  return text.includes("\\") ? `E${text.replaceAll("\\", "\\\\")}` : text;
+};
+const writeInto = (sql: string, params: unknown[], write: (value: unknown) => string) =>
+  sql.replace(/\$(\d+)/g, (_, digits) => write(params[Number(digits) - 1]));
+
+const runOnPostgres = async (sql: string, params: unknown[] = []) => (await postgres.query<Row>(sql, params)).rows;
+const runOnSqlite = async (sql: string, params: unknown[] = []) =>
+  sqlite
+    .prepare(sql)
+    .all(...params.map((value) => (typeof value === "boolean" ? Number(value) : value) as SQLInputValue));
+
+/** The ways to run a bound query: first with parameters, then with the values in the text. */
+const RUNS: Record<PlaceholderStyle, ((sql: string, params: unknown[]) => Promise<object[]>)[]> = {
+  $1: [
+    runOnPostgres,
+    (sql, params) => runOnPostgres(pgPromise.as.format(sql, params)),
+    (sql, params) => runOnPostgres(writeInto(sql, params, literal)),
+    (sql, params) => runOnPostgres(writeInto(sql, params, escaped)),
+  ],
+  "?": [
+    runOnSqlite,
+    (sql, params) => {
+      let next = 0;
+      return runOnSqlite(sql.replace(/\?/g, () => literal(params[next++])));
+    },
+  ],
+};
+
+const customersIn = (found: object[]) => [...new Set(found.map((row) => (row as Row).customer))];
+
+describe("a driver that writes values into the SQL text", () => {
+  const ORDERS = "SELECT * FROM orders WHERE";
+
+  it.for([
+    ["a number in a string", `${ORDERS} plan <> 'US$1' AND customer = {{user_group_id}}`, " OR true --", 1],
+    ["a raw value", `${ORDERS} customer = {{user_group_id}} AND n < {{user_group.v}}^2`, "acme", "0 OR true --"],
+    [
+      "a continued string",
+      `${ORDERS} plan <> E'a'\n{{user_group_id}} AND customer = {{user_group_id}}`,
+      "\\' OR true --",
+      1,
+    ],
+    [
+      "a joined string",
+      `${ORDERS} plan <> E'a'{{user_group_id}} AND customer = {{user_group_id}}`,
+      "\\' OR true --",
+      1,
+    ],
+  ] as const)("would show all rows because of %s, so that is refused", async ([, template, id, value], { expect }) => {
+    const params = template.includes("v}}") ? [id, value] : [id];
+    const unsafe = template.replaceAll("{{user_group_id}}", "$1").replaceAll("{{user_group.v}}", "$2");
+    expect(customersIn(await runOnPostgres(pgPromise.as.format(unsafe, params)))).toContain("other");
+
+    const variables = new Map<string, unknown>([
+      ["user_group_id", id],
+      ["user_group.v", value],
+    ]);
+    expect(bindTemplate(template, variables, "$1")).toMatchObject({ failure: { code: "invalid_template" } });
+  });
+});
+
+describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s", (style) => {
+  const texts = fc.constantFrom("eu", "pro", ...HOSTILE);
+  const groups = fc.record({
+    user_group_id: fc.constantFrom("acme", ...HOSTILE),
+    "user_group.text": texts,
+    "user_group.n": fc.oneof(fc.constantFrom<unknown>(-5, -1, 0, 2, 1.5, 1e21, "5", true, null), texts),
+    "user_group.list": fc.array(texts, { minLength: 1, maxLength: 3 }),
+  });
+  const VARIABLE = ["{{user_group_id}}", "{{user_group.text}}", "{{user_group.n}}", "({{user_group.list}})"];
+  const conditions = fc.constantFrom(
+    "plan <> {{user_group.text}}",
+    "plan <> 'US$1'",
+    "plan <> E'\\\\' || {{user_group.text}}",
+    "plan <> 'it''s' -- it's $1\n",
+    "plan <> $q$ $1 ' $q$",
+    "plan <> '?'",
+    "plan /* $1 ? */ <> {{user_group.text}}/**/",
+    "region IN ('eu', {{user_group.list}})",
+    "region NOT IN ({{user_group.list}})",
+    "region IN ({{user_group.text}}, 'us' [[, {{user_group.gone}}]] [[, {{user_group.text}}]])",
+    "n >= {{user_group.n}}",
+    "n + {{user_group.n}} < 100",
+    "n - {{user_group.n}} < 100",
+    "n -{{user_group.n}} < 100",
+    "n < {{user_group.n}}^2 + 9",
+    "n < {{user_group.n}} ^ 2 + 9",
+    "n < {{user_group.n}}:raw",
+    "plan <> {{user_group.text}}::text",
+    "[[n < {{user_group.gone}} AND]] 1 = 1",
+    "n < 99 -[[{{user_group.gone}} ]]- 1",
+    "n < 9 -[[- {{user_group.n}}]]",
+    "1 = 1 [[AND n > -9 -{{user_group.n}}]]",
+    "1 = 1 [[AND plan <> {{user_group.text}}]]",
+    '"plan" <> {{user_group.text}}',
+    "n < u&{{user_group.n}}",
+    "n < U& {{user_group.n}}",
+    "plan <> ?",
+    "plan <> E'a'\n{{user_group.text}}",
+    "plan <> E'a'{{user_group.text}}",
+    "plan <> {{user_group.text}}\n'\\'",
+    "plan <> {{user_group.text}}'\\'",
+  );
+  /** A condition out of pieces, which most often is no SQL. None of the pieces makes a filter weaker. */
+  const soups = fc
+    .array(
+      fc.oneof(
+        fc.constantFrom(...VARIABLE),
+        fc.constantFrom("plan", "'", "'a'", "E'", "E'a'", "U&", "\\", "\\'", "$1", "$$", "$q$", "?", '"', "`", "1"),
+        fc.constantFrom(
+          "--",
+          "-- ",
+          "\n",
+          "/*",
+          "*/",
+          "/**/",
+          "-",
+          "^",
+          "~",
+          "#",
+          ":",
+          "::text",
+          "||",
+          "<>",
+          "[[",
+          "]]",
+        ),
+      ),
+      { minLength: 1, maxLength: 6 },
+    )
+    .chain((pieces) => fc.constantFrom("", " ").map((separator) => `plan <> ${pieces.join(separator)}`));
+  const parts = fc.array(fc.oneof({ weight: 3, arbitrary: conditions }, soups), { maxLength: 2 });
+  const templates = fc
+    .tuple(parts, fc.constantFrom(" ", "\n", " -- c\n"), parts)
+    .map(([before, blank, after]) =>
+      ["SELECT * FROM orders WHERE 1 = 1", ...before, "customer = {{user_group_id}}", ...after].join(`${blank}AND `),
+    );
+
+  it("shows no row of another customer, and the same rows however it is run", async ({ expect }) => {
+    const tally = { bound: 0, compared: 0, rows: 0 };
+    await fc.assert(
+      fc.asyncProperty(templates, groups, async (template, group) => {
+        const bound = bindTemplate(template, new Map<string, unknown>(Object.entries(group)), style);
+        if (!bound.ok) return;
+        const { sql, params } = bound.value;
+        // What is no SQL shows no rows.
+        const results = await Promise.all(RUNS[style].map((run) => run(sql, params).catch(() => undefined)));
+        const found = results.flatMap((result) => (result ? [result.map((row) => JSON.stringify(row)).sort()] : []));
+        tally.bound++;
+        if (found.length === results.length) tally.compared++;
+        tally.rows += found[0]?.length ?? 0;
+        for (const result of results) expect([[], [group.user_group_id]]).toContainEqual(customersIn(result ?? []));
+        for (const result of found) expect(result).toEqual(found[0]);
+      }),
+      { numRuns: 10_000, seed: 1 },
+    );
+    // Many templates are refused or are no SQL. Without enough others, the test would prove nothing.
+    expect(tally.compared).toBeGreaterThan(1000);
+    expect(tally.rows).toBeGreaterThan(1000);
+  });
+});
