@@ -22,7 +22,6 @@ const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
     --from-line N      leave out the lines before this one, as an import says that was stopped
   export               write all groups to standard output, a line for each, without their tokens
     --prefix P         only those whose user_group_id starts with it
-    --updated-since T  only those changed at this time or later, such as 2026-03-01T10:30:00Z
 
   --url URL   the service; ${LOCAL_URL} by default
 
@@ -35,7 +34,6 @@ const OPTIONS = {
   concurrency: { type: "string" },
   "from-line": { type: "string" },
   prefix: { type: "string" },
-  "updated-since": { type: "string" },
   url: { type: "string", default: LOCAL_URL },
   help: { type: "boolean", default: false },
 } as const;
@@ -67,23 +65,20 @@ function openFile(file: string) {
 async function run(): Promise<void> {
   const { values, positionals } = readArguments(OPTIONS);
   const [command = "", file, ...rest] = positionals;
-  const { url, help, concurrency, "from-line": fromLine, prefix, "updated-since": updatedSince } = values;
+  const { url, help, concurrency, "from-line": fromLine, prefix } = values;
   if (help) return console.info(USAGE);
   if (!["import", "export"].includes(command)) throw new Refusal("Say what to do: import or export; --help shows how.");
   const isImport = command === "import";
   if (rest.length > 0 || isImport !== (file !== undefined))
     throw new Refusal("import takes one file, export none: it writes to standard output.");
-  const foreign = isImport ? [prefix, updatedSince] : [concurrency, fromLine];
+  const foreign = isImport ? [prefix] : [concurrency, fromLine];
   if (foreign.some((value) => value !== undefined))
     throw new Refusal(`${command} does not take that option; --help shows which it takes.`);
 
   const apiKey = apiKeyOf(process.env);
   const service = serviceUrl(url);
   if (file === undefined)
-    return exportGroups(service, apiKey, {
-      ...(prefix !== undefined && { user_group_id_prefix: prefix }),
-      ...(updatedSince !== undefined && { updated_since: updatedSince }),
-    });
+    return exportGroups(service, apiKey, prefix === undefined ? {} : { user_group_id_prefix: prefix });
   const summary = await importGroups({
     concurrency: wholeNumber(concurrency ?? "16", "concurrency", CONCURRENCY_MAX),
     fromLine: wholeNumber(fromLine ?? "1", "from-line", Number.MAX_SAFE_INTEGER),

@@ -60,12 +60,11 @@ export type RemoveInput = {
   dataSourceProvidedId?: string | undefined;
 };
 
-/** Which groups to list; all of them by default. */
+/** Selects the groups to list; all of them by default. */
 export type ListInput = {
-  /** With what the `userGroupId` begins. */
+  /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string | undefined;
-  updatedSince?: Date | string | undefined;
-  /** How many groups one request asks for. */
+  /** The `limit` of one page, 1 to 1000; 100 by default. */
   pageSize?: number | undefined;
 };
 
@@ -119,20 +118,21 @@ export class UserGroupClient {
     await this.#sendOnce("DELETE", body, input.currentToken, options);
   }
 
-  /** All groups of the environment, fetched page by page as they are asked for. */
+  /**
+   * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
+   * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
+   * come twice.
+   */
   async *list(
-    { prefix, updatedSince, pageSize }: ListInput = {},
+    { prefix, pageSize }: ListInput = {},
     { signal }: CallOptions = {},
   ): AsyncGenerator<ListedGroup, void, undefined> {
-    if (updatedSince instanceof Date && Number.isNaN(updatedSince.getTime()))
-      throw new TypeError("Give updatedSince as a date that there is.");
     let cursor: string | null = null;
     do {
       const query: Record<string, string | undefined> = {
         cursor: cursor ?? undefined,
         limit: pageSize?.toString(),
         user_group_id_prefix: prefix,
-        updated_since: updatedSince instanceof Date ? updatedSince.toISOString() : updatedSince,
       };
       const call = { method: "GET", path: "/api/user_groups", query, repeatable: true } as const;
       const { body, unexpected } = await this.#connection.send(call, signal);
