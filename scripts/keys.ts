@@ -109,6 +109,8 @@ async function run(): Promise<void> {
   if (!taken) throw new Refusal("Say what to do: issue, list, revoke or roll; --help shows how.");
   if (rest.length > 0 || (id === "") !== ["issue", "list"].includes(command))
     throw new Refusal("revoke and roll take the id of one key, issue and list take none.");
+  if (id !== "" && !/^[1-9]\d{0,14}$/.test(id))
+    throw new Refusal("Give the id of the key as a whole number, as `list` shows it.");
   const foreignOptions = Object.values(COMMANDS)
     .flat()
     .filter((option) => option in values && !taken.includes(option));
@@ -124,7 +126,7 @@ async function run(): Promise<void> {
       if (value) url.searchParams.set(field, value);
     return url;
   };
-  const oneKey = `/api/keys/${encodeURIComponent(id)}`;
+  const oneKey = `/api/keys/${id}`;
 
   const calls: Record<string, () => Promise<Answer>> = {
     issue: () =>

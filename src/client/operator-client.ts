@@ -67,7 +67,8 @@ export class OperatorClient {
 
   /** Makes a key useless at once. A second time changes nothing. */
   async revokeKey(input: Environment & { id: number }, { signal }: CallOptions = {}): Promise<void> {
-    const call = { method: "DELETE", path: `/api/keys/${input.id}`, query: queryOf(input), repeatable: true } as const;
+    const path = pathOf(input.id);
+    const call = { method: "DELETE", path, query: queryOf(input), repeatable: true } as const;
     await this.#connection.send(call, signal);
   }
 
@@ -76,7 +77,7 @@ export class OperatorClient {
     const { body } = await this.#connection.send(
       {
         method: "POST",
-        path: `/api/keys/${input.id}/roll`,
+        path: `${pathOf(input.id)}/roll`,
         query: queryOf(input),
         body: { grace_seconds: input.graceSeconds },
         repeatable: false,
@@ -85,6 +86,13 @@ export class OperatorClient {
     );
     return issuedKey(body);
   }
+}
+
+/** The path of one key. An unchecked id such as `../user` would send the operator's token to another route. */
+function pathOf(id: number): string {
+  if (!Number.isSafeInteger(id) || id < 1)
+    throw new TypeError("Give id as a whole number from 1 on, as listKeys shows it.");
+  return `/api/keys/${id}`;
 }
 
 const queryOf = ({ workspace, environment }: Environment) => ({ workspace, environment: environment ?? "untagged" });

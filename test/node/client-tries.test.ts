@@ -522,6 +522,17 @@ describe("what cannot work is refused before any call", () => {
     },
   );
 
+  it.for<unknown>(["../user", "1", 0, -1, 1.5, Number.NaN, 2 ** 53, "", null, undefined, { toString: () => "1" }])(
+    "the id %j of an API key",
+    async (id, { expect }) => {
+      const { url, received } = await standIn(() => ok({ success: 1 }));
+      const input = { ...ENVIRONMENT, id: id as number };
+      await expect(operator(url).revokeKey(input)).rejects.toThrow(TypeError);
+      await expect(operator(url).rollKey(input)).rejects.toThrow(TypeError);
+      expect(received).toHaveLength(0);
+    },
+  );
+
   it("headers that are none, and what JSON or a URL would change", async ({ expect }) => {
     const properties = (value: unknown) => ({ userGroupId: "a", properties: { deep: value } as JsonObject });
     const { url, received } = await standIn(() => ok(ENSURED));

@@ -46,6 +46,8 @@ it.for([
   ["an unknown command", ["destroy"], "Say what to do: issue, list, revoke or roll"],
   ["a missing id", ["revoke", ...WHERE], "take the id of one key"],
   ["an id too many", ["list", "1", ...WHERE], "take the id of one key"],
+  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id of the key as a whole number"],
+  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id of the key as a whole number"],
   ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
   ["a time that is none", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
   [
