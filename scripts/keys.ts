@@ -13,6 +13,7 @@ import {
   serviceUrl,
   unreachable,
 } from "./command.ts";
+import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
 
@@ -89,7 +90,7 @@ async function ask(method: string, url: URL, body?: object): Promise<Answer> {
 /** The rows as columns of text, under their names. */
 function tableOf(rows: Record<string, unknown>[]): string {
   const names = ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"];
-  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "-")))];
+  const cells = [names, ...rows.map((row) => names.map((name) => escapeInvisible(String(row[name] ?? "-"))))];
   const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   return cells
     .map((line) =>
@@ -148,7 +149,7 @@ async function run(): Promise<void> {
     : keys
       ? tableOf(keys)
       : `Key ${id} is revoked.`;
-  await print(values.json ? JSON.stringify(answer) : text).catch((error: Error) => {
+  await print(values.json ? jsonLineOf(answer) : text).catch((error: Error) => {
     throw made ? new Refusal(`${error.message} Nobody has seen key ${made.id}: revoke it, and issue another.`) : error;
   });
 }

@@ -1,5 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import { foreign, Refusal, stopWithNpm, systemErrorOf } from "../command.ts";
+import { jsonLineOf } from "../support/printable.ts";
 import { PatientCaller, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
 
@@ -32,7 +33,7 @@ async function* pages(url: URL, apiKey: string, filters: Record<string, string>,
     const { user_groups: groups, next_cursor: next, error } = body;
     if (error) throw new Refusal(sentenceOf(error));
     if (!areGroups(groups) || !isNextOf(cursor, next)) throw foreign(url, status);
-    for (const group of groups) yield `${JSON.stringify(group)}\n`;
+    for (const group of groups) yield `${jsonLineOf(group)}\n`;
     exported += groups.length;
     progress.update(exported, `${exported} exported`);
     cursor = next;

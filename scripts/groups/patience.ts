@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_MS_MAX, bodyOf, foreign, Refusal, type Refused, send, unreachable } from "../command.ts";
+import { escapeInvisible } from "../support/printable.ts";
 
 /** Of a service that has answered before, and may be starting again; and of one that may not be there at all. */
 const TRIES_MAX = 10;
@@ -83,6 +84,6 @@ function secondsOf(retryAfter: string): number {
 
 /** A refusal in one line. What a file or a server says in control characters must not reach the terminal as such. */
 export const sentenceOf = ({ code, message, issues = [] }: Refused): string =>
-  [code, issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join(" ") || message]
-    .join(": ")
-    .replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  escapeInvisible(
+    [code, issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join(" ") || message].join(": "),
+  );

@@ -163,6 +163,21 @@ describe("import and export", () => {
     expect(even.toSorted()).toEqual(ids.filter((id) => id.startsWith("even ")).toSorted());
   });
 
+  it("exports no character that a terminal interprets, and the same JSON", async ({ expect }) => {
+    const group = {
+      provided_id: "\u009b31m\u0080\u2028",
+      properties: { "\u007f\u0085": ["\u2029", "\u009d0;title\u0007", "é😀\u00a0\u00ad"] },
+    };
+    const at = await standIn((_, response) =>
+      answer(response, 200, { success: 1, user_groups: [group], next_cursor: null }),
+    );
+    const { stdout } = await groups(["export"], "key", at);
+    expect(stdout).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+    expect(stdout).toContain('"provided_id":"\\u009b31m\\u0080\\u2028"');
+    expect(stdout).toContain("é😀");
+    expect(JSON.parse(stdout)).toEqual(group);
+  });
+
   it("exports through pages without any group", async ({ expect }) => {
     const cursors: (string | null)[] = [];
     const at = await standIn((request, response) => {

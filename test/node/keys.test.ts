@@ -18,6 +18,16 @@ function keys(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
 }
 
+/** Runs the command beside this process, so that a stand-in of the test can respond. */
+async function runKeys(args: readonly string[]) {
+  const child = spawn(process.execPath, ["scripts/keys.ts", ...args], {
+    env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { status: child.exitCode, stdout: stdout.trimEnd(), stderr: stderr.trimEnd() };
+}
+
 it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
   const issued = keys(["issue", ...WHERE, "--name", "backend", "--access", "read", "--expires-in", "90d", "--json"]);
   expect(issued.status).toBe(0);
@@ -78,6 +88,23 @@ it.for([
   expect(stderr).not.toMatch(/^\s+at /m);
 });
 
+it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {
+  const hidden = "\u001b[2J\u009b31m\u202etxt\u200b\u2028\u{e0041}";
+  const apiKey = {
+    ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read" },
+    ...{ created_at: "now", expires_at: null, last_used_at: null, revoked_at: null },
+  };
+  const { url: other } = await standIn(() => ({ status: 200, body: { success: 1, api_keys: [apiKey] } }));
+  const print = async (...args: string[]) => (await runKeys(["list", ...WHERE, "--url", other, ...args])).stdout;
+
+  const table = await print();
+  expect(table).toContain("é \\u001b[2J\\u009b31m\\u202etxt\\u200b\\u2028\\udb40\\udc41");
+  expect(table).not.toMatch(/[^\P{C}\n]/u);
+  const json = await print("--json");
+  expect(json).not.toMatch(/[\p{Cc}\p{Zl}]/u);
+  expect(JSON.parse(json)).toEqual({ success: 1, api_keys: [apiKey] });
+});
+
 it("rolls over the wire without a body, with an empty one, and with none of the fields", async ({ expect }) => {
   for (const [index, init] of [
     {},
@@ -126,12 +153,8 @@ it.for([
   "takes no answer of %s for a success, and prints no credential",
   async ([, status, say, sentence], { expect }) => {
     const other = await standIn(({ headers }) => ({ status, body: say(headers.authorization ?? "") }));
-    const child = spawn(process.execPath, ["scripts/keys.ts", "revoke", "3", ...WHERE, "--url", other.url], {
-      env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    expect(child.exitCode).toBe(1);
+    const { status: exitCode, stdout, stderr } = await runKeys(["revoke", "3", ...WHERE, "--url", other.url]);
+    expect(exitCode).toBe(1);
     expect(stdout).toBe("");
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain("hunter2");
