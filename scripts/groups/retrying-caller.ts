@@ -46,13 +46,19 @@ export class RetryingCaller {
         if (body) return { status: response.status, body };
         if (response.status < 500) throw notTheService(url, response.status);
       }
-      const retryAfter = secondsOf(response?.retryAfter ?? "0");
-      const triesMax = this.#hasResponded ? TRIES_MAX : FIRST_TRIES_MAX;
-      if (tries >= triesMax || retryAfter > RETRY_AFTER_SECONDS_MAX)
-        throw response ? unavailable(url, response.status, body?.error) : unreachable(url);
-      const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
-      await delay(retryAfter * 1000 + backoff, undefined, stop && { signal: stop });
+      const waitMs = this.#waitMs(tries, response);
+      if (waitMs === undefined) throw response ? unavailable(url, response.status, body?.error) : unreachable(url);
+      await delay(waitMs, undefined, stop && { signal: stop });
     }
+  }
+
+  /** The wait before the next try; `undefined` if there is no next try. */
+  #waitMs(tries: number, response: HttpResponse | undefined): number | undefined {
+    const retryAfter = secondsOf(response?.retryAfter ?? "0");
+    const triesMax = this.#hasResponded ? TRIES_MAX : FIRST_TRIES_MAX;
+    if (tries >= triesMax || retryAfter > RETRY_AFTER_SECONDS_MAX) return undefined;
+    const backoff = Math.min(BACKOFF_MS * 2 ** (tries - 1), BACKOFF_MS_MAX) * (0.5 + Math.random() / 2);
+    return retryAfter * 1000 + backoff;
   }
 }
 
