@@ -25,6 +25,9 @@ type ServiceResponse = {
   };
 };
 
+/** One try: nothing if the connection failed, and no body if the response is not one of the service. */
+type Try = { response?: HttpResponse; body?: ServiceResponse["body"] | undefined; isFinal?: boolean };
+
 /**
  * Makes idempotent calls, and retries each one after a lost connection and after temporary refusals. The waits are random,
  * double with each try, and are never shorter than `Retry-After`. `stop` ends a wait with an AbortError, but no request.
@@ -39,17 +42,22 @@ export class RetryingCaller {
 
   async call(url: URL, call: Omit<HttpCall, "credential">, stop?: AbortSignal): Promise<ServiceResponse> {
     for (let tries = 1; ; tries += 1) {
-      const response = await sendOrNothing(url, { ...call, credential: this.#credential });
-      const body = response && readBody<ServiceResponse["body"]>(this.#credential, response.text);
-      if (response && !TEMPORARY.includes(response.status)) {
-        this.#hasResponded ||= body !== undefined;
-        if (body) return { status: response.status, body };
-        if (response.status < 500) throw notTheService(url, response.status);
-      }
+      const { response, body, isFinal } = await this.#try(url, call);
+      if (response && body && isFinal) return { status: response.status, body };
       const waitMs = this.#waitMs(tries, response);
       if (waitMs === undefined) throw response ? unavailable(url, response.status, body?.error) : unreachable(url);
       await delay(waitMs, undefined, stop && { signal: stop });
     }
+  }
+
+  async #try(url: URL, call: Omit<HttpCall, "credential">): Promise<Try> {
+    const response = await sendOrNothing(url, { ...call, credential: this.#credential });
+    if (!response) return {};
+    const body = readBody<ServiceResponse["body"]>(this.#credential, response.text);
+    const isFinal = body !== undefined && !TEMPORARY.includes(response.status);
+    if (!body && response.status < 500 && response.status !== 429) throw notTheService(url, response.status);
+    this.#hasResponded ||= isFinal;
+    return { response, body, isFinal };
   }
 
   /** The wait before the next try; `undefined` if there is no next try. */
