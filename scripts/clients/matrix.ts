@@ -71,6 +71,16 @@ function ofNode(name: string, file: string, version = nodeVersion) {
   } satisfies Client;
 }
 
+/** A client of Python from a module that has to be installed. */
+const ofPythonModule = (module: string, file: string): Client => ({
+  name: `Python ${module}`,
+  needs: `python3 with the module ${module}`,
+  version: () => versionBy(["python3", "-c", `import ${module}; print(${module}.__version__)`]),
+  example: ["python3", `examples/${file}.py`],
+  chunked: { command: ["python3", "scripts/clients/lost_body.py", module, "chunked"] },
+  noLength: { cannot: "sends every body with a length or in chunks" },
+});
+
 /** A client whose fetch refuses to send a GET with a body. */
 function ofFetch(name: string, file: string, version = nodeVersion): Client {
   const client = ofNode(name, file, version);
@@ -109,6 +119,9 @@ export const CLIENTS: readonly Client[] = [
     chunked: { command: ["python3", "scripts/clients/lost_body.py", "http.client", "chunked"] },
     noLength: { command: ["python3", "scripts/clients/lost_body.py", "http.client", "no-length"] },
   },
+  ofPythonModule("requests", "requests_session"),
+  ofPythonModule("httpx", "httpx_client"),
+  ofPythonModule("aiohttp", "aiohttp_client"),
   {
     name: "Perl HTTP::Tiny",
     needs: "perl with HTTP::Tiny and JSON::PP",

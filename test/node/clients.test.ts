@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
-import { basename } from "node:path";
-import { describe, inject, it } from "vitest";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { describe, inject, it, onTestFinished } from "vitest";
 import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../scripts/clients/matrix.ts";
 import { OperatorClient } from "../../src/client/index.ts";
 
@@ -118,6 +119,22 @@ describe("npm run clients", () => {
     expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
     expect(status).toBe(0);
   });
+
+  it.for(["requests", "httpx", "aiohttp"])(
+    "skips the Python client %s where that module is missing",
+    (module, { expect }) => {
+      // A python3 that cannot import the module.
+      const bin = mkdtempSync(join(tmpdir(), "python-"));
+      onTestFinished(() => rmSync(bin, { recursive: true, force: true }));
+      writeFileSync(join(bin, "python3"), '#!/bin/sh\necho "ModuleNotFoundError" >&2\nexit 1\n', { mode: 0o755 });
+      const { status, stdout } = clients(["--url", url, `Python ${module}`], { PATH: bin });
+      expect(stdout).toMatch(
+        new RegExp(`^Python ${module} +- +skipped: python3 with the module ${module} is missing$`, "m"),
+      );
+      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped\n$/);
+      expect(status).toBe(0);
+    },
+  );
 
   it("fails when a client does, and does not print the key", async ({ expect }) => {
     const readKey = await newReadKey();
