@@ -104,12 +104,12 @@ function secondsOf(time: string | undefined): number | undefined {
   return Number(count) * (UNIT_SECONDS[unit] ?? 0);
 }
 
-/** The id of a key, which becomes a part of a path; 0 if there is none. */
+/** The id of a key, which becomes a part of a path; 0 for a command without one. */
 function idOf(text: string | undefined): number {
-  const id = /^\d{1,15}$/.test(text ?? "0") ? Number(text ?? "0") : 0;
-  if (text !== undefined && id === 0)
+  if (text === undefined) return 0;
+  if (!/^[1-9]\d{0,14}$/.test(text))
     throw new CommandError("Give the id of the key as a positive whole number, as `list` shows it.");
-  return id;
+  return Number(text);
 }
 
 function environmentOf({ workspace, environment }: Arguments): Environment {

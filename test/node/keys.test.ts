@@ -83,6 +83,7 @@ it.for([
   ["a missing id", ["revoke", ...WHERE], "take the id of one key"],
   ["an id too many", ["list", "1", ...WHERE], "take the id of one key"],
   ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id of the key as a positive whole number"],
+  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the id of the key as a positive whole number"],
   ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id of the key as a positive whole number"],
   ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
   ["a text that is not a time", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
