@@ -1,105 +1,104 @@
-/** What the commands share that call the service: where it is, how a credential gets there, how a refusal is told. */
+/** What the commands that call the service share: arguments, the service's address, credentials, output and failures. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import * as z from "zod";
 
-export const LOCAL_URL = "http://localhost:8787";
+const LOCAL_URL = "http://localhost:8787";
 
-/** The service answers or gives up in less. */
-export const ANSWER_MS_MAX = 30_000;
+/** The line of a command's usage for the option that each command has. */
+export const URL_USAGE = `  --url URL   the service; by default the environment variable SERVICE_URL, or else ${LOCAL_URL}`;
 
-/** What whoever typed the command can mend. Its message is the sentence that is printed. */
-export class Refusal extends Error {}
+const SHARED_OPTIONS = { url: { type: "string" }, help: { type: "boolean", default: false } } as const;
 
-/** The arguments, as `options` says. What was typed is never repeated: perhaps it was a secret. */
+/** npm sets these in each of its scripts, whatever was typed. */
+const ALWAYS_SET_BY_NPM = ["prefix"];
+
+/** A failure that the user of a command can fix. The command prints the message, and no stack trace. */
+export class CommandError extends Error {}
+
+/** Parses the arguments. The error does not repeat what was typed: it may be a secret. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(options: Options) {
+  const all = { ...SHARED_OPTIONS, ...options };
+  refuseOptionsTakenByNpm(Object.keys(all), process.argv.slice(2), process.env);
   try {
-    return parseArgs({ allowPositionals: true, options });
+    return parseArgs({ allowPositionals: true, options: all });
   } catch {
-    throw new Refusal("An option is unknown, or lacks its value; --help shows them all.");
+    throw new CommandError("An option is unknown, or lacks its value; --help shows them all.");
   }
 }
 
-/** The service that `text` names: one to which a credential may be sent. */
-export function serviceUrl(text: string): URL {
+/** Without `--`, npm reads the options of a script as its own, and passes on what remains. */
+function refuseOptionsTakenByNpm(names: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv): void {
+  const script = env.npm_lifecycle_event;
+  if (script === undefined || args.some((arg) => arg.startsWith("--"))) return;
+  const taken = names
+    .filter((name) => !ALWAYS_SET_BY_NPM.includes(name))
+    .find((name) => env[`npm_config_${name.replaceAll("-", "_")}`] !== undefined);
+  if (taken)
+    throw new CommandError(
+      `npm read --${taken} as an option of its own. Put -- before the arguments: npm run ${script} -- …`,
+    );
+}
+
+/** The service that the option `--url` names, or else the variable SERVICE_URL. It is safe to send a credential there. */
+export function serviceUrl(option: string | undefined, env: NodeJS.ProcessEnv): URL {
+  const source = option === undefined && env.SERVICE_URL ? "SERVICE_URL" : "--url";
+  const text = option ?? (env.SERVICE_URL || LOCAL_URL);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocal))
-    throw new Refusal("Give --url as https://…; without TLS a credential goes to this machine alone.");
+    throw new CommandError(`Give ${source} as https://…; without TLS a credential goes to this machine alone.`);
   if (url.href !== `${url.origin}/`)
-    throw new Refusal("Give --url as the service's host alone, such as https://groups.example.com.");
+    throw new CommandError(`Give ${source} as the service's origin alone, such as https://groups.example.com.`);
   return url;
 }
 
-/** The API key of the environment. */
-export function apiKeyOf(env: NodeJS.ProcessEnv): string {
-  if (!env.API_KEY) throw new Refusal("Set API_KEY in the environment.");
-  // Anything else could not stand in a header, and the error of that would quote it.
-  if (!/^[\w-]+$/.test(env.API_KEY)) throw new Refusal("API_KEY is not an API key: it holds other characters.");
+/** The API key in the environment. */
+export function apiKeyFrom(env: NodeJS.ProcessEnv): string {
+  if (!env.API_KEY) throw new CommandError("Set API_KEY in the environment.");
+  // Other characters cannot be in a header, and the error of the HTTP client would quote them.
+  if (!/^[\w-]+$/.test(env.API_KEY))
+    throw new CommandError("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.");
   return env.API_KEY;
-}
-
-/** A call with a credential, which follows no redirect: that would take the credential elsewhere. */
-export async function send(
-  url: URL,
-  credential: string,
-  { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal },
-): Promise<Response> {
-  const response = await fetch(url, {
-    signal: AbortSignal.timeout(ANSWER_MS_MAX),
-    ...init,
-    redirect: "manual",
-    headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json", ...headers },
-  });
-  if (isRedirect(response.status)) throw redirecting(url);
-  return response;
-}
-
-const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() });
-
-/** What the service says of a call that it refuses. */
-export type Refused = z.infer<typeof Refused>;
-const Refused = z.object({ code: z.string(), message: z.string(), issues: z.optional(z.array(Issue)) });
-const Body = z.object({ success: z.number(), error: z.optional(Refused) });
-
-/** The answer, if it is one of the service. What refuses a call may repeat its credential, which must not be printed. */
-export function bodyOf<Fields>(credential: string, text: string): (Fields & z.infer<typeof Body>) | undefined {
-  try {
-    const body = JSON.parse(text);
-    const { error } = Body.parse(body);
-    const masked = (_: string, value: unknown) =>
-      typeof value === "string" ? value.replaceAll(credential, "<credential>") : value;
-    return error ? { ...body, error: JSON.parse(JSON.stringify(error), masked) } : body;
-  } catch {
-    return undefined;
-  }
 }
 
 export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
 
-export const redirecting = (url: URL): Refusal =>
-  new Refusal(`What answers at ${url.origin} redirects elsewhere; give the service itself as --url.`);
+export const redirected = (url: URL): CommandError =>
+  new CommandError(
+    `The server at ${url.origin} redirects elsewhere. Give the address of the service itself as --url or SERVICE_URL.`,
+  );
 
-export const unreachable = (url: URL): Refusal =>
-  new Refusal(`The service at ${url.origin} cannot be reached; start it, or name another with --url.`);
+export const unreachable = (url: URL): CommandError =>
+  new CommandError(
+    `The service at ${url.origin} cannot be reached. Start it, or give another as --url or SERVICE_URL.`,
+  );
 
-export const foreign = (url: URL, status: number): Refusal =>
-  new Refusal(`What answers at ${url.origin} (status ${status}) is not the user group service.`);
+export const notTheService = (url: URL, status: number | undefined): CommandError =>
+  new CommandError(`The server at ${url.origin} (status ${status}) is not the user group service.`);
 
-/** The code of an error of a file, a pipe or a socket, such as ENOSPC; `undefined` for any other. */
-export const systemErrorOf = (error: unknown): string | undefined =>
+/** For a 401: names the credential that the command takes, since the service answers any other in the same way. */
+export const apiKeyRefused = (url: URL, code: string): CommandError =>
+  new CommandError(
+    `The service at ${url.origin} refused API_KEY (${code}). This command takes an API key, which begins with ugk_. The operator of the service issues one.`,
+  );
+
+/** The code of an error of a file, a pipe or a socket, such as ENOSPC; `undefined` for any other error. */
+export const systemErrorCode = (error: unknown): string | undefined =>
   error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
 
-/** Writes a text and a line feed to standard output. What cannot be written is a refusal: a key may be shown only once. */
+/** Writes a text and a line feed to standard output, or fails: what it prints may be a key that is shown only once. */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (error?: Error | null) =>
-      error ? reject(new Refusal(`Standard output could not be written: ${systemErrorOf(error)}.`)) : resolve();
+      error ? reject(new CommandError(`Standard output could not be written: ${systemErrorCode(error)}.`)) : resolve();
     process.stdout.once("error", settle);
     process.stdout.write(`${text}\n`, settle);
   });
 }
 
-/** Calls `stop` once npm, which passes signals to its shell and not to what that runs, has ended before this process. */
+/**
+ * Calls `stop` when npm has ended before this process: npm passes a signal on to the shell that it started, and the shell
+ * does not pass it on.
+ */
 export function stopWithNpm(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
   const startedBy = process.ppid;
@@ -110,12 +109,12 @@ export function stopWithNpm(stop: () => void): void {
   }, 500).unref();
 }
 
-/** Runs a command to its end, and tells of a refusal in its sentence and in the status. */
+/** Runs a command to its end. A `CommandError` becomes its message and the status 1. */
 export async function runCommand(run: () => Promise<void>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof CommandError)) throw error;
     console.error(error.message);
     process.exitCode = 1;
   }

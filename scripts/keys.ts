@@ -1,46 +1,40 @@
-/** `npm run keys`: the operator's routes as a command. No secret is ever an argument, where other users could read it. */
+/** `npm run keys`: the operator's calls as a command. No secret is an argument, because other users can read arguments. */
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
-  bodyOf,
-  foreign,
-  LOCAL_URL,
+  type ApiKey,
+  type Environment,
+  type IssuedKey,
+  OperatorClient,
+  UserGroupServiceError,
+} from "../src/client/index.ts";
+import {
+  CommandError,
+  isRedirect,
+  notTheService,
   print,
-  Refusal,
   readArguments,
+  redirected,
   runCommand,
-  send,
   serviceUrl,
+  URL_USAGE,
   unreachable,
 } from "./command.ts";
+import { RESPONSE_MS_MAX } from "./support/http.ts";
+import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
+import { tableOf } from "./support/table.ts";
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
 
-  issue --name NAME [--access read|write] [--expires-in 90d]   make a key, and show it this once
+  issue --name NAME [--access read|write] [--expires-in 90d]   issue a key, and show it this once
   list                                                         list the keys, never their text
-  revoke ID                                                    make a key useless at once
-  roll ID [--grace 1h]                                         make a key in its place, and keep the old one good so long
+  revoke ID                                                    revoke a key at once
+  roll ID [--grace 1h]                                         issue a key to replace one, which stays valid for the grace
 
-  --url URL   the service; ${LOCAL_URL} by default
-  --json      print the answer as JSON
+${URL_USAGE}
+  --json      print the response as JSON
 
 A time is a number and s, m, h or d. OPERATOR_TOKEN is read from the environment, or else from .dev.vars.`;
-
-/** The commands, and the options that are theirs alone. */
-const COMMANDS: Record<string, string[]> = {
-  issue: ["name", "access", "expires-in"],
-  list: [],
-  revoke: [],
-  roll: ["grace"],
-};
-
-const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
-
-type Answer = {
-  api_key?: Record<string, string | number | null>;
-  api_keys?: Record<string, string | number | null>[];
-  key?: string;
-};
 
 const OPTIONS = {
   workspace: { type: "string" },
@@ -49,105 +43,154 @@ const OPTIONS = {
   access: { type: "string" },
   "expires-in": { type: "string" },
   grace: { type: "string" },
-  url: { type: "string", default: LOCAL_URL },
   json: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
 } as const;
+
+type Arguments = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+
+/** The result of a command: an object of the wire's form for `--json`, and a text for people. */
+type Output = { body: object; text: string; issued?: ApiKey };
+
+type Command = {
+  /** The options that only some commands take. */
+  options: readonly (keyof Arguments)[];
+  takesId: boolean;
+  run: (operator: OperatorClient, environment: Environment, values: Arguments & { id: number }) => Promise<Output>;
+};
+
+const COMMANDS: Record<string, Command> = {
+  issue: {
+    options: ["name", "access", "expires-in"],
+    takesId: false,
+    run: async (operator, environment, values) => {
+      const { name, access } = values;
+      if (name === undefined) throw new CommandError("Give --name, by which lists show the key.");
+      if (access !== undefined && access !== "read" && access !== "write")
+        throw new CommandError("Give --access as read or write.");
+      const expiresInSeconds = secondsOf(values["expires-in"]);
+      return issuedOutput(await operator.issueKey({ ...environment, name, access, expiresInSeconds }));
+    },
+  },
+  list: {
+    options: [],
+    takesId: false,
+    run: async (operator, environment) => {
+      const keys = (await operator.listKeys(environment)).map(toWire);
+      return { body: { success: 1, api_keys: keys }, text: tableOfKeys(keys) };
+    },
+  },
+  revoke: {
+    options: [],
+    takesId: true,
+    run: async (operator, environment, { id }) => {
+      await operator.revokeKey({ ...environment, id });
+      return { body: { success: 1 }, text: `Key ${id} is revoked.` };
+    },
+  },
+  roll: {
+    options: ["grace"],
+    takesId: true,
+    run: async (operator, environment, { id, grace }) =>
+      issuedOutput(await operator.rollKey({ ...environment, id, graceSeconds: secondsOf(grace) })),
+  },
+};
+
+const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
 
 function secondsOf(time: string | undefined): number | undefined {
   if (time === undefined) return undefined;
   const [, count, unit = ""] = /^(\d{1,9})([smhd])$/.exec(time) ?? [];
-  if (!count) throw new Refusal("Give a time as a number and s, m, h or d, such as 90d.");
+  if (!count) throw new CommandError("Give a time as a number and s, m, h or d, such as 90d.");
   return Number(count) * (UNIT_SECONDS[unit] ?? 0);
+}
+
+/** The id of a key, which becomes a part of a path; 0 for a command without one. */
+function idOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw new CommandError("Give the id of the key as a positive whole number, as `list` shows it.");
+  return Number(text);
+}
+
+function environmentOf({ workspace, environment }: Arguments): Environment {
+  if (workspace === undefined) throw new CommandError("Give --workspace as the slug of the workspace.");
+  if (environment === "untagged") return { workspace, environment: null };
+  if (environment === "Customer" || environment === "Testing") return { workspace, environment };
+  throw new CommandError("Give --environment as Customer, Testing or untagged.");
 }
 
 function operatorToken(): string {
   const inFile = existsSync(".dev.vars") ? parseEnv(readFileSync(".dev.vars", "utf8")).OPERATOR_TOKEN : undefined;
   const token = process.env.OPERATOR_TOKEN || inFile;
   if (!token)
-    throw new Refusal("Set OPERATOR_TOKEN in the environment, or start the service once to have a .dev.vars.");
+    throw new CommandError("Set OPERATOR_TOKEN in the environment, or start the service once to have a .dev.vars.");
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new Refusal("OPERATOR_TOKEN cannot stand in a header: it holds other than printable ASCII characters.");
+    throw new CommandError("OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
   return token;
 }
 
-async function ask(method: string, url: URL, body?: object): Promise<Answer> {
-  const token = operatorToken();
-  const { status, text } = await send(url, token, { method, ...(body && { body: JSON.stringify(body) }) })
-    .then(async (response) => ({ status: response.status, text: await response.text() }))
-    .catch((error) => {
-      throw error instanceof Refusal ? error : unreachable(url);
-    });
-  const answer = bodyOf<Answer>(token, text);
-  if (!answer) throw foreign(url, status);
-  if (answer.success === 1) return answer;
-  if (status === 401) throw new Refusal(`The service at ${url.origin} has another OPERATOR_TOKEN, or none.`);
-  const issues = answer.error?.issues?.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
-  throw new Refusal([answer.error?.message, ...issues].join("\n  "));
+/** A key with the names of the wire. */
+const toWire = (key: ApiKey): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(key).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
+
+function tableOfKeys(keys: readonly Record<string, unknown>[]): string {
+  const names = ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"];
+  return tableOf([names, ...keys.map((key) => names.map((name) => String(key[name] ?? "-")))]);
 }
 
-/** The rows as columns of text, under their names. */
-function tableOf(rows: Record<string, unknown>[]): string {
-  const names = ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"];
-  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "-")))];
-  const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
-  return cells
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
+  body: { success: 1, api_key: toWire(apiKey), key },
+  text: `${tableOfKeys([toWire(apiKey)])}\n\nThe key, shown this once:\n\n${key}`,
+  issued: apiKey,
+});
+
+/** The sentence for an error of a call to the service at `url`. */
+function commandErrorOf(error: unknown, url: URL): unknown {
+  if (!(error instanceof UserGroupServiceError)) return error;
+  const { code, status, message } = error;
+  if (code === "network_error" || code === "timeout") return unreachable(url);
+  if (code === "unexpected_answer")
+    return status !== undefined && isRedirect(status) ? redirected(url) : notTheService(url, status);
+  if (status === 401)
+    return new CommandError(
+      `The service at ${url.origin} refused OPERATOR_TOKEN (${code}). This command takes the operator's token of that service, from the environment or from .dev.vars.`,
+    );
+  return new CommandError(escapeInvisible(message));
+}
+
+function checkOptions(name: string, { options }: Command, values: Arguments): void {
+  const foreign = Object.values(COMMANDS)
+    .flatMap((command) => command.options)
+    .find((option) => values[option] !== undefined && !options.includes(option));
+  if (foreign) throw new CommandError(`${name} does not take --${foreign}; --help shows which options it takes.`);
 }
 
 async function run(): Promise<void> {
   const { values, positionals } = readArguments(OPTIONS);
-  const [command = "", id = "", ...rest] = positionals;
   if (values.help) return print(USAGE);
-  const taken = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
-  if (!taken) throw new Refusal("Say what to do: issue, list, revoke or roll; --help shows how.");
-  if (rest.length > 0 || (id === "") !== ["issue", "list"].includes(command))
-    throw new Refusal("revoke and roll take the id of one key, issue and list take none.");
-  const foreignOptions = Object.values(COMMANDS)
-    .flat()
-    .filter((option) => option in values && !taken.includes(option));
-  if (foreignOptions.length > 0)
-    throw new Refusal(`${command} does not take --${foreignOptions[0]}; --help shows which it takes.`);
+  const [name = "", idText, ...rest] = positionals;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!command) throw new CommandError("Name a command: issue, list, revoke or roll; --help shows how.");
+  if (rest.length > 0 || command.takesId !== (idText !== undefined))
+    throw new CommandError("revoke and roll take the id of one key, issue and list take none.");
+  checkOptions(name, command, values);
 
-  const { workspace, environment, name, access } = values;
-  if (!environment || !["Customer", "Testing", "untagged"].includes(environment))
-    throw new Refusal("Give --environment as Customer, Testing or untagged.");
-  const inEnvironment = (path: string) => {
-    const url = new URL(path, serviceUrl(values.url));
-    for (const [field, value] of Object.entries({ workspace, environment }))
-      if (value) url.searchParams.set(field, value);
-    return url;
-  };
-  const oneKey = `/api/keys/${encodeURIComponent(id)}`;
-
-  const calls: Record<string, () => Promise<Answer>> = {
-    issue: () =>
-      ask("POST", new URL("/api/keys", serviceUrl(values.url)), {
-        workspace,
-        environment: environment === "untagged" ? null : environment,
-        name,
-        access,
-        expires_in_seconds: secondsOf(values["expires-in"]),
-      }),
-    list: () => ask("GET", inEnvironment("/api/keys")),
-    revoke: () => ask("DELETE", inEnvironment(oneKey)),
-    roll: () => ask("POST", inEnvironment(`${oneKey}/roll`), { grace_seconds: secondsOf(values.grace) }),
-  };
-  const answer = (await calls[command]?.()) ?? {};
-  const { api_key: made, api_keys: keys, key } = answer;
-  const text = made
-    ? `${tableOf([made])}\n\nThe key, shown this once:\n\n${key}`
-    : keys
-      ? tableOf(keys)
-      : `Key ${id} is revoked.`;
-  await print(values.json ? JSON.stringify(answer) : text).catch((error: Error) => {
-    throw made ? new Refusal(`${error.message} Nobody has seen key ${made.id}: revoke it, and issue another.`) : error;
+  const id = idOf(idText);
+  const environment = environmentOf(values);
+  const url = serviceUrl(values.url, process.env);
+  const operator = new OperatorClient({ url, operatorToken: operatorToken(), timeoutMs: RESPONSE_MS_MAX });
+  const { body, text, issued } = await command.run(operator, environment, { ...values, id }).catch((error) => {
+    throw commandErrorOf(error, url);
+  });
+  await print(values.json ? jsonLineOf(body) : text).catch((error: Error) => {
+    throw issued
+      ? new CommandError(`${error.message} Nobody has seen key ${issued.id}: revoke it, and issue another.`)
+      : error;
   });
 }
 

@@ -1,145 +1,163 @@
-/** `npm run smoke`: whether a deployment works, by one group that it makes, changes, shows and deletes again. */
-import { request } from "undici";
+/** `npm run smoke`: tests a deployment with one group, which it creates, updates, rotates, views and deletes. */
 import {
-  ANSWER_MS_MAX,
-  apiKeyOf,
-  bodyOf,
-  foreign,
-  isRedirect,
-  LOCAL_URL,
-  Refusal,
-  type Refused,
+  apiKeyFrom,
+  apiKeyRefused,
+  CommandError,
+  notTheService,
   readArguments,
-  redirecting,
   runCommand,
   serviceUrl,
+  URL_USAGE,
   unreachable,
 } from "./command.ts";
+import { type HttpCall, type Refusal, readBody, send } from "./support/http.ts";
+import { escapeInvisible } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
 
-Makes a user group with an id of its own, updates, rotates, shows and deletes it, and says whether GET requests with a body
-arrive at the service. API_KEY is read from the environment, and must have write access; an environment "Testing" is best.
+Creates a user group with an id of its own, updates, rotates, views and deletes it, and says whether GET requests with a body
+reach the service. API_KEY is read from the environment, and must have write access; an environment "Testing" is best.
 
-  --url URL   the service; ${LOCAL_URL} by default`;
+${URL_USAGE}`;
 
-type Shown = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
-type Answer = { status: number; body: Shown & { success?: number; error?: Refused | undefined } };
+type GroupFields = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
+type ServiceResponse = { status: number; body: GroupFields & { success?: number; error?: Refusal | undefined } };
+type IsExpected = (response: ServiceResponse) => boolean;
 
-/** Calls the service with a body on any method, GET included, which `fetch` could not send. It follows no redirect. */
-async function call(url: URL, method: string, credential: string, body?: object, headers = {}): Promise<Answer> {
-  const answer = await request(url, {
-    method: method as "GET",
-    headers: {
-      Authorization: `Token ${credential}`,
-      ...(body && { "Content-Type": "application/json" }),
-      ...headers,
-    },
-    body: body ? JSON.stringify(body) : null,
-    headersTimeout: ANSWER_MS_MAX,
-    bodyTimeout: ANSWER_MS_MAX,
-  }).catch(() => {
-    throw unreachable(url);
-  });
-  if (isRedirect(answer.statusCode)) throw redirecting(url);
-  return { status: answer.statusCode, body: bodyOf<Shown>(credential, await answer.body.text()) ?? {} };
+const override = (method: string) => ({ "X-HTTP-Method-Override": method });
+const isSuccess: IsExpected = ({ status, body }) => status === 200 && body.success === 1;
+const isRevoked: IsExpected = ({ body }) => body.error?.code === "credential_revoked";
+const hasName =
+  (name: string): IsExpected =>
+  ({ status, body }) =>
+    status === 200 && body.user_group?.name === name;
+
+/** One run: the calls on its group, and the outcomes of its steps. */
+class SmokeTest {
+  readonly #service: URL;
+  readonly #key: string;
+  readonly #id = `smoke-test-${crypto.randomUUID()}`;
+  /** The last token in a response; empty before the first one. */
+  #token = "";
+  #isDeleted = false;
+  #failed = 0;
+
+  constructor(service: URL, key: string) {
+    this.#service = service;
+    this.#key = key;
+  }
+
+  /** Runs all steps, deletes the group whatever happens, and returns the number of steps that failed. */
+  async run(): Promise<number> {
+    try {
+      await this.#create();
+      await this.#getWithBody();
+      await this.#update();
+      await this.#rotate();
+      await this.#delete();
+    } finally {
+      if (this.#token && !this.#isDeleted) await this.#cleanUp();
+    }
+    return this.#failed;
+  }
+
+  async #create(): Promise<void> {
+    const created = await this.#step(
+      "create, by POST with X-HTTP-Method-Override: GET",
+      this.#group("POST", { user_group_id: this.#id }, override("GET")),
+      ({ status, body }) => status === 200 && body.new_user_group === true,
+    );
+    const { success, error } = created.body;
+    if (success === undefined) throw notTheService(this.#service, created.status);
+    if (created.status === 401) throw apiKeyRefused(this.#service, error?.code ?? "");
+    // A key with read access finds no group, and creates none.
+    if (created.status === 403 || created.status === 404)
+      throw new CommandError("This API key may not create groups. Use a key with write access.");
+  }
+
+  async #getWithBody(): Promise<void> {
+    const { status, body } = await this.#step(
+      "GET with a body is that call, or says how to make it",
+      this.#group("GET", { user_group_id: this.#id }),
+      (response) =>
+        (response.status === 200 && response.body.new_user_group === false) ||
+        (response.status === 400 && response.body.error?.code === "body_required"),
+    );
+    if (status === 200) console.info("        GET requests arrive here with their body.");
+    if (body.error?.code === "body_required")
+      console.info("        GET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.");
+  }
+
+  async #update(): Promise<void> {
+    const name = "Smoke test";
+    await this.#step("update, by PUT", this.#group("PUT", { user_group_id: this.#id, name }), hasName(name));
+    await this.#step("a viewer sees the update", this.#view(this.#token), hasName(name));
+  }
+
+  async #rotate(): Promise<void> {
+    const old = this.#token;
+    await this.#step(
+      "rotate, by POST",
+      this.#group("POST", { current_token: old }),
+      ({ status, body }) => status === 200 && body.user_group?.token !== old,
+    );
+    await this.#step("the old token is refused", this.#view(old), isRevoked);
+    await this.#step("the new token shows the group", this.#view(this.#token), isSuccess);
+  }
+
+  async #delete(): Promise<void> {
+    const deleted = await this.#step(
+      "delete, by DELETE",
+      this.#group("DELETE", { current_token: this.#token }),
+      isSuccess,
+    );
+    this.#isDeleted = isSuccess(deleted);
+    await this.#step("its token is refused", this.#view(this.#token), isRevoked);
+  }
+
+  /** Deletes the group by its current token, which a response that was lost may have shown. */
+  async #cleanUp(): Promise<void> {
+    const { body } = await this.#group("POST", { user_group_id: this.#id }, override("GET"));
+    await this.#group("POST", { current_token: body.user_group?.token }, override("DELETE"));
+  }
+
+  /** Prints the outcome of a call, and keeps the token that the response shows. */
+  async #step(name: string, call: Promise<ServiceResponse>, isExpected: IsExpected): Promise<ServiceResponse> {
+    const response = await call;
+    const { error, user_group: group } = response.body;
+    if (isExpected(response)) console.info(`ok      ${name}`);
+    else {
+      this.#failed += 1;
+      const reason = `${response.status} ${error?.code ?? ""} ${error?.message ?? ""}`;
+      console.info(`FAILED  ${name}: ${escapeInvisible(reason)}`);
+    }
+    if (group?.token) this.#token = group.token;
+    return response;
+  }
+
+  #group(method: string, body: object, headers = {}): Promise<ServiceResponse> {
+    return this.#call("/api/user", { method, credential: this.#key, body, headers });
+  }
+
+  #view(token: string): Promise<ServiceResponse> {
+    return this.#call("/api/viewer", { method: "GET", credential: token });
+  }
+
+  async #call(path: string, call: HttpCall): Promise<ServiceResponse> {
+    const { status, text } = await send(new URL(path, this.#service), call).catch((error: unknown) => {
+      throw error instanceof CommandError ? error : unreachable(this.#service);
+    });
+    return { status, body: readBody<GroupFields>(call.credential, text) ?? {} };
+  }
 }
 
 async function run(): Promise<void> {
-  const { values, positionals } = readArguments({
-    url: { type: "string", default: LOCAL_URL },
-    help: { type: "boolean", default: false },
-  });
+  const { values, positionals } = readArguments({});
   if (values.help) return console.info(USAGE);
-  if (positionals.length > 0) throw new Refusal("smoke takes nothing but its options; --help shows them.");
-  const key = apiKeyOf(process.env);
-  const service = serviceUrl(values.url);
-  const groups = new URL("/api/user", service);
-  const viewer = new URL("/api/viewer", service);
-  const id = `smoke-test-${crypto.randomUUID()}`;
-  const override = (method: string) => ({ "X-HTTP-Method-Override": method });
-  const viewed = (token: string) => call(viewer, "GET", token);
-
-  let failed = 0;
-  let token = "";
-  let isThere = true;
-  /** Tells what was expected and what came, and keeps the token that the answer shows. */
-  const step = async (
-    name: string,
-    work: () => Promise<Answer>,
-    isRight: (answer: Answer) => boolean,
-  ): Promise<Answer> => {
-    const answer = await work();
-    const { error, user_group } = answer.body;
-    const right = isRight(answer);
-    if (!right) failed += 1;
-    console.info(
-      `${right ? "ok    " : "FAILED"}  ${name}${right ? "" : `: ${answer.status} ${error?.code ?? ""} ${error?.message ?? ""}`}`,
-    );
-    if (user_group?.token) token = user_group.token;
-    return answer;
-  };
-  const succeeded = ({ status, body }: Answer) => status === 200 && body.success === 1;
-
-  try {
-    const made = await step(
-      "create, by POST with X-HTTP-Method-Override: GET",
-      () => call(groups, "POST", key, { user_group_id: id }, override("GET")),
-      ({ status, body }) => status === 200 && body.new_user_group === true,
-    );
-    if (made.body.success === undefined) throw foreign(service, made.status);
-    // A key that may only read finds no group, and makes none.
-    if ([401, 403, 404].includes(made.status)) throw new Refusal("This API key may not create groups at this service.");
-    const byGet = await step(
-      "GET with a body is that call, or says how to make it",
-      () => call(groups, "GET", key, { user_group_id: id }),
-      ({ status, body }) =>
-        (status === 200 && body.new_user_group === false) || (status === 400 && body.error?.code === "body_required"),
-    );
-    await step(
-      "update, by PUT",
-      () => call(groups, "PUT", key, { user_group_id: id, name: "Smoke test" }),
-      ({ status, body }) => status === 200 && body.user_group?.name === "Smoke test",
-    );
-    await step(
-      "a viewer sees the update",
-      () => viewed(token),
-      ({ body }) => body.user_group?.name === "Smoke test",
-    );
-    const old = token;
-    await step(
-      "rotate, by POST",
-      () => call(groups, "POST", key, { current_token: old }),
-      ({ status, body }) => status === 200 && body.user_group?.token !== old,
-    );
-    await step(
-      "the old token is refused",
-      () => viewed(old),
-      ({ body }) => body.error?.code === "credential_revoked",
-    );
-    await step("the new token shows the group", () => viewed(token), succeeded);
-    const removed = await step(
-      "delete, by DELETE",
-      () => call(groups, "DELETE", key, { current_token: token }),
-      succeeded,
-    );
-    isThere = !succeeded(removed);
-    await step(
-      "its token is refused",
-      () => viewed(token),
-      ({ body }) => body.error?.code === "credential_revoked",
-    );
-    if (byGet.status === 200) console.info("\nGET requests arrive here with their body.");
-    if (byGet.body.error?.code === "body_required")
-      console.info("\nGET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.");
-  } finally {
-    if (token && isThere) {
-      // Its current token, which the last answer need not have shown.
-      const { body } = await call(groups, "POST", key, { user_group_id: id }, override("GET"));
-      await call(groups, "POST", key, { current_token: body.user_group?.token }, override("DELETE"));
-    }
-  }
-  if (failed > 0) throw new Refusal(`${failed} of the steps failed.`);
+  if (positionals.length > 0) throw new CommandError("smoke takes nothing but its options; --help shows them.");
+  const key = apiKeyFrom(process.env);
+  const failed = await new SmokeTest(serviceUrl(values.url, process.env), key).run();
+  if (failed > 0) throw new CommandError(`${failed} of the steps failed.`);
 }
 
 await runCommand(run);

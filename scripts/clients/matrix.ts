@@ -1,27 +1,28 @@
 /**
- * The clients by which integrators call the service: the example of each, and the ways in which its GET can lose the body.
- * What runs here is what `examples/` shows, in a process of its own, with nothing but the environment to tell it where.
+ * The HTTP clients of integrators: the example of each, and the ways in which its GET can lose the body. Each run is a
+ * process of its own with a file of `examples/`, which reads the service's address and the key from the environment.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
+import { send } from "../support/http.ts";
 
 const RUN_MS_MAX = 60_000;
 const JAVA_MAJOR_MIN = 17;
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/g;
 
-/** Where the service is, and what to show it. */
+/** The service's address, and the API key for it. */
 export type Target = { url: string; key: string };
 
 type Command = readonly [program: string, ...args: string[]];
 
-/** How a client makes a GET whose body may get lost, or why it cannot. The id of the group comes last. */
+/** A command that makes a GET whose body may get lost, or the reason why there is none. The group's id is the last argument. */
 type Loss = { command: Command; throwsItself?: true } | { cannot: string };
 
 export type Client = {
   name: string;
-  /** What is missing where `version` finds nothing. */
+  /** What has to be installed, for the message when `version` finds nothing. */
   needs: string;
   version: () => string | undefined;
   example: Command;
@@ -29,17 +30,17 @@ export type Client = {
   noLength: Loss;
 };
 
-/** How a process ended; a `status` of `undefined` means that it had to be stopped, or never began. */
-export type Ran = { status: number | undefined; stdout: string; stderr: string };
+/** How a process ended. `status` is `undefined` if it had to be killed, or did not start. */
+type Exit = { status: number | undefined; stdout: string; stderr: string };
 
-/** What is read of the line that an example prints, and of an answer of the service. */
-type Answer = {
+/** The fields that are read of a line that an example prints, and of a response of the service. */
+type Printed = {
   error?: { code: string };
   user_group?: { provided_id: string; token: string };
   thrown?: string;
 };
 
-/** The first number in what a command prints, if it ends well. */
+/** The first version number that a command prints, if it succeeds. */
 function versionBy([program, ...args]: Command): string | undefined {
   const { status, stdout } = spawnSync(program, args, { encoding: "utf8", timeout: RUN_MS_MAX });
   return status === 0 ? /\d+(\.\d+)*/.exec(stdout)?.[0] : undefined;
@@ -70,7 +71,17 @@ function ofNode(name: string, file: string, version = nodeVersion) {
   } satisfies Client;
 }
 
-/** A client whose fetch lets no GET out that has a body. */
+/** A client of Python from a module that has to be installed. */
+const ofPythonModule = (module: string, file: string): Client => ({
+  name: `Python ${module}`,
+  needs: `python3 with the module ${module}`,
+  version: () => versionBy(["python3", "-c", `import ${module}; print(${module}.__version__)`]),
+  example: ["python3", `examples/${file}.py`],
+  chunked: { command: ["python3", "scripts/clients/lost_body.py", module, "chunked"] },
+  noLength: { cannot: "sends every body with a length or in chunks" },
+});
+
+/** A client whose fetch refuses to send a GET with a body. */
 function ofFetch(name: string, file: string, version = nodeVersion): Client {
   const client = ofNode(name, file, version);
   return {
@@ -80,7 +91,7 @@ function ofFetch(name: string, file: string, version = nodeVersion): Client {
   };
 }
 
-/** Java writes in the encoding of the terminal unless told. */
+/** Without these options Java prints in the encoding of the terminal. */
 const JAVA_UTF8 = ["-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"];
 
 export const CLIENTS: readonly Client[] = [
@@ -108,6 +119,9 @@ export const CLIENTS: readonly Client[] = [
     chunked: { command: ["python3", "scripts/clients/lost_body.py", "http.client", "chunked"] },
     noLength: { command: ["python3", "scripts/clients/lost_body.py", "http.client", "no-length"] },
   },
+  ofPythonModule("requests", "requests_session"),
+  ofPythonModule("httpx", "httpx_client"),
+  ofPythonModule("aiohttp", "aiohttp_client"),
   {
     name: "Perl HTTP::Tiny",
     needs: "perl with HTTP::Tiny and JSON::PP",
@@ -137,8 +151,8 @@ export const CLIENTS: readonly Client[] = [
   ofFetch("axios fetch", "axios-fetch", () => packageVersion("axios")),
 ];
 
-/** Runs a command to its end. What it calls is not to be found through a proxy when it is on this machine. */
-function run([program, ...args]: Command, { url, key }: Target, id: string): Promise<Ran> {
+/** Runs a command to its end. A service on this machine is called without a proxy. */
+function run([program, ...args]: Command, { url, key }: Target, id: string): Promise<Exit> {
   const noProxy = [process.env.NO_PROXY, "localhost,127.0.0.1,::1"].filter(Boolean).join(",");
   const env = { ...process.env, SERVICE_URL: url, API_KEY: key, NO_PROXY: noProxy, no_proxy: noProxy };
   return new Promise((settle) =>
@@ -153,64 +167,62 @@ const newId = () => `client-${randomUUID()}`;
 
 const withoutCredentials = (text: string, { key }: Target) => text.replaceAll(key, "…").replaceAll(CREDENTIAL, "…");
 
-function parse(text: string): Answer | undefined {
+function parse(text: string): Printed | undefined {
   try {
-    return JSON.parse(text) as Answer;
+    return JSON.parse(text) as Printed;
   } catch {
     return undefined;
   }
 }
 
-async function ask({ url, key }: Target, method: string, body: object): Promise<Answer> {
-  const response = await fetch(`${url}/api/user`, {
-    method: "POST",
-    headers: { Authorization: `Token ${key}`, "Content-Type": "application/json", "X-HTTP-Method-Override": method },
-    body: JSON.stringify(body),
-  });
-  return parse(await response.text()) ?? {};
+async function call({ url, key }: Target, method: string, body: object): Promise<Printed> {
+  const headers = { "X-HTTP-Method-Override": method };
+  const { text } = await send(new URL("/api/user", url), { method: "POST", credential: key, headers, body });
+  return parse(text) ?? {};
 }
 
-/** Whether there is such a group, for all that is known: only the service's own word counts against it. */
+/** Whether there is such a group. It is assumed to exist unless the service says that it does not. */
 async function exists(target: Target, id: string): Promise<boolean> {
-  return (await ask(target, "PUT", { user_group_id: id })).error?.code !== "user_group_not_found";
+  return (await call(target, "PUT", { user_group_id: id })).error?.code !== "user_group_not_found";
 }
 
-/** What came of running a client. `detail` is there when it went wrong, and holds no credential. */
-export type Outcome = { ok: boolean; saw: string; detail?: string };
+/** The outcome of running a client. `detail` explains a failure, and holds no credential. */
+export type Outcome = { ok: boolean; result: string; detail?: string };
 
-const failed = (detail: string): Outcome => ({ ok: false, saw: "FAILED", detail: detail.trim() });
+const failed = (detail: string): Outcome => ({ ok: false, result: "FAILED", detail: detail.trim() });
 
-/** Runs the example of a client on a group. */
-export const runExample = (client: Client, target: Target, id = newId()): Promise<Ran> =>
+/** Runs the example of a client with a group's id. */
+export const runExample = (client: Client, target: Target, id = newId()): Promise<Exit> =>
   run(client.example, target, id);
 
 /** Runs the example: a group is created, updated, rotated, viewed with the new token, and deleted. */
-export async function walk(client: Client, target: Target): Promise<Outcome> {
+export async function checkExample(client: Client, target: Target): Promise<Outcome> {
   const id = newId();
   const { status, stdout, stderr } = await runExample(client, target, id);
-  const said = withoutCredentials(stdout + stderr, target);
-  if (said !== stdout + stderr) return failed(`It printed a credential: ${said}`);
-  if (status !== 0) return failed(said);
+  const output = withoutCredentials(stdout + stderr, target);
+  if (output !== stdout + stderr) return failed(`It printed a credential: ${output}`);
+  if (status !== 0) return failed(output);
   const expected = { created: true, updated: "Café Acme", rotated: true, viewed: "Café Acme", deleted: true };
-  if (!isDeepStrictEqual(parse(stdout), expected)) return failed(`It saw something else: ${said}`);
-  return (await exists(target, id)) ? failed("The group is still there.") : { ok: true, saw: "worked" };
+  if (!isDeepStrictEqual(parse(stdout), expected)) return failed(`It printed something else: ${output}`);
+  return (await exists(target, id)) ? failed("The group is still there.") : { ok: true, result: "worked" };
 }
 
 /**
- * Makes the GET whose body may get lost. Where it does, the service has to say so and may create nothing. What arrives whole
- * is well, too: servers differ in what they read of a GET.
+ * Makes the GET whose body may get lost. If it does, the service must refuse the call and create nothing. A body that arrives
+ * is also right: servers differ in what they read of a GET.
  */
-export async function loseBody(loss: Loss, target: Target): Promise<Outcome> {
-  if ("cannot" in loss) return { ok: true, saw: "cannot" };
+export async function checkLostBody(loss: Loss, target: Target): Promise<Outcome> {
+  if ("cannot" in loss) return { ok: true, result: "cannot" };
   const id = newId();
   const { stdout, stderr } = await run(loss.command, target, id);
-  const answer = parse(stdout);
+  const printed = parse(stdout);
   const wasCreated = await exists(target, id);
-  if (loss.throwsItself && answer?.thrown?.includes("GET") && !wasCreated) return { ok: true, saw: "throws itself" };
-  if (answer?.error?.code === "body_required" && !wasCreated) return { ok: true, saw: "body_required" };
-  if (answer?.user_group?.provided_id === id && wasCreated) {
-    await ask(target, "DELETE", { current_token: answer.user_group.token });
-    return { ok: true, saw: "arrives" };
+  if (loss.throwsItself && printed?.thrown?.includes("GET") && !wasCreated)
+    return { ok: true, result: "throws itself" };
+  if (printed?.error?.code === "body_required" && !wasCreated) return { ok: true, result: "body_required" };
+  if (printed?.user_group?.provided_id === id && wasCreated) {
+    await call(target, "DELETE", { current_token: printed.user_group.token });
+    return { ok: true, result: "arrives" };
   }
   return failed(withoutCredentials(stdout + stderr, target));
 }

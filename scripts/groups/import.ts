@@ -1,18 +1,19 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { findInexact } from "../../src/http/exact-json.ts";
-import { foreign, Refusal, type Refused, stopWithNpm, systemErrorOf } from "../command.ts";
+import { apiKeyRefused, CommandError, notTheService, stopWithNpm, systemErrorCode } from "../command.ts";
+import type { Refusal } from "../support/http.ts";
 import { type Line, linesOf } from "./lines.ts";
-import { PatientCaller, sentenceOf } from "./patience.ts";
 import { Progress } from "./progress.ts";
+import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** What an export has besides the fields of a call. The service decides them. */
+/** Fields of an exported group that are not fields of a call. The service decides them. */
 const IGNORED = ["team_id", "created_at", "updated_at", "api_environment_tag"];
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** What to import, how, and `total`, its bytes if they are known. */
-export type Import = {
+/** The input and the options of an import. `total` is the number of bytes, or 0 if it is unknown. */
+type ImportOptions = {
   input: Readable;
   total: number;
   fromLine: number;
@@ -22,94 +23,127 @@ export type Import = {
 };
 
 /**
- * Gets or creates the group of each line, some at a time, and answers with the summary. What was created stays, whatever
- * ends the import, and running it again finds it; so it may be stopped, by SIGINT, SIGTERM or SIGHUP, and says where to go on.
+ * Gets or creates the group of each line, with several calls at a time, and returns the summary. Whatever ends the import,
+ * groups that were created stay, and a second run finds them. So SIGINT, SIGTERM and SIGHUP may stop it; it then prints the
+ * line to continue from.
  */
-export async function importGroups({ input, total, fromLine, concurrency, url, apiKey }: Import): Promise<string> {
-  const caller = new PatientCaller(apiKey);
-  const counts = { created: 0, found: 0, refused: 0 };
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  let failure: unknown;
-  let lastRead = 0;
-  let firstUndone = Number.POSITIVE_INFINITY;
-  let isAllRead = false;
+export const importGroups = (options: ImportOptions): Promise<string> => new Import(options).run();
 
-  const summary = () => `created ${counts.created}, found ${counts.found}, refused ${counts.refused}`;
-  const progress = new Progress(total);
-  const refuse = (line: Line, refusal: Refused) => {
-    counts.refused += 1;
-    progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
-  };
+/** One run of an import. */
+class Import {
+  readonly #options: ImportOptions;
+  readonly #caller: RetryingCaller;
+  readonly #progress: Progress;
+  readonly #stopping = new AbortController();
+  readonly #counts = { created: 0, found: 0, refused: 0 };
+  #failure: unknown;
+  #lastRead = 0;
+  #firstUndone = Number.POSITIVE_INFINITY;
+  #isAllRead = false;
 
-  const importLine = async (line: Line) => {
-    const read = readLine(line);
-    if (read.refusal) return refuse(line, read.refusal);
-    if (!read.body) return;
-    const call = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: JSON.stringify(read.body) };
-    const { status, body } = await caller.ask(new URL("/api/user", url), call, stopping.signal);
-    if (body.success === 1 && body.new_user_group !== undefined) counts[body.new_user_group ? "created" : "found"] += 1;
-    else if (!body.error) throw foreign(url, status);
-    else if (status !== 404 && status !== 401 && status !== 403) refuse(line, body.error);
-    else throw new Refusal(keyRefusalOf(body.error));
-  };
+  constructor(options: ImportOptions) {
+    this.#options = options;
+    this.#caller = new RetryingCaller(options.apiKey);
+    this.#progress = new Progress(options.total);
+  }
 
-  /** Stops for this reason. The other lines that are under way get their answers. */
-  const endWith = (error: unknown) => {
-    failure ??= failureOf(error);
-    stop();
-  };
+  async run(): Promise<string> {
+    const { input, concurrency } = this.#options;
+    const stop = () => this.#stopAfterCurrentCalls();
+    const stopFor = (error: unknown) => this.#stopFor(error);
 
-  input.once("error", endWith);
-  const lines = linesOf(addAbortSignal(stopping.signal, input));
-  const work = async () => {
+    input.once("error", stopFor);
+    for (const signal of SIGNALS) process.once(signal, stop);
+    stopWithNpm(stop);
+    const lines = linesOf(addAbortSignal(this.#stopping.signal, input));
+    await Promise.all(Array.from({ length: concurrency }, () => this.#importLines(lines).catch(stopFor)));
+    for (const signal of SIGNALS) process.removeListener(signal, stop);
+    this.#progress.stop();
+    return this.#result();
+  }
+
+  async #importLines(lines: AsyncIterable<Line>): Promise<void> {
     for await (const line of lines) {
-      if (stopping.signal.aborted) break;
-      lastRead = line.number;
-      if (line.number < fromLine) continue;
+      if (this.#stopping.signal.aborted) break;
+      this.#lastRead = line.number;
+      if (line.number < this.#options.fromLine) continue;
       try {
-        await importLine(line);
+        await this.#importLine(line);
       } catch (error) {
-        firstUndone = Math.min(firstUndone, line.number);
-        // Before this loop ends: it waits for the others that read lines, and so for input that may not come.
-        endWith(error);
+        this.#firstUndone = Math.min(this.#firstUndone, line.number);
+        // Before this loop ends: its end waits for the other loops, and they wait for input that may not come.
+        this.#stopFor(error);
         throw error;
       }
-      progress.update(line.end, summary());
+      this.#progress.update(line.end, this.#summary());
     }
-    isAllRead ||= !stopping.signal.aborted;
-  };
-
-  const stopGently = () => {
-    progress.note("Stopping when the calls under way are answered.");
-    stop();
-  };
-  for (const signal of SIGNALS) process.once(signal, stopGently);
-  stopWithNpm(stopGently);
-  await Promise.all(Array.from({ length: concurrency }, () => work().catch(endWith)));
-  for (const signal of SIGNALS) process.removeListener(signal, stopGently);
-  progress.stop();
-
-  const next = Math.min(firstUndone, isAllRead ? Number.POSITIVE_INFINITY : Math.max(lastRead + 1, fromLine));
-  if (failure !== undefined && !(failure instanceof Refusal)) throw failure;
-  if (next !== Number.POSITIVE_INFINITY) {
-    console.info(summary());
-    throw new Refusal(`${failure ? `${failure.message}\n` : ""}Stopped. Go on with: --from-line ${next}`);
+    this.#isAllRead ||= !this.#stopping.signal.aborted;
   }
-  if (fromLine > lastRead + 1) throw new Refusal(`--from-line ${fromLine} is behind the last line, ${lastRead}.`);
-  if (counts.refused > 0) process.exitCode = 1;
-  return summary();
+
+  async #importLine(line: Line): Promise<void> {
+    const { url } = this.#options;
+    const read = readLine(line);
+    if (read.refusal) return this.#refuse(line, read.refusal);
+    if (!read.body) return;
+    const call = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: read.body };
+    const { status, body } = await this.#caller.call(new URL("/api/user", url), call, this.#stopping.signal);
+    if (body.success === 1 && body.new_user_group !== undefined)
+      this.#counts[body.new_user_group ? "created" : "found"] += 1;
+    else if (!body.error) throw notTheService(url, status);
+    else if (status === 401) throw apiKeyRefused(url, body.error.code);
+    else if (status === 404 || status === 403) throw new CommandError(keyRefusalOf(body.error));
+    else this.#refuse(line, body.error);
+  }
+
+  #refuse(line: Line, refusal: Refusal): void {
+    this.#counts.refused += 1;
+    this.#progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
+  }
+
+  #stopAfterCurrentCalls(): void {
+    this.#progress.note("Stopping when the current calls are complete.");
+    this.#stopping.abort();
+  }
+
+  /** Stops because of an error. Calls of other lines that were sent are completed. */
+  #stopFor(error: unknown): void {
+    this.#failure ??= failureOf(error);
+    this.#stopping.abort();
+  }
+
+  #summary(): string {
+    const { created, found, refused } = this.#counts;
+    return `created ${created}, found ${found}, refused ${refused}`;
+  }
+
+  #result(): string {
+    const { fromLine } = this.#options;
+    const next = Math.min(
+      this.#firstUndone,
+      this.#isAllRead ? Number.POSITIVE_INFINITY : Math.max(this.#lastRead + 1, fromLine),
+    );
+    const failure = this.#failure;
+    if (failure !== undefined && !(failure instanceof CommandError)) throw failure;
+    if (next !== Number.POSITIVE_INFINITY) {
+      console.info(this.#summary());
+      throw new CommandError(`${failure ? `${failure.message}\n` : ""}Stopped. Continue with: --from-line ${next}`);
+    }
+    if (fromLine > this.#lastRead + 1)
+      throw new CommandError(`--from-line ${fromLine} is after the last line, ${this.#lastRead}.`);
+    if (this.#counts.refused > 0) process.exitCode = 1;
+    return this.#summary();
+  }
 }
 
-/** The body of a line's call, or what is wrong with the line; neither for an empty one. */
-function readLine({ bytes }: Line): { body?: object; refusal?: Refused } {
+/** The body of a line's call, or the reason why there is none; neither for an empty line. */
+function readLine({ bytes }: Line): { body?: object; refusal?: Refusal } {
   if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
   const text = textOf(bytes);
   if (text?.trim() === "") return {};
   const value = text === undefined ? undefined : parse(text);
   if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
-  // Judged here, since what is sent is printed anew: the service would see no more of what JSON.parse has changed.
+  // Checked here, because the call sends the parsed value again: the service would not see what JSON.parse has changed.
   const issues = findInexact(text, value);
   if (issues.length > 0)
     return { refusal: { code: "invalid_body", message: "The line cannot be kept exactly.", issues } };
@@ -135,15 +169,15 @@ function parse(text: string): unknown {
   }
 }
 
-/** What is true of every line of the import: it ends there. */
-const keyRefusalOf = (error: Refused): string =>
+/** A refusal that is true of every line, so that the import ends. */
+const keyRefusalOf = (error: Refusal): string =>
   error.code === "user_group_not_found"
     ? "insufficient_access: This API key may only read. Use a key with write access."
     : sentenceOf(error);
 
-/** What ends the import, if it is not that it is being stopped. */
+/** The reason why the import ends; `undefined` if it was stopped. */
 function failureOf(error: unknown): unknown {
   if (error instanceof Error && error.name === "AbortError") return undefined;
-  const code = systemErrorOf(error);
-  return code ? new Refusal(`The input could not be read to its end: ${code}.`) : error;
+  const code = systemErrorCode(error);
+  return code ? new CommandError(`The input could not be read to its end: ${code}.`) : error;
 }

@@ -1,13 +1,13 @@
-/** One line of a stream: its number, counted from 1; its bytes, none where they are too many; where it ends in the stream. */
+/** One line of a stream: its number from 1 on; its bytes, `undefined` if it is too long; the offset of its end. */
 export type Line = { number: number; bytes: Buffer | undefined; end: number };
 
-/** Past any line that a call could carry; a file that is no NDJSON must not end up in memory. */
+/** More than any call may send. A file that is not NDJSON must not fill the memory. */
 const LINE_BYTES_MAX = 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * The lines of a stream. They end at line feeds alone: node:readline would also cut at U+2028 and U+2029, which JSON may
- * hold in its strings.
+ * The lines of a stream. Only line feeds end them: node:readline would also split at U+2028 and U+2029, which may be in
+ * strings of JSON.
  */
 export async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let parts: Buffer[] = [];

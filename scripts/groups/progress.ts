@@ -1,31 +1,31 @@
 import { MultiBar } from "cli-progress";
 
-/** Shows on a terminal how far a command is, on standard error; anywhere else it prints nothing but its notes. */
+/** Shows the progress of a command on standard error if that is a terminal; otherwise it prints only its notes. */
 export class Progress {
   readonly #bars: MultiBar | undefined;
   readonly #bar: ReturnType<MultiBar["create"]> | undefined;
 
-  /** `total` is what `update` counts up to; 0 where that is not known. */
+  /** `total` is the last value of `update`, or 0 if that is unknown. */
   constructor(total: number, isShown = process.stderr.isTTY) {
     if (!isShown) return;
-    const format = total > 0 ? "{bar} {percentage}%  {told}" : "{told}";
-    // With lines that wrap and a cursor that stays, a terminal is as it was, whatever ends the command.
+    const format = total > 0 ? "{bar} {percentage}%  {status}" : "{status}";
+    // Neither line wrapping nor the cursor is switched off, so a command that is killed leaves the terminal as it was.
     this.#bars = new MultiBar({ format, barsize: 20, clearOnComplete: true, linewrap: true, stream: process.stderr });
-    this.#bar = this.#bars.create(total, 0, { told: "" });
+    this.#bar = this.#bars.create(total, 0, { status: "" });
   }
 
-  update(value: number, told: string): void {
-    this.#bar?.update(value, { told });
+  update(value: number, status: string): void {
+    this.#bar?.update(value, { status });
   }
 
-  /** Prints a line that stays. */
+  /** Prints a line above the progress. */
   note(text: string): void {
     if (this.#bars) this.#bars.log(`${text}\n`);
     else console.error(text);
   }
 
   stop(): void {
-    // Prints the notes that wait for the next drawing.
+    // Prints the notes that are still queued.
     this.#bars?.update();
     this.#bars?.stop();
   }

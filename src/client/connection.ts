@@ -1,30 +1,30 @@
-import { Answer } from "./answer.ts";
-import { inTime, pause, TooLate } from "./in-time.ts";
 import type { JsonValue } from "./json.ts";
+import { ResponseBody } from "./response-body.ts";
 import { type ErrorFacts, type Issue, REFUSAL_CODES, UserGroupServiceError } from "./user-group-service-error.ts";
+import { pause, TimeoutError, withTimeout } from "./with-timeout.ts";
 
 /** The part of the standard's `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** How the service is reached. */
+/** How to reach the service. */
 export type ConnectionOptions = {
-  /** Where the service is, such as `https://groups.example.com`. Without TLS, only this machine. */
+  /** The service's origin, without a path, such as `https://groups.example.com`. Without TLS, only this machine. */
   url: string | URL;
   /** The global `fetch` by default. */
   fetch?: Fetch | undefined;
-  /** How long one try may take; 10 seconds by default. */
+  /** The time limit of one try; 10 seconds by default. */
   timeoutMs?: number | undefined;
-  /** How many times more a call is tried that is safe to repeat; 3 by default. */
+  /** How many times a call is retried at most; 3 by default. */
   retries?: number | undefined;
-  /** The longest wait before the second try, 200 ms by default. It doubles from there, and a random part of it is waited. */
+  /** The longest backoff before the second try, 200 ms by default. It doubles with each try; the wait is a random part of it. */
   backoffMs?: number | undefined;
-  /** The longest wait of all, a minute by default. When the service asks for a longer one, the call fails at once. */
+  /** The longest wait before any try, a minute by default. If `Retry-After` asks for a longer one, the call fails at once. */
   waitMsMax?: number | undefined;
 };
 
-/** What every call takes besides what it sends. */
+/** Options of every call. */
 export type CallOptions = {
-  /** Ends the call, between its tries too. It then rejects with the signal's reason. */
+  /** Aborts the call, also between its tries. The call then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 };
 
@@ -35,24 +35,30 @@ export type Call = {
   query?: Record<string, string | undefined>;
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** Whether it may be made again when it is not known what the try before came to. */
-  repeatable: boolean;
+  /** Whether the call may be retried when the outcome of the last try is unknown. */
+  retryable: boolean;
   /** A credential in the body, which no error may show. */
   secret?: string;
 };
 
-/** An answer, and the headers that some calls read. */
-export type Answered = { body: Answer; headers: Headers; unexpected: (what: string) => UserGroupServiceError };
+/** A successful response. */
+export type ServiceResponse = {
+  body: ResponseBody;
+  headers: Headers;
+  unexpected: (what: string) => UserGroupServiceError;
+};
 
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+/g;
-/** A day. `setTimeout` fires at once for what is more than 24 of them. */
+/** A day. `setTimeout` fires at once for delays of more than 24 days. */
 const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;
+const ISSUES_IN_MESSAGE_MAX = 3;
+const ISSUE_PATH_UNITS_MAX = 80;
 
-/** The service at one address, called with one credential, which it keeps to itself. */
+/** The service at one address, called with one credential. The credential is private. */
 export class Connection {
-  readonly #base: string;
+  readonly #origin: string;
   readonly #credential: string;
   readonly #fetch: Fetch;
   readonly #timeoutMs: number;
@@ -61,9 +67,9 @@ export class Connection {
   readonly #waitMsMax: number;
 
   /** Throws a `TypeError` for options that cannot work. */
-  constructor(options: ConnectionOptions, credentialName: string, credential: string) {
-    this.#base = baseOf(options.url);
-    this.#credential = printable(credentialName, credential);
+  constructor(options: ConnectionOptions, credentialName: string, credential: string | undefined) {
+    this.#origin = originOf(options.url);
+    this.#credential = headerValue(credentialName, credential);
     this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     if (typeof this.#fetch !== "function") throw new TypeError("Give fetch as a function.");
     this.#timeoutMs = milliseconds("timeoutMs", options.timeoutMs ?? 10_000);
@@ -75,16 +81,16 @@ export class Connection {
   }
 
   /**
-   * Makes a call, and makes it again, with exponential backoff and full jitter: after a 429, which says that nothing was
-   * done, always; after a 503, a timeout and a broken connection only a `repeatable` one. Resolves to an answer of success.
+   * Sends a call, and retries it with exponential backoff and full jitter: always after a 429, which means that nothing was
+   * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
    */
-  async send(call: Call, signal: AbortSignal | undefined): Promise<Answered> {
+  async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
     const { url, init } = this.#requestOf(call);
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.#try(url, init, call, signal);
       } catch (error) {
-        if (!(error instanceof UserGroupServiceError) || tries > this.#retries || !this.#mayRepeat(call, error))
+        if (!(error instanceof UserGroupServiceError) || tries > this.#retries || !this.#mayRetry(call, error))
           throw error;
         const backoffMs = Math.min(this.#waitMsMax, this.#backoffMs * 2 ** (tries - 1));
         const waitMs = (error.retryAfterMs ?? 0) + Math.random() * backoffMs;
@@ -93,17 +99,18 @@ export class Connection {
     }
   }
 
-  #mayRepeat(call: Call, { code, status, retryAfterMs = 0 }: UserGroupServiceError): boolean {
+  #mayRetry(call: Call, { code, status, retryAfterMs = 0 }: UserGroupServiceError): boolean {
     if (retryAfterMs > this.#waitMsMax) return false;
-    return status === 429 || (call.repeatable && (status === 503 || code === "network_error" || code === "timeout"));
+    return status === 429 || (call.retryable && (status === 503 || code === "network_error" || code === "timeout"));
   }
 
-  /** `fetch` sends no body with a GET, so whatever has a body goes as a POST, with its method in a header. */
+  /** `fetch` sends no body with a GET, so each call with a body is a POST that names its method in a header. */
   #requestOf({ method, path, query = {}, body, headers }: Call): { url: string; init: RequestInit } {
-    const url = new URL(this.#base + path);
+    const url = new URL(this.#origin + path);
     for (const [name, value] of Object.entries(query)) {
       if (value === undefined) continue;
-      if (/\p{Surrogate}/u.test(value)) throw new TypeError(`${name} has half a character, which a URL cannot hold.`);
+      if (/\p{Surrogate}/u.test(value))
+        throw new TypeError(`${name} has an unpaired surrogate, which a URL cannot hold.`);
       url.searchParams.set(name, value);
     }
     const sent = body ? "POST" : method;
@@ -116,30 +123,30 @@ export class Connection {
         ...headers,
       },
       ...(body && { body: JSON.stringify(body, refuseInexact) }),
-      // A redirect is an answer like any other, and refused: it could lead the credential elsewhere. Workers know no "error".
+      // A redirect could send the credential elsewhere, so it is an unexpected response. Workers do not support "error".
       redirect: "manual",
     };
     return { url: url.href, init };
   }
 
-  async #try(url: string, init: RequestInit, call: Call, signal: AbortSignal | undefined): Promise<Answered> {
-    const ask = async (abort: AbortSignal) => {
-      // By itself: as a method of this object, browsers and Workers refuse to call their own.
+  async #try(url: string, init: RequestInit, call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
+    const request = async (abort: AbortSignal) => {
+      // Not called as a method of this object: browsers and Workers then refuse their own fetch.
       const fetch = this.#fetch;
-      const response = await fetch(url, { ...init, ...(call.repeatable ? {} : sentOnce(init.body)), signal: abort });
+      const response = await fetch(url, { ...init, ...(call.retryable ? {} : asBlob(init.body)), signal: abort });
       return { response, text: await response.text() };
     };
-    const redacted = this.#redactorFor(call);
-    const answered = await inTime(ask, this.#timeoutMs, signal).catch((error: unknown) => {
+    const redact = this.#redactorFor(call);
+    const received = await withTimeout(request, this.#timeoutMs, signal).catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
-      throw error instanceof TooLate
-        ? new UserGroupServiceError("timeout", `The service did not answer within ${this.#timeoutMs} ms.`)
-        : new UserGroupServiceError("network_error", `The service gave no answer: ${redacted(wordsOf(error))}`);
+      throw error instanceof TimeoutError
+        ? new UserGroupServiceError("timeout", `The service did not respond within ${this.#timeoutMs} ms.`)
+        : new UserGroupServiceError("network_error", `The service did not respond: ${redact(messagesOf(error))}`);
     });
-    return judge(answered.response, answered.text, redacted);
+    return readResponse(received.response, received.text, redact);
   }
 
-  /** Takes out of a text what is, or looks like, a credential. */
+  /** Returns a function that replaces each known credential, and each text of a credential's form. */
   #redactorFor({ secret }: Call): (text: string) => string {
     const secrets = [this.#credential, ...(typeof secret === "string" && secret !== "" ? [secret] : [])];
     const forms = new Set(secrets.flatMap((known) => [known, JSON.stringify(known).slice(1, -1)]));
@@ -150,98 +157,108 @@ export class Connection {
   }
 }
 
-/** The answer, if it is one of success. Otherwise throws what the service refused, as far as it can be understood. */
-function judge(response: Response, text: string, redacted: (text: string) => string): Answered {
+/** Returns a successful response. Throws the service's refusal, or `unexpected_answer` for any other response. */
+function readResponse(response: Response, text: string, redact: (text: string) => string): ServiceResponse {
   const { status, headers, ok } = response;
+  const requestId = headers.get("X-Request-Id");
   const facts: ErrorFacts = {
     status,
-    requestId: redactedOrAbsent(headers.get("X-Request-Id"), redacted),
+    requestId: requestId === null ? undefined : redact(requestId),
     retryAfterMs: retryAfterMsOf(headers.get("Retry-After")),
   };
   const unexpected = (what: string) =>
     new UserGroupServiceError(
       "unexpected_answer",
-      `The answer, of status ${status}, is not one of the service: it ${what}.`,
+      `The response, of status ${status}, is not one of the user group service: it ${what}.`,
       facts,
     );
 
   if (ok) {
-    const body = new Answer(parse(text), unexpected);
+    const body = new ResponseBody(parse(text), unexpected);
     if (body.number("success") === 1) return { body, headers, unexpected };
   }
-  const refusal = new Answer(parse(text, redacted), unexpected).object("error");
+  const refusal = new ResponseBody(parse(text, redact), unexpected).object("error");
   const code = REFUSAL_CODES.find((known) => known === refusal.text("code"));
   if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
-  throw new UserGroupServiceError(code, refusal.text("message"), {
+  const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
+  throw new UserGroupServiceError(code, [refusal.text("message"), ...sentencesOf(issues)].join(" "), {
     ...facts,
-    ...(code === "invalid_body" && { issues: refusal.objects("issues").map(issueOf) }),
+    issues,
     ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
     ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
   });
 }
 
-const issueOf = (issue: Answer): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
+const issueOf = (issue: ResponseBody): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
+
+/** The first issues, for an error's message: a log shows the message alone. */
+function sentencesOf(issues: readonly Issue[]): string[] {
+  const sentences = issues
+    .slice(0, ISSUES_IN_MESSAGE_MAX)
+    .map(({ path, message }) => `${path.join(".").slice(0, ISSUE_PATH_UNITS_MAX)}: ${message}`);
+  const rest = issues.length - sentences.length;
+  return rest > 0 ? [...sentences, `${rest} more in issues.`] : sentences;
+}
 
 /**
- * A body that is sent once, whatever becomes of the connection. A text is sent again by the `fetch` of Deno itself, whatever
- * the method, when a connection breaks that was used before (denoland/deno#32566); a Blob is not. A stream would not be either,
- * but has no length, and Node 24.14 makes a network error of each 401 to one (nodejs/undici#4910).
+ * The body as a Blob, so that the runtime sends it once. When a reused connection breaks, the `fetch` of Deno itself sends a
+ * string again, whatever the method (denoland/deno#32566), but not a Blob. A stream would not be sent again either, but it
+ * has no length, and Node 24.14 turns each 401 to a stream into a network error (nodejs/undici#4910).
  */
-const sentOnce = (body: RequestInit["body"]) => (typeof body === "string" ? { body: new Blob([body]) } : {});
+const asBlob = (body: RequestInit["body"]) => (typeof body === "string" ? { body: new Blob([body]) } : {});
 
-const redactedOrAbsent = (text: string | null, redacted: (text: string) => string): string | undefined =>
-  text === null ? undefined : redacted(text);
-
-/** The text as JSON, with its strings `changed`; `undefined` for what is not JSON. */
-function parse(text: string, changed?: (text: string) => string): JsonValue | undefined {
+/** Parses a text as JSON, with its strings mapped by `map`. Returns `undefined` for a text that is not JSON. */
+function parse(text: string, map?: (text: string) => string): JsonValue | undefined {
   try {
-    return JSON.parse(text, changed && ((_, value) => (typeof value === "string" ? changed(value) : value)));
+    return JSON.parse(text, map && ((_, value) => (typeof value === "string" ? map(value) : value)));
   } catch {
     return undefined;
   }
 }
 
-/** `Retry-After` as a time from now: seconds, or a date (RFC 9110, section 10.2.3). `undefined` for what is neither. */
+/** `Retry-After` as a time from now: seconds, or a date (RFC 9110, section 10.2.3). `undefined` for anything else. */
 function retryAfterMsOf(header: string | null): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
-  // Date.parse takes nearly anything for a date, such as -5.
+  // Date.parse accepts nearly any text as a date, such as -5.
   const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-/** The messages of an error and of what caused it: runtimes tell what happened to a connection only there. */
-function wordsOf(error: unknown): string {
-  const words: string[] = [];
-  for (let cause = error; cause instanceof Error && words.length < CAUSES_MAX; ) {
-    words.push(cause.message || cause.name);
+/** The messages of an error and of its causes: runtimes say only in a cause what happened to a connection. */
+function messagesOf(error: unknown): string {
+  const messages: string[] = [];
+  for (let cause = error; cause instanceof Error && messages.length < CAUSES_MAX; ) {
+    messages.push(cause.message || cause.name);
     cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause;
   }
-  return words.join(": ") || "an unknown error";
+  return messages.join(": ") || "an unknown error";
 }
 
-/** Refuses what `JSON.stringify` would send as `null` without a word: as in `NaN`, an invalid date, a hole of a list. */
+/** A replacer that refuses values which `JSON.stringify` would silently send as `null`: `NaN`, invalid dates, array holes. */
 function refuseInexact(this: unknown, key: string, value: unknown): unknown {
   const given: unknown = Object(this)[key];
-  const isNoJson = ["undefined", "function", "symbol"].includes(typeof value) && Array.isArray(this);
-  if (isNoJson || (typeof value === "number" && !Number.isFinite(value)) || (value === null && given !== null))
+  const isNotJson = ["undefined", "function", "symbol"].includes(typeof value) && Array.isArray(this);
+  if (isNotJson || (typeof value === "number" && !Number.isFinite(value)) || (value === null && given !== null))
     throw new TypeError(`${key} is ${String(given)}, which JSON cannot hold.`);
   return value;
 }
 
-function baseOf(address: string | URL): string {
+function originOf(address: string | URL): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
-  if (!url) throw new TypeError("Give url as the service's address, such as https://groups.example.com.");
+  if (!url) throw new TypeError("Give url as the service's origin, such as https://groups.example.com.");
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))
     throw new TypeError("Give url as https://…; without TLS, credentials are sent to this machine alone.");
-  if (url.username || url.password || url.search || url.hash)
-    throw new TypeError("Give url without a user, a password, a query and a fragment.");
-  return url.origin + url.pathname.replace(/\/+$/, "");
+  if (url.href !== `${url.origin}/`)
+    throw new TypeError(
+      "Give url as the service's origin alone, such as https://groups.example.com: no path such as /api/user, which the client adds, and no user, password, query or fragment.",
+    );
+  return url.origin;
 }
 
-/** `text`, where it can be the value of a header. The error does not repeat it: it may be a secret. */
-export function printable(name: string, text: string): string {
+/** Returns `text` if it can be the value of a header. The error does not repeat it: it may be a secret. */
+export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
     throw new TypeError(`Give ${name} as a string of printable ASCII characters, without blanks.`);
   return text;

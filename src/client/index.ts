@@ -1,14 +1,12 @@
 /**
- * The service's client, for Node 20 and newer, Deno, Bun, Workers, and (ViewerClient) browsers. It needs nothing but what
- * all of them have.
+ * The service's client, for Node 20 and newer, Deno, Bun, Workers, and (ViewerClient) browsers. It uses only what all of
+ * them have.
  *
- * Names are the wire's, in camelCase as in all TypeScript, and each thing has one name: what the wire calls
- * `user_group_id` in bodies and `provided_id` in answers is `userGroupId` here. What is yours comes back as you gave it:
- * keys of `mapping`, `properties` and `variables` are never touched.
+ * Names are the wire's, in camelCase, and each thing has one name: `user_group_id` in requests and `provided_id` in responses
+ * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
-export type { EnvironmentTag } from "./answer.ts";
 export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
-export type { JsonObject, JsonValue } from "./json.ts";
+export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
 export {
   type ApiKey,
   type Environment,
@@ -18,6 +16,7 @@ export {
   type OperatorClientOptions,
   type RollKeyInput,
 } from "./operator-client.ts";
+export type { EnvironmentTag } from "./response-body.ts";
 export type { EnsuredGroup, ListedGroup, Mapping, RotatedGroup, UpdatedGroup, ViewedGroup } from "./user-group.ts";
 export {
   type EnsureInput,

@@ -1,7 +1,7 @@
-import type { Answer, EnvironmentTag } from "./answer.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
+import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
 
-/** Where the service is, and what shows that you are its operator. */
+/** The service's address, and the operator's credential. */
 export type OperatorClientOptions = ConnectionOptions & {
   /** The service's `OPERATOR_TOKEN`. */
   operatorToken: string;
@@ -10,10 +10,10 @@ export type OperatorClientOptions = ConnectionOptions & {
 /** One environment of a workspace; `null` is the one without a tag. */
 export type Environment = { workspace: string; environment: EnvironmentTag };
 
-/** A key to make. Without `expiresInSeconds` it never ends by itself. */
+/** A key to issue. Without `expiresInSeconds` it never expires. */
 export type IssueKeyInput = Environment & {
   name: string;
-  /** `"write"` by default; a key to read sees groups and changes none. */
+  /** `"write"` by default; a key with read access sees groups without their tokens, and changes none. */
   access?: "read" | "write" | undefined;
   expiresInSeconds?: number | undefined;
 };
@@ -21,7 +21,7 @@ export type IssueKeyInput = Environment & {
 /** A key to replace. */
 export type RollKeyInput = Environment & {
   id: number;
-  /** For how long the old key stays good; 0 by default, a week at most. */
+  /** For how many seconds the old key stays valid; 0 by default, 604800 (a week) at most. */
   graceSeconds?: number | undefined;
 };
 
@@ -36,7 +36,7 @@ export type ApiKey = Environment & {
   revokedAt: string | null;
 };
 
-/** A key with its text, which is shown this once. */
+/** A key with its secret text, which the service shows only here. */
 export type IssuedKey = { apiKey: ApiKey; key: string };
 
 /** The API keys of all environments, for the service's operator. */
@@ -47,51 +47,62 @@ export class OperatorClient {
     this.#connection = new Connection(options, "operatorToken", operatorToken);
   }
 
-  /** Makes a key. After a lost answer it is not made again: `listKeys`, and revoke the one that nobody has. */
+  /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */
   async issueKey(input: IssueKeyInput, { signal }: CallOptions = {}): Promise<IssuedKey> {
     const { workspace, environment, name, access, expiresInSeconds } = input;
     const body = { workspace, environment, name, access, expires_in_seconds: expiresInSeconds };
-    const answered = await this.#connection.send(
-      { method: "POST", path: "/api/keys", body, repeatable: false },
+    const { body: issued } = await this.#connection.send(
+      { method: "POST", path: "/api/keys", body, retryable: false },
       signal,
     );
-    return issuedKey(answered.body);
+    return toIssuedKey(issued);
   }
 
-  /** All keys of the environment, those that are no longer good included. */
+  /** Lists all keys of the environment, including those that are revoked or expired. */
   async listKeys(environment: Environment, { signal }: CallOptions = {}): Promise<ApiKey[]> {
-    const call = { method: "GET", path: "/api/keys", query: queryOf(environment), repeatable: true } as const;
+    const call = { method: "GET", path: "/api/keys", query: queryOf(environment), retryable: true } as const;
     const { body } = await this.#connection.send(call, signal);
-    return body.objects("api_keys").map(apiKey);
+    return body.objects("api_keys").map(toApiKey);
   }
 
-  /** Makes a key useless at once. A second time changes nothing. */
+  /** Revokes a key at once. A second revocation changes nothing. */
   async revokeKey(input: Environment & { id: number }, { signal }: CallOptions = {}): Promise<void> {
-    const call = { method: "DELETE", path: `/api/keys/${input.id}`, query: queryOf(input), repeatable: true } as const;
+    const path = pathOf(input.id);
+    const call = { method: "DELETE", path, query: queryOf(input), retryable: true } as const;
     await this.#connection.send(call, signal);
   }
 
-  /** Makes a key in the place of one that stays good for the grace. After a lost answer it is not made again. */
+  /** Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response. */
   async rollKey(input: RollKeyInput, { signal }: CallOptions = {}): Promise<IssuedKey> {
     const { body } = await this.#connection.send(
       {
         method: "POST",
-        path: `/api/keys/${input.id}/roll`,
+        path: `${pathOf(input.id)}/roll`,
         query: queryOf(input),
         body: { grace_seconds: input.graceSeconds },
-        repeatable: false,
+        retryable: false,
       },
       signal,
     );
-    return issuedKey(body);
+    return toIssuedKey(body);
   }
+}
+
+/** The path of one key. An unchecked id such as `../user` would send the operator's token to another route. */
+function pathOf(id: number): string {
+  if (!Number.isSafeInteger(id) || id < 1)
+    throw new TypeError("Give id as a positive whole number, as listKeys shows it.");
+  return `/api/keys/${id}`;
 }
 
 const queryOf = ({ workspace, environment }: Environment) => ({ workspace, environment: environment ?? "untagged" });
 
-const issuedKey = (body: Answer): IssuedKey => ({ apiKey: apiKey(body.object("api_key")), key: body.text("key") });
+const toIssuedKey = (body: ResponseBody): IssuedKey => ({
+  apiKey: toApiKey(body.object("api_key")),
+  key: body.text("key"),
+});
 
-const apiKey = (key: Answer): ApiKey => ({
+const toApiKey = (key: ResponseBody): ApiKey => ({
   id: key.number("id"),
   workspace: key.text("workspace"),
   environment: key.environment("environment"),

@@ -1,77 +1,84 @@
-import { type CallOptions, Connection, type ConnectionOptions, printable } from "./connection.ts";
-import type { JsonObject } from "./json.ts";
+import { type CallOptions, Connection, type ConnectionOptions, headerValue } from "./connection.ts";
+import type { JsonObject, JsonProperties } from "./json.ts";
 import {
   type EnsuredGroup,
-  ensuredGroup,
   type ListedGroup,
-  listedGroup,
   type Mapping,
   type RotatedGroup,
-  rotatedGroup,
+  toEnsuredGroup,
+  toListedGroup,
+  toRotatedGroup,
+  toUpdatedGroup,
   type UpdatedGroup,
-  updatedGroup,
 } from "./user-group.ts";
 
-/** Where the service is, and the API key of one environment. */
+/** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
-  /** The secret of your server. It never belongs in a browser. */
+  /** A secret of your server. It must never reach a browser. */
   apiKey: string;
 };
 
-/** What a rotation and a delete take besides what they send. */
+/** The options of a rotation and of a delete. */
 export type OnceOptions = CallOptions & {
   /**
-   * By which the service knows a repetition and gives it the first one's answer, for a day. A random one by default, so
-   * that the client's own tries count as one; give your own to repeat the call later, or from another process.
+   * The service recognizes a retry by this key, and repeats its first response for a day. The default is a random key, which
+   * covers the client's own retries; give your own to retry the call later, or from another process.
    */
   idempotencyKey?: string | undefined;
 };
 
-/** What a group has besides its id. A field that is left out stays as it is; `null` clears it. */
-export type GroupFields = {
+/**
+ * The fields of a group besides its id. A field that is left out stays as it is; `null` clears it. `properties` is any
+ * object that JSON can hold, of a `type` or an `interface` of yours.
+ */
+export type GroupFields<Properties extends object = JsonObject> = {
   name?: string | undefined;
   mapping?: Mapping | null | undefined;
-  properties?: JsonObject | null | undefined;
+  properties?: (Properties & JsonProperties<Properties>) | null | undefined;
 };
 
-/** The group to get, and what it is made of when there is none. */
-export type EnsureInput = GroupFields & { userGroupId: string };
+/** The group to get, and its fields if it has to be created. */
+export type EnsureInput<Properties extends object = JsonObject> = GroupFields<Properties> & { userGroupId: string };
 
-/** The group to change, and how. */
-export type UpdateInput = GroupFields & {
+/** The group to change, and its new fields. */
+export type UpdateInput<Properties extends object = JsonObject> = GroupFields<Properties> & {
   userGroupId: string;
   newUserGroupId?: string | undefined;
-  /** The `etag` of the group as it was seen: the update fails with `revision_mismatch` if it has changed since. */
+  /** The `etag` that the group had when you read it: the update fails with `revision_mismatch` if it has changed since. */
   ifMatch?: string | undefined;
 };
 
 /** The token to replace. */
 export type RotateInput = {
-  currentToken: string;
-  /** For how long pages with the old token keep working; 0 by default, a week at most. */
+  /**
+   * The group's token, as `ensure` returned it. `undefined`, which `ensure` returns to an API key with read access, is a
+   * `TypeError`.
+   */
+  currentToken: string | undefined;
+  /** For how many seconds the old token stays valid for viewers; 0 by default, 604800 (a week) at most. */
   graceSeconds?: number | undefined;
 };
 
 /** The group to delete, by its token. */
 export type RemoveInput = {
-  currentToken: string;
-  /** Guards: the group must have this id, and this data source in its mapping, or nothing is deleted. */
+  /** As in `RotateInput`. */
+  currentToken: string | undefined;
+  /** Guards: nothing is deleted unless the group has this id, and its mapping has this data source. */
   userGroupId?: string | undefined;
   dataSourceProvidedId?: string | undefined;
 };
 
-/** Which groups to list; all of them by default. */
+/** Selects the groups to list; all of them by default. */
 export type ListInput = {
-  /** With what the `userGroupId` begins. */
+  /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string | undefined;
-  updatedSince?: Date | string | undefined;
-  /** How many groups one request asks for. */
+  /** The `limit` of one page, 1 to 1000; 100 by default. */
   pageSize?: number | undefined;
 };
 
 const PATH = "/api/user";
 
-/** The user groups of one environment, for servers that hold its API key. */
+/** The user groups of one environment, for servers that have its API key. */
 export class UserGroupClient {
   readonly #connection: Connection;
 
@@ -80,63 +87,74 @@ export class UserGroupClient {
   }
 
   /**
-   * Gets the group, or creates it when there is none with this id; on one that is there it changes nothing. When a try was
-   * lost on its way and the next one got through, `created` may be false although this very call created the group.
+   * Gets the group with this id, or creates it. It never changes a group that exists. If the response to the first try is
+   * lost and a retry succeeds, `created` may be false although this call created the group.
+   *
+   * The group has its `token` if the API key has write access. A key with read access only gets groups, without their tokens,
+   * and creates none.
    */
-  async ensure(input: EnsureInput, { signal }: CallOptions = {}): Promise<{ created: boolean; group: EnsuredGroup }> {
+  async ensure<Properties extends object>(
+    input: EnsureInput<Properties>,
+    { signal }: CallOptions = {},
+  ): Promise<{ created: boolean; group: EnsuredGroup }> {
     const body = { user_group_id: input.userGroupId, ...fieldsOf(input) };
-    const answered = await this.#connection.send({ method: "GET", path: PATH, body, repeatable: true }, signal);
-    return { created: answered.body.boolean("new_user_group"), group: ensuredGroup(answered) };
+    const response = await this.#connection.send({ method: "GET", path: PATH, body, retryable: true }, signal);
+    return { created: response.body.boolean("new_user_group"), group: toEnsuredGroup(response) };
   }
 
   /**
-   * Changes the fields that are given; `null` clears. It is repeated only where that comes to the same: with `ifMatch` or
-   * `newUserGroupId` the second try would be refused because of the first one's success, so after a lost answer look with
-   * `ensure`. Without them, what another changed in the same fields between two tries is overwritten, as it
-   * would be by a call made a moment later; use `ifMatch` where it must not be.
+   * Changes the fields that are given; `null` clears. With `ifMatch` or `newUserGroupId` it is not retried, because the
+   * success of a first try would make the second one fail: after a lost response, look with `ensure`. Without them, a retry
+   * overwrites what another caller changed in the same fields between the tries; use `ifMatch` to prevent that.
    */
-  async update(input: UpdateInput, { signal }: CallOptions = {}): Promise<UpdatedGroup> {
+  async update<Properties extends object>(
+    input: UpdateInput<Properties>,
+    { signal }: CallOptions = {},
+  ): Promise<UpdatedGroup> {
     const { userGroupId, newUserGroupId, ifMatch } = input;
     const body = { user_group_id: userGroupId, new_user_group_id: newUserGroupId, ...fieldsOf(input) };
-    const headers = ifMatch === undefined ? {} : { "If-Match": printable("ifMatch", ifMatch) };
-    const repeatable = ifMatch === undefined && newUserGroupId === undefined;
-    return updatedGroup(await this.#connection.send({ method: "PUT", path: PATH, body, headers, repeatable }, signal));
+    const headers = ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", ifMatch) };
+    const retryable = ifMatch === undefined && newUserGroupId === undefined;
+    return toUpdatedGroup(await this.#connection.send({ method: "PUT", path: PATH, body, headers, retryable }, signal));
   }
 
-  /** Trades the current token for a new one. The old one is dead from then on, or after its grace. */
+  /** Replaces the current token by a new one. The old one is refused from then on, or after its grace. */
   async rotateToken(input: RotateInput, options: OnceOptions = {}): Promise<RotatedGroup> {
-    const body = { current_token: input.currentToken, grace_seconds: input.graceSeconds };
-    return rotatedGroup(await this.#sendOnce("POST", body, input.currentToken, options));
+    const currentToken = tokenOf(input);
+    const body = { current_token: currentToken, grace_seconds: input.graceSeconds };
+    return toRotatedGroup(await this.#sendOnce("POST", body, currentToken, options));
   }
 
-  /** Deletes the group whose current token this is, if the guards hold. */
+  /** Deletes the group that has this current token, if the guards hold. */
   async remove(input: RemoveInput, options: OnceOptions = {}): Promise<void> {
+    const currentToken = tokenOf(input);
     const body = {
-      current_token: input.currentToken,
+      current_token: currentToken,
       user_group_id: input.userGroupId,
       data_source_provided_id: input.dataSourceProvidedId,
     };
-    await this.#sendOnce("DELETE", body, input.currentToken, options);
+    await this.#sendOnce("DELETE", body, currentToken, options);
   }
 
-  /** All groups of the environment, fetched page by page as they are asked for. */
+  /**
+   * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
+   * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
+   * appear twice.
+   */
   async *list(
-    { prefix, updatedSince, pageSize }: ListInput = {},
+    { prefix, pageSize }: ListInput = {},
     { signal }: CallOptions = {},
   ): AsyncGenerator<ListedGroup, void, undefined> {
-    if (updatedSince instanceof Date && Number.isNaN(updatedSince.getTime()))
-      throw new TypeError("Give updatedSince as a date that there is.");
     let cursor: string | null = null;
     do {
       const query: Record<string, string | undefined> = {
         cursor: cursor ?? undefined,
         limit: pageSize?.toString(),
         user_group_id_prefix: prefix,
-        updated_since: updatedSince instanceof Date ? updatedSince.toISOString() : updatedSince,
       };
-      const call = { method: "GET", path: "/api/user_groups", query, repeatable: true } as const;
+      const call = { method: "GET", path: "/api/user_groups", query, retryable: true } as const;
       const { body, unexpected } = await this.#connection.send(call, signal);
-      for (const group of body.objects("user_groups").map(listedGroup)) {
+      for (const group of body.objects("user_groups").map(toListedGroup)) {
         yield group;
         signal?.throwIfAborted();
       }
@@ -148,9 +166,15 @@ export class UserGroupClient {
 
   #sendOnce(method: "POST" | "DELETE", body: Record<string, unknown>, secret: string, options: OnceOptions) {
     const key = options.idempotencyKey ?? crypto.randomUUID();
-    const headers = { "Idempotency-Key": printable("idempotencyKey", key) };
-    return this.#connection.send({ method, path: PATH, body, headers, repeatable: true, secret }, options.signal);
+    const headers = { "Idempotency-Key": headerValue("idempotencyKey", key) };
+    return this.#connection.send({ method, path: PATH, body, headers, retryable: true, secret }, options.signal);
   }
 }
 
-const fieldsOf = ({ name, mapping, properties }: GroupFields) => ({ name, mapping, properties });
+const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) => ({ name, mapping, properties });
+
+function tokenOf({ currentToken }: { currentToken: string | undefined }): string {
+  if (currentToken === undefined)
+    throw new TypeError("currentToken is undefined. Only an API key with write access gets tokens: use such a key.");
+  return currentToken;
+}

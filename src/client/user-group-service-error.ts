@@ -1,4 +1,4 @@
-/** What the service refuses a call with; the table "Refusals" in its README says what to do about each. */
+/** The codes of the service's refusals; the table "Refusals" in its README says what to do about each. */
 export const REFUSAL_CODES = [
   "malformed_json",
   "body_required",
@@ -32,16 +32,17 @@ export const REFUSAL_CODES = [
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
 /**
- * Why a call failed: a refusal of the service, or what the client saw instead of an answer. `network_error`: no answer, or
- * half of one; `timeout`: none in `timeoutMs`; `unexpected_answer`: one that this version of the client does not understand,
- * such as a proxy's page or a redirect. After each of these three, whether the call changed anything is not known.
+ * Why a call failed: a refusal of the service, or one of three problems that the client saw. `network_error`: no response,
+ * or an incomplete one; `timeout`: none within `timeoutMs`; `unexpected_answer`: a response that this version of the client
+ * does not understand, such as a proxy's page or a redirect. After these three it is unknown whether the call changed
+ * anything.
  */
 export type ErrorCode = RefusalCode | "network_error" | "timeout" | "unexpected_answer";
 
-/** One thing that is wrong with what was sent: where (the wire's names, from the top down) and how to mend it. */
+/** One invalid field of a request: its path, in the wire's names from the top down, and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
 
-/** What else is known of a failure. */
+/** Details of a failure. */
 export type ErrorFacts = {
   status?: number | undefined;
   requestId?: string | undefined;
@@ -53,24 +54,24 @@ export type ErrorFacts = {
 };
 
 /**
- * The one error of all calls. It never holds a credential: what the service or the network said is kept in words, with
- * everything that looks like one taken out, and there is no `cause`, which could hold the request.
+ * The error of all calls. It never holds a credential: texts of the service and the network are redacted, and there is no
+ * `cause`, which could hold the request.
  */
 export class UserGroupServiceError extends Error {
   override readonly name = "UserGroupServiceError";
   readonly code: ErrorCode;
-  /** The HTTP status; `undefined` when no answer came. */
+  /** The HTTP status; `undefined` if there was no response. */
   readonly status: number | undefined;
-  /** What to tell the service's operator. */
+  /** Identifies the request in the operator's log. */
   readonly requestId: string | undefined;
-  /** All that is wrong with what was sent, of `invalid_body`. */
+  /** All invalid fields of the request, for `invalid_body`. The message has the first few. */
   readonly issues: readonly Issue[];
-  /** The variable's name, of `unknown_variable` and `unusable_variable`. */
+  /** The variable's name, for `unknown_variable` and `unusable_variable`. */
   readonly variable: string | undefined;
-  /** Where in the SQL template, and what to mend there, of `invalid_template`. */
+  /** Where the SQL template is invalid, and why, for `invalid_template`. */
   readonly position: number | undefined;
   readonly reason: string | undefined;
-  /** How long the service asked to wait before the next try. */
+  /** How long the service asks to wait before the next try. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {

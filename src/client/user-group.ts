@@ -1,32 +1,37 @@
-import type { Answer, EnvironmentTag } from "./answer.ts";
-import type { Answered } from "./connection.ts";
+import type { ServiceResponse } from "./connection.ts";
 import type { JsonObject } from "./json.ts";
+import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
 
-/** Leads from the ids of your schemas to data sources. */
+/** Maps the ids of your schemas to data sources. */
 export type Mapping = Record<string, string>;
 
-/** What every call on one group answers with. */
-type KnownGroup = {
-  /** The service's own number of the group, never given twice in an environment. */
+/** The fields that each call on one group returns. */
+type CommonFields = {
+  /** The service's own number of the group, which is unique in its environment and never reused. */
   teamId: number;
   userGroupId: string;
   name: string;
-  /** The group's credential: whoever shows it sees dashboards as this group. */
-  token: string;
   /** For `ifMatch` of the next update. */
   etag: string;
 };
 
-/** A group as `ensure` answers with it. */
-export type EnsuredGroup = KnownGroup & { properties: JsonObject | null };
+/** A group as `ensure` returns it. */
+export type EnsuredGroup = CommonFields & {
+  /**
+   * The group's credential: a dashboard that presents it shows this group's data. It is always there for an API key with
+   * write access, and never for one with read access, which may not see tokens.
+   */
+  token?: string | undefined;
+  properties: JsonObject | null;
+};
 
-/** A group as `update` answers with it. */
+/** A group as `update` returns it. */
 export type UpdatedGroup = EnsuredGroup & { apiEnvironmentTag: EnvironmentTag };
 
-/** A group as `rotateToken` answers with it: with the new token. */
-export type RotatedGroup = KnownGroup & { apiEnvironmentTag: EnvironmentTag };
+/** A group as `rotateToken` returns it, with the new token. */
+export type RotatedGroup = CommonFields & { token: string; apiEnvironmentTag: EnvironmentTag };
 
-/** A group as its viewers see it: never with the token. */
+/** A group as its viewers see it, without the token. */
 export type ViewedGroup = {
   teamId: number;
   userGroupId: string;
@@ -36,50 +41,57 @@ export type ViewedGroup = {
   apiEnvironmentTag: EnvironmentTag;
 };
 
-/** A group in a list: never with the token. Times are ISO 8601 in UTC. */
+/** A group in a list, without the token. Times are ISO 8601 in UTC. */
 export type ListedGroup = ViewedGroup & { createdAt: string; updatedAt: string };
 
-/** The groups as the calls answer with them, read from the wire's names. */
-
-const named = (group: Answer) => ({
+const identityOf = (group: ResponseBody) => ({
   teamId: group.number("team_id"),
   userGroupId: group.text("provided_id"),
   name: group.text("name"),
 });
 
-function known({ body, headers, unexpected }: Answered): KnownGroup {
-  const group = body.object("user_group");
+function commonFieldsOf({ body, headers, unexpected }: ServiceResponse): CommonFields {
   const etag = headers.get("ETag");
   if (etag === null) throw unexpected("has no ETag");
-  // Whoever compresses an answer on its way makes its ETag a weak one, which no If-Match takes. It names the group's state,
-  // whatever the answer is packed in, so it is as strong as it was.
-  return { ...named(group), token: group.text("token"), etag: etag.replace(/^W\//, "") };
+  // A proxy that compresses a response weakens its ETag, which If-Match cannot use. The ETag names the group's revision, and
+  // compression does not change that, so the strong form is still right.
+  return { ...identityOf(body.object("user_group")), etag: etag.replace(/^W\//, "") };
 }
 
-const properties = ({ body }: Answered) => ({ properties: body.object("user_group").jsonOrNull("properties") });
-
-const environment = ({ body }: Answered) => ({
+const environmentOf = ({ body }: ServiceResponse) => ({
   apiEnvironmentTag: body.object("user_group").environment("api_environment_tag"),
 });
 
-export const ensuredGroup = (answered: Answered): EnsuredGroup => ({ ...known(answered), ...properties(answered) });
+export function toEnsuredGroup(response: ServiceResponse): EnsuredGroup {
+  const group = response.body.object("user_group");
+  const token = group.textOrUndefined("token");
+  return {
+    ...commonFieldsOf(response),
+    ...(token !== undefined && { token }),
+    properties: group.jsonOrNull("properties"),
+  };
+}
 
-export const updatedGroup = (answered: Answered): UpdatedGroup => ({
-  ...ensuredGroup(answered),
-  ...environment(answered),
+export const toUpdatedGroup = (response: ServiceResponse): UpdatedGroup => ({
+  ...toEnsuredGroup(response),
+  ...environmentOf(response),
 });
 
-export const rotatedGroup = (answered: Answered): RotatedGroup => ({ ...known(answered), ...environment(answered) });
+export const toRotatedGroup = (response: ServiceResponse): RotatedGroup => ({
+  ...commonFieldsOf(response),
+  token: response.body.object("user_group").text("token"),
+  ...environmentOf(response),
+});
 
-export const viewedGroup = (group: Answer): ViewedGroup => ({
-  ...named(group),
+export const toViewedGroup = (group: ResponseBody): ViewedGroup => ({
+  ...identityOf(group),
   mapping: group.textsOrNull("mapping"),
   properties: group.jsonOrNull("properties"),
   apiEnvironmentTag: group.environment("api_environment_tag"),
 });
 
-export const listedGroup = (group: Answer): ListedGroup => ({
-  ...viewedGroup(group),
+export const toListedGroup = (group: ResponseBody): ListedGroup => ({
+  ...toViewedGroup(group),
   createdAt: group.text("created_at"),
   updatedAt: group.text("updated_at"),
 });

@@ -1,27 +1,27 @@
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import { type ViewedGroup, viewedGroup } from "./user-group.ts";
+import { toViewedGroup, type ViewedGroup } from "./user-group.ts";
 
-/** Where the service is, and whose dashboards to show. */
+/** The service's address, and the token of the group to show. */
 export type ViewerClientOptions = ConnectionOptions & {
-  /** The token of a user group. */
-  token: string;
+  /** The token of a user group. `undefined`, which `ensure` returns to a key with read access, is a `TypeError`. */
+  token: string | undefined;
 };
 
-/** How old the answer may be; not at all by default. */
+/** How stale the response may be. By default it is fresh. */
 export type ViewInput = {
-  /** Allows an answer that is some time old, from 60 seconds on. Leave it out where a revoked token must stop at once. */
+  /** Allows a stale response, from 60 seconds on. Leave it out where a revoked token must stop at once. */
   maxAgeSeconds?: number | undefined;
 };
 
-/** What a viewer sees of the group. */
+/** The group as its viewer sees it, and its variables. */
 export type View = {
   group: ViewedGroup;
-  /** What dashboards read: `user_group_id`, `user_group_name`, and `user_group.<key>` for each property. */
+  /** The variables that dashboards read: `user_group_id`, `user_group_name`, and `user_group.<key>` for each property. */
   variables: JsonObject;
 };
 
-/** A template to bind the variables into. */
+/** An SQL template, into which the service binds the group's variables. */
 export type BindQueryInput = {
   /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses; 16 KiB at most. */
   sql: string;
@@ -38,7 +38,7 @@ export type BoundQuery = {
   dropped: string[];
 };
 
-/** What a dashboard asks with the token of a user group. It works in browsers, of any origin. */
+/** The calls of a dashboard, with the token of a user group. It works in browsers, on any origin. */
 export class ViewerClient {
   readonly #connection: Connection;
 
@@ -46,20 +46,20 @@ export class ViewerClient {
     this.#connection = new Connection(options, "token", token);
   }
 
-  /** Whose token it is, and the variables that follow from it. */
+  /** Gets the group that has the token, and its variables. */
   async view({ maxAgeSeconds }: ViewInput = {}, { signal }: CallOptions = {}): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
     const { body } = await this.#connection.send(
-      { method: "GET", path: "/api/viewer", headers, repeatable: true },
+      { method: "GET", path: "/api/viewer", headers, retryable: true },
       signal,
     );
-    return { group: viewedGroup(body.object("user_group")), variables: body.json("variables") };
+    return { group: toViewedGroup(body.object("user_group")), variables: body.json("variables") };
   }
 
-  /** Puts a placeholder for each variable of the template; their values become parameters and never text of the SQL. */
+  /** Replaces each variable of the template by a placeholder. Values become parameters, never text of the SQL. */
   async bindQuery({ sql, placeholders }: BindQueryInput, { signal }: CallOptions = {}): Promise<BoundQuery> {
     const { body } = await this.#connection.send(
-      { method: "POST", path: "/api/viewer/query", body: { sql, placeholders }, repeatable: true },
+      { method: "POST", path: "/api/viewer/query", body: { sql, placeholders }, retryable: true },
       signal,
     );
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };

@@ -276,6 +276,25 @@ export const QueryBody = once(() =>
   }),
 );
 
+/** The name of an API key. Lists show it beside other names, so it must be visible and must not imitate another. */
+const KeyName = once(() =>
+  told(
+    label().check(
+      z.refine((name) => !/^\s+$/u.test(name), { error: "Give at least one character that is not a blank." }),
+      z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
+        error:
+          "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
+      }),
+    ),
+    {
+      minLength: 1,
+      maxLength: TEXT_UNITS_MAX,
+      pattern: "^(?!\\s+$)[^\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}]*$",
+      description: "What the key is called in lists: visible characters, and not blanks alone.",
+    },
+  ),
+);
+
 /** POST /api/keys */
 export const IssueKeyBody = once(() =>
   z.strictObject({
@@ -283,7 +302,7 @@ export const IssueKeyBody = once(() =>
     environment: told(z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })), {
       description: "The environment in which the key acts; null is the one without a tag.",
     }),
-    name: label({ description: "What the key is called in lists." }),
+    name: KeyName(),
     access: told(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
       description: "With read, a key sees groups and neither creates nor changes any.",
     }),

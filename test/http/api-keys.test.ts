@@ -53,6 +53,38 @@ describe("POST /api/keys", () => {
   });
 });
 
+describe("the name of an API key", () => {
+  const issueNamed = (name: string) => manage("POST", "/api/keys", { workspace: "acme", environment: "Testing", name });
+
+  it.for([
+    ["nothing but blanks", " \u00a0\u3000", "Give at least one character that is not a blank."],
+    ["a line break", "back\nend", "Leave out control characters"],
+    ["a C1 control", "back\u009bend", "Leave out control characters"],
+    ["a bidi override", "back\u202eend", "Leave out characters that are not visible"],
+    ["a bidi isolate", "back\u2066end", "Leave out characters that are not visible"],
+    ["a zero-width space", "back\u200bend", "Leave out characters that are not visible"],
+    ["a byte order mark", "\ufeffbackend", "Leave out characters that are not visible"],
+    ["a tag character", "backend\u{e0041}", "Leave out characters that are not visible"],
+    ["a line separator", "back\u2028end", "Leave out characters that are not visible"],
+    ["a paragraph separator", "back\u2029end", "Leave out characters that are not visible"],
+    ["a private-use character", "back\ue000end", "Leave out characters that are not visible"],
+  ] as const)("may not hold %s", async ([, name, message], { expect }) => {
+    const { status, body } = await issueNamed(name);
+    expect([status, body.error.code]).toEqual([422, "invalid_body"]);
+    expect(body.error.issues).toEqual([{ path: ["name"], message: expect.stringContaining(message) }]);
+    expect(await list()).toEqual([]);
+  });
+
+  it("may not hold half of a surrogate pair", async ({ expect }) => {
+    const { status, body } = await issueNamed("back\ud800end");
+    expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", ["name"]]);
+  });
+
+  it.for(["b", "Zoë's back-end (2)", "后端", "مفتاح", "🔑"])("may be %s", async (name, { expect }) => {
+    expect((await issueNamed(name)).body.api_key.name).toBe(name);
+  });
+});
+
 describe("GET /api/keys", () => {
   it("lists the keys of one environment, and never a key", async ({ expect }) => {
     const one = await issue({ name: "one" });

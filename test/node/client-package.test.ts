@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
@@ -9,7 +9,7 @@ const { url, key } = inject("service");
 const [, example = ""] =
   /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
 
-/** A project of somebody else's, with the package installed from what `npm pack` makes of a fresh copy. */
+/** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
 const installed = join(project, "node_modules", "user-group-service");
 
@@ -18,15 +18,20 @@ beforeAll(() => {
   execFileSync("npm", ["pack", "--pack-destination", project], { cwd: copy, stdio: "pipe" });
   removeCopy(copy);
   const [packed = ""] = readdirSync(project).filter((name) => name.endsWith(".tgz"));
-  mkdirSync(installed, { recursive: true });
-  execFileSync("tar", ["-xzf", join(project, packed), "-C", installed, "--strip-components", "1"]);
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
-  // The example annotates no type, so it is JavaScript as well, for a Node that reads nothing else.
+  // Offline: there is nothing to download.
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", packed], { cwd: project, stdio: "pipe" });
+  // The example has no type annotations, so it is valid JavaScript, for a Node that cannot run TypeScript.
   for (const name of ["example.ts", "example.js"])
     writeFileSync(join(project, name), example.replaceAll("http://localhost:8787", url));
 });
 
 afterAll(() => removeCopy(project));
+
+it("the package installs nothing but itself", ({ expect }) => {
+  const folders = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."));
+  expect(folders).toEqual(["user-group-service"]);
+});
 
 it("the package holds the client, its types, and nothing of the service", ({ expect }) => {
   const files = readdirSync(installed, { recursive: true, withFileTypes: true })
@@ -41,7 +46,7 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
   expect(readFileSync(join(installed, "dist/client/index.js"), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
-/** A program on the PATH that npm did not put there. */
+/** A program on the PATH that is not npm's own. */
 const programOf = (name: string): string | undefined =>
   (process.env.PATH ?? "")
     .split(delimiter)
@@ -78,7 +83,7 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
 it.for([
   ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
   ["Node", ["--module", "nodenext"]],
-] as const)("the README's example fits the types as %s find them, checked to the last", ([, args], { expect }) => {
+] as const)("the README's example compiles with the types as %s find them", ([, args], { expect }) => {
   const { stdout } = spawnSync(
     resolve("node_modules/.bin/tsc"),
     [

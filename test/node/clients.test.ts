@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
-import { basename } from "node:path";
-import { describe, inject, it } from "vitest";
-import { CLIENTS, type Client, loseBody, runExample, walk } from "../../scripts/clients/matrix.ts";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { describe, inject, it, onTestFinished } from "vitest";
+import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../scripts/clients/matrix.ts";
+import { OperatorClient } from "../../src/client/index.ts";
 
-const { url, key } = inject("service");
+const { url, key, operatorToken } = inject("service");
 const service = { url, key };
 
 /** Changes the end of a key, so that it is well formed and forged. */
@@ -16,14 +18,17 @@ const versions = new Map(CLIENTS.map((client) => [client.name, client.version()]
 describe.for(CLIENTS)("$name", (client) => {
   const isMissing = versions.get(client.name) === undefined;
 
-  it.skipIf(isMissing)(`walks${isMissing ? `, skipped: ${client.needs} is missing` : ""}`, async ({ expect }) => {
-    expect(await walk(client, service)).toEqual({ ok: true, saw: "worked" });
-  });
+  it.skipIf(isMissing)(
+    `runs its example${isMissing ? `, skipped: ${client.needs} is missing` : ""}`,
+    async ({ expect }) => {
+      expect(await checkExample(client, service)).toEqual({ ok: true, result: "worked" });
+    },
+  );
 
   const ways = (["chunked", "noLength"] as const).filter((way) => !("cannot" in client[way]));
-  it.skipIf(isMissing).for(ways)("loses the body of no GET in silence: %s", async (way, { expect }) => {
-    const told = "throwsItself" in client[way] ? "throws itself" : "body_required";
-    expect(await loseBody(client[way], service)).toEqual({ ok: true, saw: told });
+  it.skipIf(isMissing).for(ways)("never loses the body of a GET silently: %s", async (way, { expect }) => {
+    const expected = "throwsItself" in client[way] ? "throws itself" : "body_required";
+    expect(await checkLostBody(client[way], service)).toEqual({ ok: true, result: expected });
   });
 
   it.skipIf(isMissing)("fails with the code and the message of a refusal", async ({ expect }) => {
@@ -35,7 +40,7 @@ describe.for(CLIENTS)("$name", (client) => {
     expect(stderr.includes(forged)).toBe(false);
   });
 
-  it.skipIf(isMissing)("fails without a word of the key when nothing answers", async ({ expect }) => {
+  it.skipIf(isMissing)("fails without printing the key when nothing responds", async ({ expect }) => {
     const { status, stdout, stderr } = await runExample(client, { url: NOWHERE, key });
     expect(status).toBeGreaterThan(0);
     expect((stdout + stderr).includes(key)).toBe(false);
@@ -43,8 +48,8 @@ describe.for(CLIENTS)("$name", (client) => {
 });
 
 describe("the matrix", () => {
-  const pretending = (script: string): Client => ({
-    name: "a pretence",
+  const fakeClient = (script: string): Client => ({
+    name: "a fake client",
     needs: "nothing",
     version: () => "1",
     example: [process.execPath, "-e", script],
@@ -56,14 +61,14 @@ describe("the matrix", () => {
     headers: { Authorization: "Token " + process.env.API_KEY, "Content-Type": "application/json", "X-HTTP-Method-Override": "GET" } })`;
 
   it.for([
-    ["leaves its group behind", `${CREATE}.then(() => console.log('${LINE}'))`, "still there"],
+    ["does not delete its group", `${CREATE}.then(() => console.log('${LINE}'))`, "still there"],
     ["did not rotate", `console.log('${LINE.replace('"rotated":true', '"rotated":false')}')`, "something else"],
     ["prints the key", `console.log('${LINE}', process.env.API_KEY)`, "printed a credential"],
     ["prints a token", `${CREATE}.then((r) => r.text()).then((t) => console.log(t))`, "printed a credential"],
     ["ends badly", `console.log('${LINE}'); process.exit(3)`, ""],
-  ] as const)("tells of an example that %s, without the credential", async ([, script, detail], { expect }) => {
-    const outcome = await walk(pretending(script), service);
-    expect(outcome).toMatchObject({ ok: false, saw: "FAILED", detail: expect.stringContaining(detail) });
+  ] as const)("reports an example that %s, without the credential", async ([, script, detail], { expect }) => {
+    const outcome = await checkExample(fakeClient(script), service);
+    expect(outcome).toMatchObject({ ok: false, result: "FAILED", detail: expect.stringContaining(detail) });
     expect(outcome.detail).not.toMatch(/ug[kt]_[a-z]+_[\w-]{60}/);
   });
 
@@ -72,16 +77,23 @@ describe("the matrix", () => {
     ["is refused, and creates", `${CREATE}.then(() => console.log('{"success":0,"error":{"code":"body_required"}}'))`],
     ["throws for another reason", `console.log('{"thrown":"connect ECONNREFUSED"}')`],
     ["says nothing", ""],
-  ] as const)("tells of a GET that %s", async ([, script], { expect }) => {
-    const { example } = pretending(script);
-    expect(await loseBody({ command: example, throwsItself: true }, service)).toMatchObject({ ok: false });
+  ] as const)("reports a GET that %s", async ([, script], { expect }) => {
+    const { example } = fakeClient(script);
+    expect(await checkLostBody({ command: example, throwsItself: true }, service)).toMatchObject({ ok: false });
   });
 
-  it("takes a body that arrives after all, and cleans up", async ({ expect }) => {
-    const { example } = pretending(`${CREATE}.then((r) => r.text()).then((t) => console.log(t))`);
-    expect(await loseBody({ command: example }, service)).toEqual({ ok: true, saw: "arrives" });
+  it("accepts a body that arrives, and cleans up", async ({ expect }) => {
+    const { example } = fakeClient(`${CREATE}.then((r) => r.text()).then((t) => console.log(t))`);
+    expect(await checkLostBody({ command: example }, service)).toEqual({ ok: true, result: "arrives" });
   });
 });
+
+/** A key that may only read. */
+async function newReadKey(): Promise<string> {
+  const operator = new OperatorClient({ url, operatorToken });
+  const input = { workspace: "clients", environment: "Testing", name: "reader", access: "read" } as const;
+  return (await operator.issueKey(input)).key;
+}
 
 describe("npm run clients", () => {
   const clients = (args: string[], env: NodeJS.ProcessEnv = {}) =>
@@ -90,7 +102,7 @@ describe("npm run clients", () => {
       env: { ...process.env, API_KEY: key, ...env },
     });
 
-  it("prints a row for each client that was asked for, and counts", ({ expect }) => {
+  it("prints a row for each client that was named, and counts", ({ expect }) => {
     const { status, stdout } = clients(["--url", url, "fetch", "undici"]);
     expect(stdout).toMatch(
       /^client +version +create\/update\/rotate\/view\/delete +chunked GET +GET without Content-Length\n/,
@@ -101,32 +113,62 @@ describe("npm run clients", () => {
     expect(status).toBe(0);
   });
 
-  it("skips a client that is not there, and says what is missing", ({ expect }) => {
+  it("skips a client that is not installed, and says what is missing", ({ expect }) => {
     const { status, stdout } = clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
     expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
     expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
     expect(status).toBe(0);
   });
 
-  it("fails when a client does, and does not print the key", ({ expect }) => {
-    const { status, stdout } = clients(["--url", url, "fetch"], { API_KEY: forged });
-    expect(stdout).toContain("unauthenticated");
+  it.for(["requests", "httpx", "aiohttp"])(
+    "skips the Python client %s where that module is missing",
+    (module, { expect }) => {
+      // A python3 that cannot import the module.
+      const bin = mkdtempSync(join(tmpdir(), "python-"));
+      onTestFinished(() => rmSync(bin, { recursive: true, force: true }));
+      writeFileSync(join(bin, "python3"), '#!/bin/sh\necho "ModuleNotFoundError" >&2\nexit 1\n', { mode: 0o755 });
+      const { status, stdout } = clients(["--url", url, `Python ${module}`], { PATH: bin });
+      expect(stdout).toMatch(
+        new RegExp(`^Python ${module} +- +skipped: python3 with the module ${module} is missing$`, "m"),
+      );
+      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped\n$/);
+      expect(status).toBe(0);
+    },
+  );
+
+  it("fails when a client does, and does not print the key", async ({ expect }) => {
+    const readKey = await newReadKey();
+    const { status, stdout } = clients(["--url", url, "fetch"], { API_KEY: readKey });
+    expect(stdout).toMatch(/^fetch, create\/update\/rotate\/view\/delete: .*user_group_not_found/ms);
     expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped\n$/);
-    expect(stdout.includes(forged)).toBe(false);
+    expect(stdout.includes(readKey)).toBe(false);
     expect(status).toBe(1);
   });
 
-  it("does not print a key that could not stand in a header", ({ expect }) => {
+  it("names the credential that it takes when the service refuses it, and runs nothing", ({ expect }) => {
+    const { status, stdout, stderr } = clients(["--url", url, "fetch"], { API_KEY: forged });
+    expect(stderr).toContain(
+      "refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_.",
+    );
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  });
+
+  it("calls the service at SERVICE_URL when there is no --url", ({ expect }) => {
+    const { status, stdout } = clients(["fetch"], { SERVICE_URL: url });
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped\n$/);
+    expect(status).toBe(0);
+  });
+
+  it("does not print a key that cannot be in a header", ({ expect }) => {
     const { status, stdout, stderr } = clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
-    expect(stderr).toBe("API_KEY is not an API key: it holds other characters.\n");
+    expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.\n");
     expect(stdout).toBe("");
     expect(status).toBe(1);
   });
 
   it.for([
-    ["how to call it, without --url", [], "Usage: API_KEY="],
-    ["that nothing answers", ["--url", NOWHERE], `No user group service answers at ${NOWHERE}.`],
-    ["that the key would go out in the clear", ["--url", "http://example.com"], "Give --url as https://"],
+    ["that nothing responds", ["--url", NOWHERE], `The service at ${NOWHERE} cannot be reached`],
+    ["that the key would be sent without TLS", ["--url", "http://example.com"], "Give --url as https://"],
     ["that there is no such client", ["--url", url, "gopher"], "There is no client gopher."],
   ] as const)("says %s", ([, args, sentence], { expect }) => {
     const { status, stderr } = clients([...args]);

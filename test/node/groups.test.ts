@@ -25,7 +25,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 let files = 0;
 
-/** A file of these lines. What is not a string goes in as JSON. */
+/** A file of these lines. Objects are written as JSON. */
 function fileOf(lines: (string | object)[], ending = "\n"): string {
   files += 1;
   const file = join(scratch, `${files}.ndjson`);
@@ -46,14 +46,14 @@ async function newKey(workspace: string, fields: object = {}): Promise<string> {
 
 /** Starts the command as the README does, in a process group of its own. */
 function startGroups(args: readonly string[], apiKey: string, at = url) {
-  const where = args.includes("--url") ? [] : ["--url", at];
-  const child = runNpm(folder, ["run", "--silent", "groups", "--", ...args, ...where], { API_KEY: apiKey });
+  const env = { API_KEY: apiKey, SERVICE_URL: at };
+  const child = runNpm(folder, ["run", "--silent", "groups", "--", ...args], env);
   const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
   const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
   const outcome = ended.then(([[status], stdout, stderr]) => {
-    const told = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
-    if (CREDENTIAL.test(told.stdout + told.stderr)) throw new Error("The command has printed a credential.");
-    return told;
+    const result = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
+    if (CREDENTIAL.test(result.stdout + result.stderr)) throw new Error("The command has printed a credential.");
+    return result;
   });
   return { child, outcome };
 }
@@ -70,10 +70,10 @@ const idsOf = (stdout: string): string[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line).provided_id);
 
-/** What a stand-in does with a call, given its JSON body or undefined. */
+/** Handles a call to a stand-in. */
 type Behaviour = (request: IncomingMessage, response: ServerResponse, body: { user_group_id: string }) => void;
 
-/** A service that behaves as a test wants, on a free port of this machine. */
+/** Starts a service with this behaviour on a free port of this machine. */
 async function standIn(behaviour: Behaviour): Promise<string> {
   const server = createServer(async (request, response) => {
     const body = await text(request);
@@ -103,7 +103,7 @@ describe("import and export", () => {
     { user_group_id: "cleared", name: "C", mapping: null, properties: null },
   ];
 
-  it("brings in what comes out again, and finds it the second time", async ({ expect }) => {
+  it("imports what an export returns, and finds it the second time", async ({ expect }) => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
     expect(await groups(["import", file], key)).toEqual({
@@ -129,7 +129,7 @@ describe("import and export", () => {
     }
   });
 
-  it("takes the lines of an export as they are, from standard input too", async ({ expect }) => {
+  it("imports the lines of an export as they are, from standard input too", async ({ expect }) => {
     const source = await newKey("source");
     await groups(["import", fileOf(LINES)], source);
     const { stdout } = await groups(["export"], source);
@@ -142,7 +142,7 @@ describe("import and export", () => {
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
   });
 
-  it("changes nothing of a group that is there", async ({ expect }) => {
+  it("changes nothing of a group that exists", async ({ expect }) => {
     const key = await newKey("unchanged");
     await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
     const again = await groups(["import", fileOf([{ user_group_id: "a", name: "second" }])], key);
@@ -150,7 +150,7 @@ describe("import and export", () => {
     expect(JSON.parse((await groups(["export"], key)).stdout).name).toBe("first");
   });
 
-  it("goes over many pages, and filters", async ({ expect }) => {
+  it("reads many pages, and filters", async ({ expect }) => {
     const key = await newKey("pages");
     const ids = Array.from({ length: 1100 }, (_, index) => `${index % 2 === 0 ? "even" : "odd"} ${index}`);
     const imported = await groups(
@@ -161,8 +161,21 @@ describe("import and export", () => {
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(ids.toSorted());
     const even = idsOf((await groups(["export", "--prefix", "even "], key)).stdout);
     expect(even.toSorted()).toEqual(ids.filter((id) => id.startsWith("even ")).toSorted());
-    const future = await groups(["export", "--updated-since", "9999-01-01T00:00:00+01:00"], key);
-    expect(future).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  it("exports no character that a terminal interprets, and the same JSON", async ({ expect }) => {
+    const group = {
+      provided_id: "\u009b31m\u0080\u2028",
+      properties: { "\u007f\u0085": ["\u2029", "\u009d0;title\u0007", "é😀\u00a0\u00ad"] },
+    };
+    const at = await standIn((_, response) =>
+      answer(response, 200, { success: 1, user_groups: [group], next_cursor: null }),
+    );
+    const { stdout } = await groups(["export"], "key", at);
+    expect(stdout).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+    expect(stdout).toContain('"provided_id":"\\u009b31m\\u0080\\u2028"');
+    expect(stdout).toContain("é😀");
+    expect(JSON.parse(stdout)).toEqual(group);
   });
 
   it("exports through pages without any group", async ({ expect }) => {
@@ -178,7 +191,7 @@ describe("import and export", () => {
     expect(cursors).toEqual([null, "c1", "c2", "c3"]);
   });
 
-  it("ends with a sentence when nobody reads its export any more", async ({ expect }) => {
+  it("ends with a sentence when the reader of its export closes", async ({ expect }) => {
     const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
     const at = await standIn((_, response) =>
       answer(response, 200, { success: 1, user_groups: page, next_cursor: "more" }),
@@ -193,7 +206,7 @@ describe("import and export", () => {
 });
 
 describe("refused lines", () => {
-  it("are told with their numbers, and the others are imported", async ({ expect }) => {
+  it("are reported with their numbers, and the others are imported", async ({ expect }) => {
     const key = await newKey("refused");
     const file = fileOf(
       [
@@ -218,24 +231,26 @@ describe("refused lines", () => {
     const { status, stdout, stderr } = await groups(["import", file], key);
     expect(stdout).toBe("created 2, found 0, refused 12");
     expect(status).toBe(1);
-    const told = new Map(stderr.split("\n").map((line) => [Number(/^line (\d+): /.exec(line)?.[1]), line] as const));
-    expect([...told.keys()].toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-    expect(told.get(3)).toContain("malformed_json");
-    expect(told.get(4)).toContain("malformed_json");
-    expect(told.get(5)).toContain("invalid_body: propertes: ");
-    expect(told.get(6)).toContain("invalid_body: properties.n: ");
-    expect(told.get(7)).toContain("invalid_body: name: This key is given twice");
-    expect(told.get(8)).toMatch(/invalid_body: user_group_id: .* name: /);
-    expect(told.get(9)).toContain("invalid_body: user_group_id: ");
-    expect(told.get(10)).toContain("invalid_body: provided_id: ");
-    expect(told.get(11)).toContain("body_too_large");
-    expect(told.get(12)).toContain("body_too_large");
-    expect(told.get(13)).toContain("mapping.\\u001b[31m: ");
-    expect(told.get(14)).toContain("malformed_json");
+    const refusals = new Map(
+      stderr.split("\n").map((line) => [Number(/^line (\d+): /.exec(line)?.[1]), line] as const),
+    );
+    expect([...refusals.keys()].toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    expect(refusals.get(3)).toContain("malformed_json");
+    expect(refusals.get(4)).toContain("malformed_json");
+    expect(refusals.get(5)).toContain("invalid_body: propertes: ");
+    expect(refusals.get(6)).toContain("invalid_body: properties.n: ");
+    expect(refusals.get(7)).toContain("invalid_body: name: This key is given twice");
+    expect(refusals.get(8)).toMatch(/invalid_body: user_group_id: .* name: /);
+    expect(refusals.get(9)).toContain("invalid_body: user_group_id: ");
+    expect(refusals.get(10)).toContain("invalid_body: provided_id: ");
+    expect(refusals.get(11)).toContain("body_too_large");
+    expect(refusals.get(12)).toContain("body_too_large");
+    expect(refusals.get(13)).toContain("mapping.\\u001b[31m: ");
+    expect(refusals.get(14)).toContain("malformed_json");
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
   });
 
-  it("are told however many they are", async ({ expect }) => {
+  it("are all reported, however many they are", async ({ expect }) => {
     const { status, stdout, stderr } = await groups(
       ["import", fileOf(Array.from({ length: 1300 }, () => "{"))],
       await newKey("many-refused"),
@@ -246,44 +261,47 @@ describe("refused lines", () => {
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
 
-  it("do not come with a key that cannot import: that ends it at once", async ({ expect }) => {
+  it("are not reported for a key that cannot import: that ends the import", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
     const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, refused 0" });
     expect(readOnly.stderr).toBe(
-      "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Go on with: --from-line 1",
+      "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Continue with: --from-line 1",
     );
     const unknown = await groups(["import", file], "ugk_unknown");
-    expect(unknown.stderr).toMatch(/^unauthenticated: .*\nStopped. Go on with: --from-line 1$/);
+    expect(unknown.stderr).toBe(
+      `The service at ${url} refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_. The operator of the service issues one.\nStopped. Continue with: --from-line 1`,
+    );
+    expect((await groups(["export"], "ugk_unknown")).stderr).toContain("refused API_KEY (unauthenticated)");
   });
 
-  it("do not come with such a key either while more lines may still come", async ({ expect }) => {
+  it("are not reported for such a key while more lines may still arrive", async ({ expect }) => {
     const { child, outcome } = startGroups(["import", "-"], "ugk_unknown");
     onTestFinished(() => void child.stdin?.end());
     child.stdin?.write('{"user_group_id":"a"}\n');
-    expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringMatching(/^unauthenticated: /) });
+    expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringContaining("refused API_KEY") });
   });
 
-  it("show neither the control characters nor the credential that an answer holds", async ({ expect }) => {
-    const told = "invalid_body: \\u001b[31m Token <credential>";
+  it("show neither control characters nor a credential of a response", async ({ expect }) => {
+    const sentence = "invalid_body: \\u001b[31m Token [credential]";
     for (const status of [422, 200]) {
       const at = await standIn((request, response) => {
         const error = { code: "invalid_body", message: `\u001b[31m ${request.headers.authorization}` };
         const text = JSON.stringify({ success: 0, error }).replace("hunter2", "\\u0068unter2");
         response.writeHead(status, { "Content-Type": "application/json" }).end(text);
       });
-      expect((await groups(["export"], "hunter2", at)).stderr).toBe(told);
+      expect((await groups(["export"], "hunter2", at)).stderr).toBe(sentence);
       const imported = await groups(["import", fileOf([{ user_group_id: "a" }])], "hunter2", at);
-      expect(imported.stderr).toBe(`line 1: ${told}`);
+      expect(imported.stderr).toBe(`line 1: ${sentence}`);
     }
   });
 });
 
 describe("an import that is stopped", () => {
-  const STOPPING = "Stopping when the calls under way are answered.";
+  const STOPPING = "Stopping when the current calls are complete.";
   const LINES = Array.from({ length: 60 }, (_, index) => ({ user_group_id: String(index + 1) }));
 
-  it("finishes what is under way, says where to go on, and goes on there", async ({ expect }) => {
+  it("completes the current calls, prints the line to continue from, and continues there", async ({ expect }) => {
     const file = fileOf(LINES);
     const received: number[] = [];
     const held: (() => void)[] = [];
@@ -294,7 +312,7 @@ describe("an import that is stopped", () => {
       else held.push(() => created(response));
     });
     const { child, outcome } = startGroups(["import", file, "--concurrency", "4"], "key", at);
-    await waitUntil(() => held.length === 4, "four calls were under way");
+    await waitUntil(() => held.length === 4, "four calls were sent");
     const ending = endGroup(child, "SIGINT");
     isStopped = true;
     for (const release of held) release();
@@ -305,7 +323,7 @@ describe("an import that is stopped", () => {
     expect(status).not.toBe(0);
     expect(done).toBeGreaterThanOrEqual(24);
     expect(stdout).toBe(`created ${done}, found 0, refused 0`);
-    expect(stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line ${done + 1}`);
+    expect(stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line ${done + 1}`);
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: done }, (_, index) => index + 1));
 
     const rest = await groups(["import", file, "--from-line", String(done + 1)], "key", at);
@@ -313,31 +331,31 @@ describe("an import that is stopped", () => {
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   });
 
-  it("stops when npm alone is told to", async ({ expect }) => {
+  it("stops when only npm gets the signal", async ({ expect }) => {
     const held: (() => void)[] = [];
     const at = await standIn((_, response) => void held.push(() => created(response)));
     const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
-    let told = "";
+    let stderrSoFar = "";
     child.stderr?.on("data", (chunk) => {
-      told += chunk;
+      stderrSoFar += chunk;
     });
-    await waitUntil(() => held.length === 4, "four calls were under way");
+    await waitUntil(() => held.length === 4, "four calls were sent");
     child.kill("SIGTERM");
-    await waitUntil(() => told.includes(STOPPING), "the import was stopping");
+    await waitUntil(() => stderrSoFar.includes(STOPPING), "the import was stopping");
     for (const release of held) release();
     const { stdout, stderr } = await outcome;
     expect(stdout).toBe("created 4, found 0, refused 0");
-    expect(stderr).toContain("Stopped. Go on with: --from-line 5");
+    expect(stderr).toContain("Stopped. Continue with: --from-line 5");
   });
 
-  it("stops an export too when npm alone is told to", async ({ expect }) => {
+  it("stops an export, too, when only npm gets the signal", async ({ expect }) => {
     let pages = 0;
     const at = await standIn((_, response) => {
       pages += 1;
       answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: String(pages) });
     });
     const { child, outcome } = startGroups(["export"], "key", at);
-    await waitUntil(() => pages > 3, "the export was under way");
+    await waitUntil(() => pages > 3, "the export was running");
     child.kill("SIGTERM");
     expect((await outcome).status).not.toBe(0);
   });
@@ -367,11 +385,11 @@ describe("an import that is stopped", () => {
       await endGroup(child, "SIGINT");
       const { status, stderr } = await outcome;
       expect(status).not.toBe(0);
-      expect(stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line 11`);
+      expect(stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 11`);
     },
   );
 
-  it("does not wait for the moment at which it would try again, and goes on with that line", async ({ expect }) => {
+  it("does not wait for the next try, and continues with that line", async ({ expect }) => {
     let refusals = 0;
     const at = await standIn((_, response, { user_group_id: id }) => {
       if (id !== "7") return created(response);
@@ -386,14 +404,14 @@ describe("an import that is stopped", () => {
     const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
     await endGroup(child, "SIGINT");
-    expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Go on with: --from-line 7`);
+    expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 7`);
   });
 });
 
-describe("what passes", () => {
+describe("a temporary failure", () => {
   const busy = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
 
-  it("is waited for: 429 and 503 with their Retry-After, any 5xx of a proxy, lost connections", async ({ expect }) => {
+  it("is retried: 429 and 503 after their Retry-After, any 5xx of a proxy, lost connections", async ({ expect }) => {
     const tries = new Map<string, number>();
     const until = new Map<string, number>();
     let early = 0;
@@ -427,7 +445,7 @@ describe("what passes", () => {
     expect(early).toBe(0);
   });
 
-  it("is waited for longer by who has had an answer, as while the service starts again", async ({ expect }) => {
+  it("is retried for longer after a first response, as while the service restarts", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response, { user_group_id: id }) => {
       calls += 1;
@@ -443,7 +461,7 @@ describe("what passes", () => {
     expect(calls).toBe(8);
   });
 
-  it("is waited for by an export as well", async ({ expect }) => {
+  it("is retried by an export as well", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response) => {
       calls += 1;
@@ -453,7 +471,7 @@ describe("what passes", () => {
     expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["a"]);
   });
 
-  it("is not waited for without end", async ({ expect }) => {
+  it("is not retried for ever", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response, { user_group_id: id }) => {
       if (id === "1") return created(response);
@@ -464,19 +482,19 @@ describe("what passes", () => {
     const { status, stdout, stderr } = await groups(["import", file, "--concurrency", "1"], "key", at);
     expect({ status, stdout, calls }).toEqual({ status: 1, stdout: "created 1, found 0, refused 0", calls: 1 });
     expect(stderr).toMatch(
-      /takes no more calls at the moment \(status 503\)\. It says rate_limited: Too many calls\.\nStopped\. Go on with: --from-line 2$/,
+      /takes no more calls at the moment \(status 503\)\. Its message: rate_limited: Too many calls\.\nStopped\. Continue with: --from-line 2$/,
     );
   });
 
-  it("does not include a service that is not there, which is tried a few times", async ({ expect }) => {
+  it("is not a service that cannot be reached, which gets a few tries", async ({ expect }) => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
     expect(status).toBe(1);
     expect(stderr).toMatch(
-      /^The service at http:\/\/localhost:1 cannot be reached.*\nStopped. Go on with: --from-line 1$/,
+      /^The service at http:\/\/localhost:1 cannot be reached.*\nStopped. Continue with: --from-line 1$/,
     );
   });
 
-  it("does not include a crash of the service: that line is refused and the import goes on", async ({ expect }) => {
+  it("is not a crash of the service: that line is refused, and the import continues", async ({ expect }) => {
     const at = await standIn((_, response, { user_group_id: id }) =>
       id === "1"
         ? answer(response, 500, { success: 0, error: { code: "internal_error", message: "Sorry." } })
@@ -491,7 +509,7 @@ describe("what passes", () => {
   });
 });
 
-it("takes no answer for a group's but one that says so", async ({ expect }) => {
+it("accepts no response without the fields of a group", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }]);
   for (const body of [{ success: 0 }, { success: 1 }, { success: 0, new_user_group: false }]) {
     const at = await standIn((_, response) => answer(response, 200, body));
@@ -503,7 +521,7 @@ it("takes no answer for a group's but one that says so", async ({ expect }) => {
   }
 });
 
-it("takes no refusal and no page but those of the service", async ({ expect }) => {
+it("accepts only refusals and pages of the service's form", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }]);
   const refusals = ["oops", {}, { code: "x" }, { code: "x", message: 5 }].map((error) => ({ success: 0, error }));
   const issues = [null, "abc", { a: 1 }, [null], [{ message: "y" }], [{ path: [{}], message: "y" }]].map((each) => ({
@@ -521,12 +539,12 @@ it("takes no refusal and no page but those of the service", async ({ expect }) =
         status: 1,
         stdout: "",
       });
-      expect(stderr).toMatch(/^What answers at \S+ \(status \d+\) is not the user group service\./);
+      expect(stderr).toMatch(/^The server at \S+ \(status \d+\) is not the user group service\./);
     }),
   );
 });
 
-it("reads the file that is named from the folder in which npm was called", async ({ expect }) => {
+it("finds a relative file from the folder in which npm was called", async ({ expect }) => {
   const below = join(folder, "examples");
   const args = ["import", relative(below, fileOf([{ user_group_id: "1" }])), "--url", url];
   const env = { API_KEY: await newKey("folder") };
@@ -535,18 +553,18 @@ it("reads the file that is named from the folder in which npm was called", async
   expect(stdout.trim()).toBe("created 1, found 0, refused 0");
 });
 
-it("refuses to go on behind the last line: that is perhaps another file", async ({ expect }) => {
+it("refuses to continue after the last line: it may be the wrong file", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
-  const key = await newKey("behind");
+  const key = await newKey("past-end");
   expect(await groups(["import", file, "--from-line", "3"], key)).toMatchObject({ status: 0, stderr: "" });
   expect(await groups(["import", file, "--from-line", "4"], key)).toEqual({
     status: 1,
     stdout: "",
-    stderr: "--from-line 4 is behind the last line, 2.",
+    stderr: "--from-line 4 is after the last line, 2.",
   });
 });
 
-it.skipIf(!existsSync(SCRIPT))("leaves a terminal as it is, and its lines whole", async ({ expect }) => {
+it.skipIf(!existsSync(SCRIPT))("leaves the terminal's settings, and its lines whole", async ({ expect }) => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
@@ -558,7 +576,7 @@ it.skipIf(!existsSync(SCRIPT))("leaves a terminal as it is, and its lines whole"
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
   expect(shown[0]).toContain("created 1, found 0, refused 20");
   expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
-  // Without a line's end and without a cursor: what a command that is killed would leave behind.
+  // These would switch off line wrapping or the cursor, and a command that is killed would not switch them on.
   for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
 });
 
@@ -591,24 +609,24 @@ it("sends the key to the service alone: a redirect is not followed", async ({ ex
 });
 
 it.for([
-  ["no command", [], "Say what to do: import or export"],
-  ["an unknown command", ["delete"], "Say what to do: import or export"],
+  ["no command", [], "Name a command: import or export"],
+  ["an unknown command", ["delete"], "Name a command: import or export"],
   ["an import of nothing", ["import"], "import takes one file"],
   ["an import of two files", ["import", "a", "b"], "import takes one file"],
   ["an export to a file", ["export", "a"], "export none"],
-  ["a file that is not there", ["import", "nothing.ndjson"], "The file to import cannot be read: ENOENT."],
+  ["a file that does not exist", ["import", "nothing.ndjson"], "The file to import cannot be read: ENOENT."],
   ["a folder", ["import", "scripts"], "The file to import is a folder."],
-  ["no calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
+  ["zero calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
   ["too many at a time", ["import", "-", "--concurrency", "65"], "Give --concurrency as a whole number from 1 to 64"],
-  ["a line that is none", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
+  ["a line that is not a whole number", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
   ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take that option"],
-  ["another of those", ["export", "--concurrency", "2"], "export does not take that option"],
+  ["an option of an import", ["export", "--concurrency", "2"], "export does not take that option"],
   ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
   ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
-  ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's host alone"],
-  ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's host alone"],
-  ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's host"],
-  ["a time that is none", ["export", "--updated-since", "yesterday"], "updated_since: Give a time such as"],
+  ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
+  ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's origin alone"],
+  ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's origin"],
+  ["an option that was removed", ["export", "--updated-since", "2026-03-01T10:30:00Z"], "An option is unknown"],
 ] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
   expect(status).toBe(1);
@@ -617,17 +635,17 @@ it.for([
   expect(stderr).not.toMatch(/^\s+at |hunter2/m);
 });
 
-it("refuses to run without an API key, and with one that could not stand in a header", async ({ expect }) => {
+it("refuses to run without an API key, and with one that cannot be in a header", async ({ expect }) => {
   expect((await groups(["export"], "")).stderr).toBe("Set API_KEY in the environment.");
   const { status, stderr } = await groups(["export"], "ugk_two\nlines");
   expect(status).toBe(1);
-  expect(stderr).toBe("API_KEY is not an API key: it holds other characters.");
+  expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.");
 });
 
 it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async ({ expect }) => {
   const { status, stdout, stderr } = await groups(["import", "/proc/self/mem"], await newKey("unreadable"));
   expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, refused 0" });
-  expect(stderr).toBe("The input could not be read to its end: EIO.\nStopped. Go on with: --from-line 1");
+  expect(stderr).toBe("The input could not be read to its end: EIO.\nStopped. Continue with: --from-line 1");
 });
 
 it("fails where its summary cannot be written", async ({ expect }) => {
@@ -649,7 +667,7 @@ it("says how to change groups, since an import does not", async ({ expect }) => 
   expect(stdout).toContain("PUT /api/user");
 });
 
-it("cuts a stream into the same lines wherever its chunks begin, at line feeds alone", async () => {
+it("splits a stream at line feeds alone, wherever its chunks begin", async () => {
   const texts = fc.array(fc.constantFrom("a", "é", "😀", "\n", "\r", "\u2028", "{}"), { maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(texts, fc.array(fc.nat({ max: 7 }), { maxLength: 40 }), async (letters, sizes) => {

@@ -1,15 +1,17 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { inject, it } from "vitest";
+import { runNpm } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
 
-/** Runs the command as the README does. Neither its arguments nor its output may ever hold the operator's token. */
+/** Runs the command as the README does. The operator's token is never in its arguments or its output. */
 function keys(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const at = args.includes("--url") ? [] : ["--url", url];
+  const at = args.includes("--url") || env.SERVICE_URL ? [] : ["--url", url];
   const { status, stdout, stderr } = spawnSync("npm", ["run", "--silent", "keys", "--", ...args, ...at], {
     cwd: folder,
     encoding: "utf8",
@@ -17,6 +19,40 @@ function keys(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   });
   return { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
 }
+
+/** Runs the command beside this process, so that a stand-in of the test can respond. */
+async function runKeys(args: readonly string[]) {
+  const child = spawn(process.execPath, ["scripts/keys.ts", ...args], {
+    env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { status: child.exitCode, stdout: stdout.trimEnd(), stderr: stderr.trimEnd() };
+}
+
+it("calls the service at SERVICE_URL, unless --url names another", ({ expect }) => {
+  const elsewhere = { SERVICE_URL: "http://localhost:1" };
+  expect(keys(["list", ...WHERE], { SERVICE_URL: url }).status).toBe(0);
+  expect(keys(["list", ...WHERE], elsewhere).stderr).toContain("http://localhost:1 cannot be reached");
+  expect(keys(["list", ...WHERE, "--url", url], elsewhere).status).toBe(0);
+  expect(keys(["list", ...WHERE], { SERVICE_URL: "http://192.0.2.1" }).stderr).toContain(
+    "Give SERVICE_URL as https://",
+  );
+});
+
+it.for([
+  ["--environment", ["list", "--environment", "Testing"]],
+  ["--expires-in", ["issue", "--expires-in", "90d"]],
+  ["--url", ["list", `--url=${url}`]],
+  ["--json", ["list", "--json"]],
+] as const)("names the missing -- when npm keeps %s for itself", async ([option, args], { expect }) => {
+  const child = runNpm(folder, ["run", "--silent", "keys", ...args]);
+  const [stderr] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
+  expect(stderr).toContain(
+    `npm read ${option} as an option of its own. Put -- before the arguments: npm run keys -- …`,
+  );
+  expect(child.exitCode).toBe(1);
+});
 
 it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
   const issued = keys(["issue", ...WHERE, "--name", "backend", "--access", "read", "--expires-in", "90d", "--json"]);
@@ -42,12 +78,15 @@ it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
 });
 
 it.for([
-  ["no command", [], "Say what to do: issue, list, revoke or roll"],
-  ["an unknown command", ["destroy"], "Say what to do: issue, list, revoke or roll"],
+  ["no command", [], "Name a command: issue, list, revoke or roll"],
+  ["an unknown command", ["destroy"], "Name a command: issue, list, revoke or roll"],
   ["a missing id", ["revoke", ...WHERE], "take the id of one key"],
   ["an id too many", ["list", "1", ...WHERE], "take the id of one key"],
+  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id of the key as a positive whole number"],
+  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the id of the key as a positive whole number"],
+  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id of the key as a positive whole number"],
   ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
-  ["a time that is none", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
+  ["a text that is not a time", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
   [
     "fields that the service refuses",
     ["issue", "--workspace", "X", "--environment", "untagged", "--name", "x"],
@@ -63,9 +102,13 @@ it.for([
     ["issue", ...WHERE.slice(0, 2), "--name", "x"],
     "Give --environment as Customer, Testing or untagged",
   ],
-  ["a grace for what has none", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
-  ["a name for what has none", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
-  ["a command that every object has", ["constructor"], "Say what to do"],
+  ["no workspace", ["list", ...WHERE.slice(2)], "Give --workspace as the slug of the workspace"],
+  ["no name", ["issue", ...WHERE], "Give --name"],
+  ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Give --access as read or write"],
+  ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one character that is not a blank"],
+  ["a grace of a command without one", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
+  ["a name for a command without one", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
+  ["a command that every object has", ["constructor"], "Name a command"],
   ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a service that is not there", ["list", ...WHERE, "--url", "http://localhost:1"], "cannot be reached"],
 ] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
@@ -74,6 +117,23 @@ it.for([
   expect(stdout).toBe("");
   expect(stderr).toContain(sentence);
   expect(stderr).not.toMatch(/^\s+at /m);
+});
+
+it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {
+  const hidden = "\u001b[2J\u009b31m\u202etxt\u200b\u2028\u{e0041}";
+  const apiKey = {
+    ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read" },
+    ...{ created_at: "now", expires_at: null, last_used_at: null, revoked_at: null },
+  };
+  const { url: other } = await standIn(() => ({ status: 200, body: { success: 1, api_keys: [apiKey] } }));
+  const print = async (...args: string[]) => (await runKeys(["list", ...WHERE, "--url", other, ...args])).stdout;
+
+  const table = await print();
+  expect(table).toContain("é \\u001b[2J\\u009b31m\\u202etxt\\u200b\\u2028\\udb40\\udc41");
+  expect(table).not.toMatch(/[^\P{C}\n]/u);
+  const json = await print("--json");
+  expect(json).not.toMatch(/[\p{Cc}\p{Zl}]/u);
+  expect(JSON.parse(json)).toEqual({ success: 1, api_keys: [apiKey] });
 });
 
 it("rolls over the wire without a body, with an empty one, and with none of the fields", async ({ expect }) => {
@@ -93,7 +153,7 @@ it("rolls over the wire without a body, with an empty one, and with none of the 
   }
 });
 
-it("says so when nobody has seen the key that it made", ({ expect }) => {
+it("reports a key that it issued and could not print", ({ expect }) => {
   const where = ["--workspace", "unseen", "--environment", "Testing"];
   const issue = ["issue", ...where, "--name", "x", "--url", url].join(" ");
   const { status, stderr } = spawnSync("sh", ["-c", `npm run --silent keys -- ${issue} >/dev/full`], {
@@ -107,42 +167,41 @@ it("says so when nobody has seen the key that it made", ({ expect }) => {
 
 it.for([
   ["a health check", 200, () => '{"status":"ok"}', "is not the user group service"],
-  ["a page", 200, (shown: string) => `<p>${shown}`, "is not the user group service"],
+  ["a page", 200, (credential: string) => `<p>${credential}`, "is not the user group service"],
+  ["a page that asks for a login", 401, () => "<p>", "is not the user group service"],
+  ["a redirect", 302, () => "", "redirects elsewhere"],
   [
-    "a gateway that repeats what it got",
+    "a gateway that repeats the request",
     404,
-    (shown: string) => `{"error":{"message":"No ${shown}"}}`,
+    (credential: string) => `{"error":{"message":"No ${credential}"}}`,
     "is not the user",
   ],
   [
-    "a service that repeats what it got",
+    "a service that repeats the request",
     422,
-    (shown: string) => `{"success":0,"error":{"code":"x","message":"No ${shown}"}}`,
-    "No Token <credential>",
+    (credential: string) =>
+      `{"success":0,"error":{"code":"invalid_body","message":"No \\u009b${credential}","issues":[]}}`,
+    "No \\u009bToken [credential]",
   ],
 ] as const)(
-  "takes no answer of %s for a success, and prints no credential",
+  "does not take %s for a success, and prints no credential",
   async ([, status, say, sentence], { expect }) => {
     const other = await standIn(({ headers }) => ({ status, body: say(headers.authorization ?? "") }));
-    const child = spawn(process.execPath, ["scripts/keys.ts", "revoke", "3", ...WHERE, "--url", other.url], {
-      env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    expect(child.exitCode).toBe(1);
+    const { status: exitCode, stdout, stderr } = await runKeys(["revoke", "3", ...WHERE, "--url", other.url]);
+    expect(exitCode).toBe(1);
     expect(stdout).toBe("");
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain("hunter2");
   },
 );
 
-it("says so when the OPERATOR_TOKEN could not stand in a header", ({ expect }) => {
+it("reports an OPERATOR_TOKEN that cannot be in a header", ({ expect }) => {
   const { status, stderr } = keys(["list", ...WHERE], { OPERATOR_TOKEN: "hunter\n2" });
   expect(status).toBe(1);
-  expect(stderr).toBe("OPERATOR_TOKEN cannot stand in a header: it holds other than printable ASCII characters.");
+  expect(stderr).toBe("OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
 });
 
-it("never repeats what was typed for an option that it does not have", ({ expect }) => {
+it("never repeats the value of an unknown option", ({ expect }) => {
   const { status, stderr } = keys(["list", "--operator-token=hunter2"]);
   expect(status).toBe(1);
   expect(stderr).not.toContain("hunter2");
@@ -151,7 +210,7 @@ it("never repeats what was typed for an option that it does not have", ({ expect
 it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", ({ expect }) => {
   const refused = keys(["list", ...WHERE], { OPERATOR_TOKEN: "another-token" });
   expect(refused.status).toBe(1);
-  expect(refused.stderr).toContain("has another OPERATOR_TOKEN");
+  expect(refused.stderr).toContain("refused OPERATOR_TOKEN (unauthenticated). This command takes the operator's token");
   expect(refused.stderr + refused.stdout).not.toContain("another-token");
   expect(keys(["list", ...WHERE], { OPERATOR_TOKEN: operatorToken }).status).toBe(0);
 });

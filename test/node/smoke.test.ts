@@ -25,7 +25,7 @@ async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) 
   return { output, errors, code: child.exitCode };
 }
 
-/** How many groups of the environment have an id that the smoke test gives. */
+/** Counts the groups of the environment with an id of the smoke test. */
 async function leftovers(): Promise<number> {
   const answer = await request(`${url}/api/user_groups?user_group_id_prefix=smoke-test-`, {
     headers: { Authorization: `Token ${key}` },
@@ -34,7 +34,7 @@ async function leftovers(): Promise<number> {
 }
 
 describe("npm run smoke", () => {
-  it("finds the service well, says that GET bodies arrive, and leaves nothing behind", async ({ expect }) => {
+  it("passes, says that GET bodies arrive, and leaves no group", async ({ expect }) => {
     const { output, errors, code } = await smoke(["--url", url]);
     expect(errors).toBe("");
     expect(code).toBe(0);
@@ -44,9 +44,7 @@ describe("npm run smoke", () => {
     expect(await leftovers()).toBe(0);
   });
 
-  it("says so when a proxy drops GET bodies, and fails when it breaks rotations, and cleans up all the same", async ({
-    expect,
-  }) => {
+  it("reports a proxy that drops GET bodies and breaks rotations, and cleans up", async ({ expect }) => {
     const lossy = createServer(async (incoming, outgoing) => {
       const isBroken = incoming.method === "POST" && incoming.headers["x-http-method-override"] === undefined;
       const body = await text(incoming);
@@ -79,26 +77,44 @@ describe("npm run smoke", () => {
   it.for([
     ["no API_KEY", [], {}, /Set API_KEY/],
     ["a key that is two lines", [], { API_KEY: `${key}\n${key}` }, /API_KEY is not an API key/],
-    ["a key that is none", [], { API_KEY: "none" }, /may not create groups/],
-    ["the operator's token", [], { API_KEY: operatorToken }, /may not create groups/],
+    [
+      "a text that is not a key",
+      [],
+      { API_KEY: "none" },
+      /refused API_KEY \(unauthenticated\)\. This command takes an API key/,
+    ],
+    ["the operator's token", [], { API_KEY: operatorToken }, /refused API_KEY .* begins with ugk_/],
+    [
+      "a SERVICE_URL with a path",
+      ["NO_URL"],
+      { API_KEY: key, SERVICE_URL: `${url}/api/user` },
+      /Give SERVICE_URL as the service's origin/,
+    ],
     ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
     ["an argument too many", ["https://example.com"], { API_KEY: key }, /takes nothing but its options/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
     ["nobody there", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
-  ] as const)("tells what to do about %s", async ([, args, env, sentence], { expect }) => {
-    const { errors, code } = await smoke(args.length > 0 ? [...args] : ["--url", url], env);
+  ] as const)("says what to do about %s", async ([, args, env, sentence], { expect }) => {
+    const { errors, code } = await smoke(
+      args.length > 0 ? args.filter((arg) => arg !== "NO_URL") : ["--url", url],
+      env,
+    );
     expect(errors).toMatch(sentence);
     expect(errors).not.toMatch(/\n {4}at /);
     expect(errors).not.toMatch(CREDENTIAL);
     expect(code).toBe(1);
   });
 
-  it("prints no key that a refusal repeats, however that is spelled", async ({ expect }) => {
-    const spelled = key.replace("u", "\\u0075");
-    const body = `{"success":0,"error":{"code":"invalid_body","message":"No ${spelled}"}}`;
+  it("calls the service at SERVICE_URL when there is no --url", async ({ expect }) => {
+    expect((await smoke([], { API_KEY: key, SERVICE_URL: url })).code).toBe(0);
+  });
+
+  it("prints no key that a refusal repeats, however JSON escapes it", async ({ expect }) => {
+    const escaped = key.replace("u", "\\u0075");
+    const body = `{"success":0,"error":{"code":"invalid_body","message":"No ${escaped}"}}`;
     const { url: other } = await standIn(() => ({ status: 422, body }));
     const { output, errors, code } = await smoke(["--url", other]);
-    expect(output).toContain("422 invalid_body No <credential>");
+    expect(output).toContain("422 invalid_body No [credential]");
     expect(`${output}${errors}`).not.toMatch(CREDENTIAL);
     expect(code).toBe(1);
   });
@@ -107,7 +123,7 @@ describe("npm run smoke", () => {
     ["is a health check", 200, '{"status":"ok"}', /is not the user group service/],
     ["is a page", 200, "<p>Log in", /is not the user group service/],
     ["redirects", 302, "", /redirects elsewhere/],
-  ] as const)("says so when what answers %s", async ([, status, body, sentence], { expect }) => {
+  ] as const)("reports a server that %s", async ([, status, body, sentence], { expect }) => {
     const other = await standIn(() => ({ status, headers: { Location: "/login" }, body }));
     const { output, errors, code } = await smoke(["--url", other.url]);
     expect(errors).toMatch(sentence);

@@ -7,15 +7,16 @@ const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Reads the fields of an answer by the wire's names. Each is of the type that was asked for, or `unexpected` makes the error
- * that is thrown: a call never returns what its type does not say. Fields that are not asked for may be there.
+ * Reads fields of a response by their names on the wire. Each has the type of the method that reads it; otherwise the method
+ * throws the error that `unexpected` makes, so that a call never returns what its type does not say. Unknown fields are
+ * ignored.
  */
-export class Answer {
+export class ResponseBody {
   readonly #fields: JsonObject;
   readonly #unexpected: (what: string) => Error;
 
   constructor(value: JsonValue | undefined, unexpected: (what: string) => Error) {
-    if (!isObject(value)) throw unexpected("is no JSON object");
+    if (!isObject(value)) throw unexpected("is not a JSON object");
     this.#fields = value;
     this.#unexpected = unexpected;
   }
@@ -27,6 +28,10 @@ export class Answer {
 
   textOrNull(name: string): string | null {
     return this.#fields[name] === null ? null : this.text(name);
+  }
+
+  textOrUndefined(name: string): string | undefined {
+    return this.#fields[name] === undefined ? undefined : this.text(name);
   }
 
   number(name: string): number {
@@ -81,15 +86,15 @@ export class Answer {
     return areKeys(keys) ? keys : this.#refuse(name);
   }
 
-  object(name: string): Answer {
-    return new Answer(this.json(name), this.#unexpected);
+  object(name: string): ResponseBody {
+    return new ResponseBody(this.json(name), this.#unexpected);
   }
 
-  objects(name: string): Answer[] {
-    return this.values(name).map((value) => new Answer(value, this.#unexpected));
+  objects(name: string): ResponseBody[] {
+    return this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
   }
 
   #refuse(name: string): never {
-    throw this.#unexpected(`has no good ${name}`);
+    throw this.#unexpected(`has no valid ${name}`);
   }
 }

@@ -1,0 +1,63 @@
+import { request } from "undici";
+import * as z from "zod";
+import { withTimeout } from "../../src/client/with-timeout.ts";
+import { isRedirect, redirected } from "../command.ts";
+
+/** The service responds, or gives up, in less. */
+export const RESPONSE_MS_MAX = 30_000;
+
+export type HttpCall = {
+  method: string;
+  credential: string;
+  headers?: Record<string, string>;
+  /** Sent as JSON, with any method: `fetch` would send none with GET. */
+  body?: object | undefined;
+};
+
+export type HttpResponse = { status: number; text: string; retryAfter: string | undefined };
+
+/** Sends one request. It follows no redirect, which could take the credential elsewhere. */
+export function send(url: URL, { method, credential, headers = {}, body }: HttpCall): Promise<HttpResponse> {
+  const exchange = async (signal: AbortSignal) => {
+    const response = await request(url, {
+      method: method as "GET",
+      headers: {
+        Authorization: `Token ${credential}`,
+        ...(body && { "Content-Type": "application/json" }),
+        ...headers,
+      },
+      body: body ? JSON.stringify(body) : null,
+      signal,
+    });
+    const text = await response.body.text();
+    const retryAfter = response.headers["retry-after"];
+    return { status: response.statusCode, text, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined };
+  };
+  return withTimeout(exchange, RESPONSE_MS_MAX, undefined).then((response) => {
+    if (isRedirect(response.status)) throw redirected(url);
+    return response;
+  });
+}
+
+const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() });
+
+/** The `error` of a response that refuses a call. */
+export type Refusal = z.infer<typeof Refusal>;
+const Refusal = z.object({ code: z.string(), message: z.string(), issues: z.optional(z.array(Issue)) });
+const Body = z.object({ success: z.number(), error: z.optional(Refusal) });
+
+/**
+ * Parses a response of the service; `undefined` if it is not one. A refusal may repeat the credential, which no command may
+ * print, so it is masked.
+ */
+export function readBody<Fields>(credential: string, text: string): (Fields & z.infer<typeof Body>) | undefined {
+  try {
+    const body = JSON.parse(text);
+    const { error } = Body.parse(body);
+    const mask = (_: string, value: unknown) =>
+      typeof value === "string" ? value.replaceAll(credential, "[credential]") : value;
+    return error ? { ...body, error: JSON.parse(JSON.stringify(error), mask) } : body;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,18 @@
+import { escapeInvisible } from "./printable.ts";
+
+/** The width of each column: that of its widest cell. */
+export const widthsOf = (rows: readonly (readonly string[])[]): number[] =>
+  (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => escapeInvisible(row[column] ?? "").length)));
+
+/** One row, its cells padded to these widths. */
+export const lineOf = (cells: readonly string[], widths: readonly number[]): string =>
+  cells
+    .map((cell, column) => escapeInvisible(cell).padEnd(widths[column] ?? 0))
+    .join("  ")
+    .trimEnd();
+
+/** Rows of text as columns. */
+export function tableOf(rows: readonly (readonly string[])[]): string {
+  const widths = widthsOf(rows);
+  return rows.map((row) => lineOf(row, widths)).join("\n");
+}
