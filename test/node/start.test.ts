@@ -274,6 +274,31 @@ describe("npm start", () => {
     expect(second).toContain("To start with an empty state, delete the folder .wrangler/state, or use another");
   });
 
+  it("refuses a state that another npm start uses, and suggests another folder", async ({ expect }) => {
+    const running = await startService(folder);
+    onTestFinished(running.stop);
+    const { code, output } = await run(["start", "--", "--port", "9000"]);
+    expect(code).toBe(1);
+    expect(output).toContain("The state in .wrangler/state is in use by another npm start.");
+    expect(output).toContain("npm start -- --port 9001 --persist-to DIR");
+    expect(output).not.toMatch(/^\s+at /m);
+    expect((await get(running.url, running.key, "unharmed")).status).toBe(200);
+  });
+
+  it("refuses a state that the local runtime of a killed npm start still uses", async ({ expect }) => {
+    const killed = await startService(folder);
+    onTestFinished(() => endGroup(killed.process, "SIGKILL"));
+    process.kill(pidOf(killed), "SIGKILL");
+    const { code, output } = await run(["start", "--", "--port", "0"]);
+    expect(code).toBe(1);
+    expect(output).toContain("or by a process named workerd whose npm start was killed");
+    await endGroup(killed.process, "SIGKILL");
+
+    const again = await startService(folder);
+    expect((await get(again.url, again.key, "after a kill")).status).toBe(200);
+    await again.stop();
+  });
+
   it("leaves a folder alone that holds other files", async ({ expect }) => {
     const foreign = join(folder, "foreign");
     mkdirSync(foreign, { mode: 0o755 });
