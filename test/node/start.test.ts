@@ -1,11 +1,21 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, it } from "vitest";
-import { endGroup, freshCopy, processesOf, removeCopy, runNpm, startService, waitUntil } from "./support/service.ts";
+import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { canListAddresses, listeningAddresses } from "./support/listening-addresses.ts";
+import {
+  endGroup,
+  freshCopy,
+  processesOf,
+  type RunningService,
+  removeCopy,
+  runNpm,
+  startService,
+  waitUntil,
+} from "./support/service.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -13,15 +23,54 @@ beforeAll(() => {
 });
 afterAll(() => removeCopy(folder));
 
+const RUN_MS_MAX = 60_000;
+
 /** Runs npm to its end. */
 async function run(args: string[], env: NodeJS.ProcessEnv = {}, at = folder) {
   const child = runNpm(at, args, env);
+  const timer = setTimeout(() => void endGroup(child, "SIGINT"), RUN_MS_MAX);
   const [stdout, stderr] = await Promise.all([
     child.stdout ? text(child.stdout) : "",
     child.stderr ? text(child.stderr) : "",
     once(child, "exit"),
   ]);
+  clearTimeout(timer);
   return { code: child.exitCode, output: stdout + stderr };
+}
+
+/** Runs `npm start` until it has printed all of `sentences`, and returns what it printed. */
+async function startUntil(at: string, args: string[], sentences: string[]): Promise<string> {
+  const child = runNpm(at, ["start", "--", "--port", "0", ...args]);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on("data", (data) => {
+      output += data;
+    });
+  try {
+    await waitUntil(() => sentences.every((sentence) => output.includes(sentence)), `npm start printed ${sentences}`);
+    return output;
+  } finally {
+    await endGroup(child, "SIGINT");
+  }
+}
+
+/** A fresh copy that is removed after the test. */
+function ownCopy(): string {
+  const copy = freshCopy();
+  onTestFinished(() => removeCopy(copy));
+  return copy;
+}
+
+/** The permissions of others than the owner on what the pattern finds. */
+const grantedToOthers = (...patterns: string[]) =>
+  patterns.flatMap((pattern) => globSync(join(folder, pattern)).map((file) => statSync(file).mode & 0o077));
+
+/** The process of `scripts/start.ts` itself, below npm and its shell. */
+function pidOf(running: RunningService): number {
+  const line = processesOf(running.process).find(
+    (process) => /node -- scripts\/start\.ts/.test(process) && !/ sh -c /.test(process),
+  );
+  return Number(line?.trim().split(/\s+/)[2]);
 }
 
 const get = async (url: string, key: string, id: string) => {
@@ -36,18 +85,36 @@ const get = async (url: string, key: string, id: string) => {
   };
 };
 
+/** Where the local runtime serves its inspector, its explorer and its other interfaces for debugging. */
+const DEBUGGING_PATHS = [
+  "/json",
+  "/json/list",
+  "/json/version",
+  "/cdn-cgi/explorer",
+  "/cdn-cgi/explorer/api",
+  "/cdn-cgi/local/explorer",
+  "/cdn-cgi/local/explorer/api",
+  "/cdn-cgi/local/explorer/api/local/workers",
+  "/cdn-cgi/local/explorer/api/workers/durable_objects/namespaces",
+  "/cdn-cgi/local/platform-proxy",
+];
+
+/** What listens at `url` answers; nothing if it does not speak HTTP. */
+async function ask(url: string): Promise<{ url: string; ok: boolean; text: string }> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    return { url, ok: response.ok, text: await response.text() };
+  } catch (error) {
+    return { url, ok: false, text: String(error) };
+  }
+}
+
 describe("npm start", () => {
-  it("makes private secrets, keeps state and key over restarts, and leaves no process behind", async ({ expect }) => {
+  it("keeps state and key over restarts, and leaves no process behind", async ({ expect }) => {
     const first = await startService(folder);
     const created = await get(first.url, first.key, "acme");
-    expect(statSync(join(folder, ".dev.vars")).mode & 0o077).toBe(0);
-    expect(statSync(join(folder, ".demo-keys/default")).mode & 0o077).toBe(0);
     expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).toBe(first.key);
     expect(processesOf(first.process)).not.toEqual([]);
-    // Wrangler's own page, which would show and change the database without a credential.
-    expect((await fetch(`${first.url}/cdn-cgi/local/explorer/api/workers/durable_objects/namespaces`)).status).toBe(
-      404,
-    );
     await first.stop();
     expect(processesOf(first.process)).toEqual([]);
 
@@ -58,6 +125,34 @@ describe("npm start", () => {
     expect(second.key).toBe(first.key);
     expect(created.body.new_user_group).toBe(true);
     expect(found.body).toMatchObject({ new_user_group: false, user_group: { token: created.body.user_group.token } });
+  });
+
+  it("takes state, secrets and keys from all but their owner, also where others had access", async ({ expect }) => {
+    const files = [".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state", ".wrangler/state/v3/**"];
+    await (await startService(folder)).stop();
+    expect(new Set(grantedToOthers(...files))).toEqual(new Set([0]));
+
+    for (const name of [".wrangler/state", ".demo-keys"]) chmodSync(join(folder, name), 0o755);
+    for (const name of [".dev.vars", ".demo-keys/default"]) chmodSync(join(folder, name), 0o644);
+    await (await startService(folder)).stop();
+    expect(new Set(grantedToOthers(".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state"))).toEqual(
+      new Set([0]),
+    );
+  });
+
+  it.skipIf(!canListAddresses)("opens no inspector and no explorer on any port (needs /proc)", async ({ expect }) => {
+    const running = await startService(folder);
+    onTestFinished(running.stop);
+    const addresses = listeningAddresses(running.process.pid ?? 0);
+    expect(addresses).toContain(new URL(running.url).host.replace("localhost", "127.0.0.1"));
+
+    const answers = await Promise.all(
+      addresses.flatMap((address) => DEBUGGING_PATHS.map((path) => ask(`http://${address}${path}`))),
+    );
+    expect(answers.filter(({ ok }) => ok)).toEqual([]);
+    const secrets = readFileSync(join(folder, ".dev.vars"), "utf8").match(/(?<==(k1:)?)[^:\n]{40,}/g) ?? [];
+    expect(secrets).toHaveLength(2);
+    for (const secret of [...secrets, running.key]) expect(JSON.stringify(answers)).not.toContain(secret);
   });
 
   it("keeps what it acknowledged when all of its processes are killed", async ({ expect }) => {
@@ -92,7 +187,7 @@ describe("npm start", () => {
     expect(unmoved.key).not.toBe(first.key);
   });
 
-  it("issues the key anew when the state does not know it, or the secrets are new", async ({ expect }) => {
+  it("issues another key when the state does not know it, or the secrets are new", async ({ expect }) => {
     const kept = readFileSync(join(folder, ".demo-keys/default"), "utf8").trim();
     rmSync(join(folder, ".wrangler"), { recursive: true });
     const emptied = await startService(folder);
@@ -104,11 +199,19 @@ describe("npm start", () => {
     expect(new Set([kept, emptied.key, resigned.key]).size).toBe(3);
   });
 
-  it("stops when npm alone is told to", async ({ expect }) => {
+  it("stops when npm alone is ended", async ({ expect }) => {
     const running = await startService(folder);
     running.process.kill("SIGTERM");
     await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
     expect(processesOf(running.process)).toEqual([]);
+  });
+
+  it.for(["SIGINT", "SIGTERM", "SIGHUP"] as const)("ends with status 0 on %s", async (signal, { expect }) => {
+    const running = await startService(folder);
+    process.kill(pidOf(running), signal);
+    await once(running.process, "exit");
+    expect(running.process.exitCode).toBe(0);
+    await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
   });
 
   it("says that the port is busy, and how to choose another", async ({ expect }) => {
@@ -131,40 +234,152 @@ describe("npm start", () => {
   });
 
   it("makes a file of secrets by another name", async ({ expect }) => {
-    const copy = freshCopy();
-    const child = runNpm(copy, ["start", "--", "--port", "0", "--env-file", "other.vars"]);
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (data) => {
-        output += data;
-      });
-    await waitUntil(() => output.includes("Get or create a user group"), "npm start was ready");
+    const copy = ownCopy();
+    const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);
     expect(output).toContain("Wrote fresh secrets to other.vars.");
-    await endGroup(child, "SIGINT");
-    removeCopy(copy);
+    expect(statSync(join(copy, "other.vars")).mode & 0o077).toBe(0);
   });
 
   it("says what is wrong with a .dev.vars that lacks the signing keys", async ({ expect }) => {
-    const copy = freshCopy();
-    writeFileSync(join(copy, ".dev.vars"), "OPERATOR_TOKEN=x\n");
-    const child = runNpm(copy, ["start", "--", "--port", "0"]);
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (data) => {
-        output += data;
-      });
-    const sentences = [
-      "No API key could be issued",
-      "If .dev.vars lacks a secret",
-      "npx wrangler secret put SIGNING_KEYS",
-    ];
-    await waitUntil(
-      () => sentences.every((sentence) => output.includes(sentence)),
-      "npm start said why there is no key",
+    const copy = ownCopy();
+    writeFileSync(join(copy, ".dev.vars"), `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
+    const output = await startUntil(
+      copy,
+      [],
+      ["No API key could be issued", "If .dev.vars lacks a secret", "npx wrangler secret put SIGNING_KEYS"],
     );
     expect(output).toContain("SIGNING_KEYS is unusable");
-    await endGroup(child, "SIGINT");
-    removeCopy(copy);
+    expect(output).not.toContain("OPERATOR_TOKEN in .dev.vars");
+  });
+
+  it.for([
+    ["missing", ""],
+    ["too short", `OPERATOR_TOKEN=${"x".repeat(31)}\n`],
+  ] as const)("warns when the operator's token is %s", async ([, line], { expect }) => {
+    const copy = ownCopy();
+    writeFileSync(join(copy, ".dev.vars"), `SIGNING_KEYS=k1:${Buffer.alloc(32, 1).toString("base64")}\n${line}`);
+    const output = await startUntil(copy, [], ["No API key could be issued"]);
+    expect(output).toContain("OPERATOR_TOKEN in .dev.vars is missing or too short");
+    expect(output).toContain("Set it to a random text of 32 characters or more.");
+  });
+
+  it("warns that credentials are dead when it makes new secrets for a state that has some", async ({ expect }) => {
+    const copy = ownCopy();
+    const first = await startUntil(copy, [], ["Get or create a user group"]);
+    rmSync(join(copy, ".dev.vars"));
+    const second = await startUntil(copy, [], ["Get or create a user group"]);
+    expect(first).not.toContain("was made with other secrets");
+    expect(second).toContain("The state in .wrangler/state was made with other secrets.");
+    expect(second).toContain("all of its tokens and API keys are dead");
+    expect(second).toContain("To start with an empty state, delete the folder .wrangler/state, or use another");
+  });
+
+  it("refuses a state that another npm start uses, and suggests another folder", async ({ expect }) => {
+    const running = await startService(folder);
+    onTestFinished(running.stop);
+    const { code, output } = await run(["start", "--", "--port", "9000"]);
+    expect(code).toBe(1);
+    expect(output).toContain("The state in .wrangler/state is in use by another npm start.");
+    expect(output).toContain("npm start -- --port 9001 --persist-to DIR");
+    expect(output).not.toMatch(/^\s+at /m);
+    expect((await get(running.url, running.key, "unharmed")).status).toBe(200);
+  });
+
+  it("refuses a state that the local runtime of a killed npm start still uses", async ({ expect }) => {
+    const killed = await startService(folder);
+    onTestFinished(() => endGroup(killed.process, "SIGKILL"));
+    process.kill(pidOf(killed), "SIGKILL");
+    const { code, output } = await run(["start", "--", "--port", "0"]);
+    expect(code).toBe(1);
+    expect(output).toContain("or by a process named workerd whose npm start was killed");
+    await endGroup(killed.process, "SIGKILL");
+
+    const again = await startService(folder);
+    expect((await get(again.url, again.key, "after a kill")).status).toBe(200);
+    await again.stop();
+  });
+
+  it("leaves a folder alone that holds other files", async ({ expect }) => {
+    const foreign = join(folder, "foreign");
+    mkdirSync(foreign, { mode: 0o755 });
+    writeFileSync(join(foreign, "letter.txt"), "");
+    const { code, output } = await run(["start", "--", "--port", "0", "--persist-to", foreign]);
+    expect(code).toBe(1);
+    expect(output).toContain("holds other files. Give --persist-to a folder that is new or empty.");
+    expect(statSync(foreign).mode & 0o777).toBe(0o755);
+  });
+
+  it("says what to do with a state that another version made", async ({ expect }) => {
+    const copy = ownCopy();
+    // A Worker that answers as this one does when it finds a database of another version.
+    writeFileSync(
+      join(copy, "src/index.ts"),
+      `import { DurableObject } from "cloudflare:workers";
+      export class GroupDirectory extends DurableObject {}
+      const error = { code: "service_not_configured", message: "The database is of another version." };
+      export default {
+        fetch: (request) =>
+          request.url.endsWith("/health")
+            ? Response.json({ success: 1 })
+            : Response.json({ success: 0, error }, { status: 503 }),
+      };`,
+    );
+    const { code, output } = await run(["start", "--", "--port", "0"], {}, copy);
+    expect(code).toBe(1);
+    expect(output).toContain("The state in .wrangler/state was made by another version of this service.");
+    expect(output).toContain("Delete the folder, or use another: npm start -- --persist-to DIR");
+    expect(output).not.toContain("is ready");
+  });
+
+  it("sets variables of the Worker", async ({ expect }) => {
+    const shown = await startService(folder);
+    expect((await fetch(`${shown.url}/demo`)).status).toBe(200);
+    await shown.stop();
+    const without = await startService(folder, ["--var", "DEMO_PAGE:off", "--var", "OTHER:a:b"]);
+    expect((await fetch(`${without.url}/demo`)).status).toBe(404);
+    await without.stop();
+  });
+
+  it("serves https with a key to try", async ({ expect }) => {
+    const running = await startService(folder, ["--local-protocol", "https"]);
+    await running.stop();
+    expect(running.url).toMatch(/^https:/);
+    expect(readFileSync(running.logFile, "utf8")).toContain(`curl -k -X GET ${running.url}/api/user`);
+  });
+
+  it.for([
+    [
+      "--port 9000",
+      ["--port", "9000"],
+      "npm took --port for itself. Put -- before the options: npm start -- --port 9000",
+    ],
+    ["--persist-to=DIR", ["--persist-to=x"], "npm start -- --persist-to DIR"],
+    ["--var=NAME:VALUE", ["--var=A:B"], "npm start -- --var NAME:VALUE"],
+  ] as const)("says how to write %s when -- is missing", async ([, args, sentence], { expect }) => {
+    const { code, output } = await run(["start", ...args]);
+    expect(code).toBe(1);
+    expect(output).toContain(sentence);
+    expect(output).not.toMatch(/^\s+at /m);
+  });
+
+  it.for([
+    ["an unknown option", ["--inspect"], "--help shows them all"],
+    ["an argument without an option", ["9000"], "npm start -- --help shows them all"],
+    ["an option without its value", ["--persist-to="], "npm start -- --help shows them all"],
+    ["another protocol", ["--local-protocol", "ftp"], "Give --local-protocol as http or https."],
+    ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
+  ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {
+    const { code, output } = await run(["start", "--", ...args]);
+    expect(code).toBe(1);
+    expect(output).toContain(sentence);
+    expect(output).not.toMatch(/^\s+at /m);
+  });
+
+  it("lists its options", async ({ expect }) => {
+    const { code, output } = await run(["start", "--", "--help"]);
+    expect(code).toBe(0);
+    for (const option of ["--port", "--ip", "--persist-to", "--env-file", "--local-protocol", "--var"])
+      expect(output).toContain(`  ${option} `);
   });
 });
 

@@ -1,14 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseEnv } from "node:util";
 
 const READY_SECONDS_MAX = 60;
-const STARTS_MAX = 3;
 
 /** A copy of what git would clone, with the packages of this one, so that tests start where a new user does. */
 export function freshCopy(): string {
@@ -21,15 +18,6 @@ export function freshCopy(): string {
 }
 
 export const removeCopy = (folder: string): void => rmSync(folder, { recursive: true, force: true });
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address ? address.port : 0;
-}
 
 /** Waits until `condition` holds, and throws with `what` when it does not in time. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
@@ -55,28 +43,22 @@ export type RunningService = Service & {
   stop: () => Promise<void>;
 };
 
-/**
- * Runs `npm start` in `folder` until it has printed how to call it. The local runtime picks ports of its own a moment before
- * it binds them; where another process was faster, it is started again.
- */
+/** Runs `npm start` in `folder`, on any free port, until it has printed how to call it. */
 export async function startService(folder: string, options: string[] = []): Promise<RunningService> {
-  for (let tries = 1; ; tries += 1) {
-    const port = await freePort();
-    const logFile = join(folder, `npm-start-${port}.log`);
-    const child = runNpm(folder, ["start", "--", "--port", String(port), ...options]);
-    const log = createWriteStream(logFile);
-    child.stdout?.pipe(log);
-    child.stderr?.pipe(log);
-    const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
-    await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
-    const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
-    if (url && key) {
-      const operatorToken = parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "";
-      return { url, key, operatorToken, folder, logFile, process: child, stop: () => endGroup(child, "SIGINT") };
-    }
-    if (tries === STARTS_MAX || !/Address already in use|is busy/.test(output()))
-      throw new Error(`npm start printed no URL and key:\n${output()}`);
+  const child = runNpm(folder, ["start", "--", "--port", "0", ...options]);
+  const logFile = join(folder, `npm-start-${child.pid}.log`);
+  const log = createWriteStream(logFile);
+  child.stdout?.pipe(log);
+  child.stderr?.pipe(log);
+  const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
+  await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
+  const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
+  if (!url || !key) {
+    await endGroup(child, "SIGINT");
+    throw new Error(`npm start printed no URL and key:\n${output()}`);
   }
+  const operatorToken = parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "";
+  return { url, key, operatorToken, folder, logFile, process: child, stop: () => endGroup(child, "SIGINT") };
 }
 
 /** Runs npm in a process group of its own, without the variables by which an outer npm and vitest would shine through. */
@@ -93,6 +75,6 @@ export async function endGroup(child: ChildProcess, signal: NodeJS.Signals): Pro
 
 /** The processes that belong to the group which `child` leads, as the system lists them. */
 export function processesOf(child: ChildProcess): string[] {
-  const lines = execFileSync("ps", ["-eo", "pgid=,stat=,args="], { encoding: "utf8" }).split("\n");
+  const lines = execFileSync("ps", ["-eo", "pgid=,stat=,pid=,args="], { encoding: "utf8" }).split("\n");
   return lines.filter((line) => line.trim().startsWith(`${child.pid} `) && !/^\s*\d+\s+Z/.test(line));
 }
