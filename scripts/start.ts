@@ -1,6 +1,6 @@
 /** `npm start`: runs the service on the local runtime with secrets that it makes, and prints how to call it. */
 import { createServer } from "node:net";
-import { Refusal, stopWithNpm, systemErrorOf } from "./command.ts";
+import { CommandError, stopWithNpm, systemErrorCode } from "./command.ts";
 import { demoKey, demoKeyFile, NoDemoKey } from "./start/demo-key.ts";
 import { type Service, startService } from "./start/local-runtime.ts";
 import { HELP, type Options, readOptions } from "./start/options.ts";
@@ -17,7 +17,7 @@ async function requireFreePort({ ip, port }: Options): Promise<void> {
         .listen({ host, port }, () => probe.close(() => settle(undefined)));
     });
     if (error?.code === "EADDRINUSE")
-      throw new Refusal(
+      throw new CommandError(
         `Port ${port} is busy. Stop what listens there, or choose another port: npm start -- --port ${port + 1}`,
       );
   }
@@ -70,7 +70,7 @@ async function start(): Promise<void> {
 try {
   await start();
 } catch (error) {
-  if (!(error instanceof Error) || !(error instanceof Refusal || systemErrorOf(error))) throw error;
+  if (!(error instanceof Error) || !(error instanceof CommandError || systemErrorCode(error))) throw error;
   console.error(`\n${error.message}\n`);
   process.exit(1);
 }

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { Refusal } from "../command.ts";
+import { CommandError } from "../command.ts";
 import type { Service } from "./local-runtime.ts";
 import { DEFAULT_STATE_FOLDER, type Options } from "./options.ts";
 import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
@@ -53,7 +53,7 @@ const post = ({ url, fetch }: Service, path: string, credential: string, body?: 
 /** A service that is healthy, and refuses all calls with a key, cannot read its database. */
 async function refuseOtherVersion({ url, fetch }: Service, status: number, { stateFolder }: Options): Promise<void> {
   if (status !== 503 || (await fetch(`${url}/health`)).status !== 200) return;
-  throw new Refusal(
+  throw new CommandError(
     `The state in ${stateFolder} was made by another version of this service. Delete the folder, or use another: npm start -- --persist-to DIR`,
   );
 }

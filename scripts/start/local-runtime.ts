@@ -1,6 +1,6 @@
 /** Runs the Worker on the local runtime, as `wrangler dev` does, but without its inspector and its explorer. */
 import type { unstable_startWorker } from "wrangler";
-import { Refusal } from "../command.ts";
+import { CommandError } from "../command.ts";
 import { DEFAULT_SECRETS_FILE, type Options } from "./options.ts";
 
 /** A running service. `fetch` reaches it whatever its address and certificate are. */
@@ -38,7 +38,7 @@ export async function startService(options: Options): Promise<Service> {
   });
   const starting = Promise.all([environment.startWorker(workerSettings(options)), isLoaded]);
   const [worker] = await starting.catch((error: Error) => {
-    throw new Refusal(
+    throw new CommandError(
       `The service could not start. ${error.cause instanceof Error ? error.cause.message : error.message}`,
     );
   });

@@ -1,5 +1,5 @@
 /** The command line of `npm start`. */
-import { Refusal, readArguments } from "../command.ts";
+import { CommandError, readArguments } from "../command.ts";
 
 const DEFAULT_PORT = 8787;
 const PORT_MAX = 65_535;
@@ -54,7 +54,7 @@ export function readOptions(env: NodeJS.ProcessEnv): Options | undefined {
   });
   if (values.help) return undefined;
   if (positionals.length > 0 || Object.values(values).includes(""))
-    throw new Refusal(
+    throw new CommandError(
       "An argument is not an option, or an option lacks its value; npm start -- --help shows them all.",
     );
   return {
@@ -75,22 +75,22 @@ function refuseOptionsTakenByNpm(env: NodeJS.ProcessEnv): void {
   if (taken.length === 0) return;
   const names = taken.map(([name]) => `--${name}`).join(" and ");
   const example = taken.map(([name, value]) => `--${name} ${value}`).join(" ");
-  throw new Refusal(`npm took ${names} for itself. Put -- before the options: npm start -- ${example}`);
+  throw new CommandError(`npm took ${names} for itself. Put -- before the options: npm start -- ${example}`);
 }
 
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > PORT_MAX)
-    throw new Refusal(`Give --port as a whole number up to ${PORT_MAX}.`);
+    throw new CommandError(`Give --port as a whole number up to ${PORT_MAX}.`);
   return Number(text);
 }
 
 function readProtocol(text: string): boolean {
-  if (text !== "http" && text !== "https") throw new Refusal("Give --local-protocol as http or https.");
+  if (text !== "http" && text !== "https") throw new CommandError("Give --local-protocol as http or https.");
   return text === "https";
 }
 
 function readVariable(text: string): [name: string, value: string] {
   const [, name, value] = /^(\w+):(.*)$/s.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new Refusal("Give --var as NAME:VALUE.");
+  if (name === undefined || value === undefined) throw new CommandError("Give --var as NAME:VALUE.");
   return [name, value];
 }

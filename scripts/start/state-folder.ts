@@ -2,7 +2,7 @@
 import { existsSync, globSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Refusal } from "../command.ts";
+import { CommandError } from "../command.ts";
 import type { Options } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
@@ -20,7 +20,7 @@ export function openStateFolder({ stateFolder, port }: Options): { holdsDatabase
   const advice = `npm start -- --port ${port === 0 ? 0 : port + 1} --persist-to DIR`;
   const lock = lockDatabase(join(stateFolder, LOCK_FILE));
   if (!lock)
-    throw new Refusal(
+    throw new CommandError(
       `The state in ${stateFolder} is in use by another npm start. Stop that one, or give this one a folder of its own: ${advice}`,
     );
   // The reference keeps the lock from being collected as garbage. If this process is killed, the operating system releases it.
@@ -29,7 +29,7 @@ export function openStateFolder({ stateFolder, port }: Options): { holdsDatabase
     // The local runtime keeps these databases open for as long as it runs, and SQLite lets no other process lock them then.
     const database = lockDatabase(file);
     if (!database)
-      throw new Refusal(
+      throw new CommandError(
         `The state in ${stateFolder} is in use by wrangler dev, or by a process named workerd whose npm start was killed. ` +
           `End it, or give this service a folder of its own: ${advice}`,
       );
@@ -42,7 +42,7 @@ export function openStateFolder({ stateFolder, port }: Options): { holdsDatabase
 function refuseForeignFolder(folder: string): void {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   if (names.length > 0 && !names.includes(DATABASES) && !names.includes(LOCK_FILE))
-    throw new Refusal(`The folder ${folder} holds other files. Give --persist-to a folder that is new or empty.`);
+    throw new CommandError(`The folder ${folder} holds other files. Give --persist-to a folder that is new or empty.`);
 }
 
 /** Opens a database, and locks it until it is closed; `undefined` if another process has it open. */
@@ -54,6 +54,6 @@ function lockDatabase(file: string): DatabaseSync | undefined {
   } catch (error) {
     database.close();
     if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
-    throw new Refusal(`${file} cannot be opened: ${error instanceof Error ? error.message : error}.`);
+    throw new CommandError(`${file} cannot be opened: ${error instanceof Error ? error.message : error}.`);
   }
 }

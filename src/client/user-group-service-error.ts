@@ -2,6 +2,7 @@
 export const REFUSAL_CODES = [
   "malformed_json",
   "body_required",
+  "body_timeout",
   "unauthenticated",
   "credential_expired",
   "credential_revoked",
@@ -26,6 +27,7 @@ export const REFUSAL_CODES = [
   "internal_error",
   "directory_unavailable",
   "service_not_configured",
+  "environment_full",
 ] as const;
 
 /** One of the service's own codes. */

@@ -352,15 +352,17 @@ describe("the secrets", () => {
     },
   );
 
-  it("answers 401 at the operator's routes while OPERATOR_TOKEN is unset, and logs the command that sets it", async ({
-    expect,
-  }) => {
-    for (const OPERATOR_TOKEN of ["", undefined]) {
+  it("answers 503 at operator routes alone while OPERATOR_TOKEN is shorter than 32 characters", async ({ expect }) => {
+    for (const OPERATOR_TOKEN of ["", undefined, "a", "x".repeat(31)]) {
       const unset = { ...env, OPERATOR_TOKEN } as Env;
-      for (const credential of ["", "undefined", operator])
-        expect(await call("POST", "/api/keys", { credential, body: KEY_ROUTES[0][2], env: unset })).toMatchObject({
-          status: 401,
-        });
+      for (const credential of ["", "undefined", operator, OPERATOR_TOKEN])
+        expect(codeOf(await call("POST", "/api/keys", { credential, body: KEY_ROUTES[0][2], env: unset }))).toEqual([
+          503,
+          "service_not_configured",
+        ]);
+      const { key } = await newIntegrator();
+      const body = { user_group_id: "acme" };
+      expect((await call("GET", "/api/user", { credential: key, body, env: unset })).status).toBe(200);
     }
     expect(JSON.stringify(logLines)).toContain("npx wrangler secret put OPERATOR_TOKEN");
   });

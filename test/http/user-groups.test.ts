@@ -153,10 +153,14 @@ describe("PUT /api/user", () => {
     it.for([
       ["any state", "*", 200],
       ["one of a list", '"no", "1.1"', 200],
-      ["a weak validator, which never matches", 'W/"1.1"', 412],
-      ["a bare number", "1.1", 412],
+      ["a weak tag as the strong one, since proxies weaken tags", 'W/"1.1"', 200],
+      ["a list with empty elements", ', "no",,W/"1.1" ,', 200],
+      ["a tag with a comma in it", '"1.1,1"', 412],
+      ["a bare number, and says what to send", "1.1", 422],
+      ["half a tag", '"1.1', 422],
+      ["a tag and something else", '"1.1" 1', 422],
       ["another group's ETag", '"2.1"', 412],
-      ["nothing", "", 412],
+      ["nothing", "", 422],
     ] as const)("takes %s", async ([, ifMatch, status], { expect }) => {
       const { put, tokenOf } = await newIntegrator();
       await tokenOf("acme");
