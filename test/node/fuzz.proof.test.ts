@@ -132,7 +132,7 @@ const requests = fc.record({
     },
     fc.constantFrom(
       "/api/keys?workspace=acme&environment=Testing",
-      "/api/user_groups?limit=1&updated_since=2026-01-01T00:00:00Z",
+      "/api/user_groups?limit=1&user_group_id_prefix=a",
       "/api/user_groups?cursor=WzEsMSwiIiwwXQ&user_group_id_prefix=%ff&limit=0&limit=1&__proto__=2",
       "/api/keys/1?workspace=x&workspace=y",
       "/api/keys/1/roll?environment=untagged",
