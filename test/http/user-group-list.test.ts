@@ -1,11 +1,12 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator } from "../support/states.ts";
 
 const PAGES_MAX = 300;
+const NOW = new Date("2026-03-01T10:30:00.000Z");
 
 const list = (credential: string, query: Record<string, string> = {}): Promise<Answer> =>
   call("GET", `/api/user_groups?${new URLSearchParams(query)}`, { credential });

@@ -93,7 +93,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         await waitUntil(async () => {
           const stale = await viewed(service, found.token, { "cache-control": "max-age=60" });
           return stale.headers["x-answered-by"] === "index" && stale.body.user_group.name === found.name;
-        }, "the index had caught up");
+        }, "KV had a lease of the new token");
       };
       await Promise.all(known.slice(-CLIENTS).map(inspect));
     }
