@@ -1,4 +1,13 @@
 import { DurableObject } from "cloudflare:workers";
+import {
+  ENVIRONMENT_BYTES_MAX,
+  IDEMPOTENCY_SECONDS,
+  KEYS_PER_ENVIRONMENT_MAX,
+  LAST_USED_SECONDS,
+  PURGE_RETRY_SECONDS,
+  RESPONSES_PER_PURGE_MAX,
+} from "../limits.ts";
+import type { Access, ApiKey, Lease, RotatedGroup, StoredResponse, UserGroup } from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { hasTables, migrate } from "../storage/migrations.ts";
@@ -8,29 +17,15 @@ import { allowsChange, type IfMatch } from "./entity-tag.ts";
 import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { LeaseRequests } from "./lease-requests.ts";
-import {
-  ENVIRONMENT_BYTES_MAX,
-  IDEMPOTENCY_SECONDS,
-  KEYS_PER_ENVIRONMENT_MAX,
-  LAST_USED_SECONDS,
-  PURGE_RETRY_SECONDS,
-  RESPONSES_PER_PURGE_MAX,
-} from "./limits.ts";
 import { log } from "./log.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
-  type Access,
-  type ApiKey,
   bytesOf,
   type GroupView,
-  type Lease,
   mapsTo,
-  type RotatedGroup,
-  type StoredResponse,
   snapshotFor,
   toGroupView,
   toRotatedGroup,
-  type UserGroup,
   type UserGroupChanges,
   type UserGroupDraft,
   withChanges,

@@ -1,16 +1,5 @@
-import type {
-  Access,
-  ApiKey,
-  GroupSnapshot,
-  Lease,
-  ListedGroup,
-  RotatedGroup,
-  StoredResponse,
-  UserGroup,
-} from "../storage/records.ts";
+import type { GroupSnapshot, RotatedGroup, UserGroup } from "../records.ts";
 import { sameBytes } from "./credential.ts";
-
-export type { Access, ApiKey, GroupSnapshot, Lease, ListedGroup, RotatedGroup, StoredResponse, UserGroup };
 
 /** The fields of a new group. */
 export type UserGroupDraft = {

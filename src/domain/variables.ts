@@ -1,4 +1,4 @@
-import type { GroupSnapshot } from "./user-group.ts";
+import type { GroupSnapshot } from "../records.ts";
 
 /**
  * What dashboards and the SQL editor read: the group's id and name, and each of its properties as `user_group.<key>`.

@@ -2,7 +2,7 @@ import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
 import type { Caller } from "../domain/group-directory.ts";
-import type { GroupSnapshot } from "../domain/user-group.ts";
+import type { GroupSnapshot } from "../records.ts";
 import type { Directory } from "./directory.ts";
 
 /** The credential of a request, as far as it can be judged without the directory. */

@@ -4,18 +4,19 @@ import { routePath } from "hono/route";
 import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
-import { respond } from "./respond.ts";
-import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
-import { readCredential } from "./authenticate.ts";
-import { demo } from "./demo.ts";
 import { DirectoryUnavailable, DirectoryUnreadable } from "./directory.ts";
-import { allowMethods, overrideMethod } from "./methods.ts";
-import { reference } from "./reference.ts";
-import { refuse } from "./refusals.ts";
-import { userGroupList } from "./user-group-list.ts";
-import { userGroups } from "./user-groups.ts";
-import { cors, viewers } from "./viewers.ts";
+import { refuse } from "./failures.ts";
+import { readCredential } from "./middleware/authenticate.ts";
+import { cors } from "./middleware/cors.ts";
+import { allowMethods, overrideMethod } from "./middleware/methods.ts";
+import { respond } from "./responses.ts";
+import { apiKeys } from "./routes/api-keys.ts";
+import { demo } from "./routes/demo.ts";
+import { reference } from "./routes/reference.ts";
+import { userGroupList } from "./routes/user-group-list.ts";
+import { userGroups } from "./routes/user-groups.ts";
+import { viewers } from "./routes/viewers.ts";
 
 /**
  * Gives every answer its request id, forbids caches to store it, and writes one log line. Only static files have a

@@ -1,7 +1,7 @@
-import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../domain/limits.ts";
 import type { DurableObject } from "cloudflare:workers";
 import type { GroupDirectory } from "../domain/group-directory.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
+import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
 import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
 /** Thrown when the directory could not be reached in time. Whether a change was made is unknown. */

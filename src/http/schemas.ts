@@ -10,7 +10,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
-} from "../domain/limits.ts";
+} from "../limits.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**

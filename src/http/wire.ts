@@ -1,5 +1,6 @@
 import type { Environment, EnvironmentTag } from "../domain/environment.ts";
-import type { ApiKey, GroupSnapshot, GroupView, ListedGroup, RotatedGroup } from "../domain/user-group.ts";
+import type { GroupView } from "../domain/user-group.ts";
+import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
 

@@ -1,4 +1,4 @@
-import type { ListedGroup, UserGroup } from "./records.ts";
+import type { ListedGroup, UserGroup } from "../records.ts";
 
 /** The columns of a group, in the order of the table. */
 const COLUMNS = {

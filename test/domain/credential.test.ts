@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
-import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
+import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();

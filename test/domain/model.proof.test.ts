@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { runs, told } from "../proof/effort.ts";
-import { type Answer, call } from "../support/client.ts";
 import { runAlarm } from "../support/alarm.ts";
+import { type Answer, call } from "../support/client.ts";
 import { operator } from "../support/states.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.

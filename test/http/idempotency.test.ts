@@ -1,8 +1,8 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
 import { runAlarm } from "../support/alarm.ts";
+import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";

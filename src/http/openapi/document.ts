@@ -1,7 +1,7 @@
-import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../domain/limits.ts";
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
+import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { OPERATIONS, type Operation, REQUEST_HEADERS } from "./operations.ts";
-import { errorSchemas, refusedWith } from "./refusals.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../domain/limits.ts";
+import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../limits.ts";
 import {
   EnsureBody,
   EnvironmentQuery,
@@ -12,7 +12,7 @@ import {
   UpdateBody,
 } from "../schemas.ts";
 import { Bound, Done, Ensured, Health, IssuedKey, Listed, ListedKeys, Rotated, Updated, Viewed } from "./answers.ts";
-import type { Code } from "./refusals.ts";
+import type { Code } from "./failures.ts";
 
 /** Every call of the service, for the OpenAPI document alone: the Worker does not import this. */
 

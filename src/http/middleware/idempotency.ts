@@ -1,9 +1,9 @@
 import type { Context } from "hono";
-import type { FailureOf } from "../domain/failure.ts";
-import type { IdempotencyRecord } from "../domain/group-directory.ts";
-import { IDEMPOTENCY_KEY_UNITS_MAX } from "../domain/limits.ts";
-import { fail, ok, type Result } from "../domain/result.ts";
-import type { AppEnv } from "./app-env.ts";
+import type { FailureOf } from "../../domain/failure.ts";
+import type { IdempotencyRecord } from "../../domain/group-directory.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
+import type { AppEnv } from "../app-env.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 

@@ -1,12 +1,12 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
-import type { FailureOf, Issue } from "../domain/failure.ts";
-import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../domain/limits.ts";
-import { fail, ok, type Result } from "../domain/result.ts";
-import type { Access } from "../domain/user-group.ts";
-import type { AppEnv } from "./app-env.ts";
+import type { FailureOf, Issue } from "../../domain/failure.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../../limits.ts";
+import type { Access } from "../../records.ts";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../failures.ts";
 import { checkCaller } from "./authenticate.ts";
-import { refuse } from "./refusals.ts";
 
 /** Parses `value` by the schema. A failure has the `known` issues first, then those of the schema. */
 export function validate<Schema extends z.ZodMiniType>(

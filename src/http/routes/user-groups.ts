@@ -1,21 +1,21 @@
 import { type Context, Hono } from "hono";
-import { mintCredential, verifyCredential } from "../domain/credential.ts";
-import { parseIfMatch } from "../domain/entity-tag.ts";
-import type { FailureOf } from "../domain/failure.ts";
-import type { EndedLeases, PresentedToken } from "../domain/group-directory.ts";
-import { log } from "../domain/log.ts";
-import { fail, ok, type Result } from "../domain/result.ts";
-import { etagOf, type GroupView } from "../domain/user-group.ts";
-import { TokenIndex } from "../storage/token-index.ts";
-import type { AppEnv } from "./app-env.ts";
-import { checkCaller, integratorOnly } from "./authenticate.ts";
-import { idempotencyOf } from "./idempotency.ts";
-import { jsonBody } from "./json-body.ts";
-import { allowMethods } from "./methods.ts";
-import { refuse } from "./refusals.ts";
-import { respond } from "./respond.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
-import { getBody, postBody, putBody } from "./wire.ts";
+import { mintCredential, verifyCredential } from "../../domain/credential.ts";
+import { parseIfMatch } from "../../domain/entity-tag.ts";
+import type { FailureOf } from "../../domain/failure.ts";
+import type { EndedLeases, PresentedToken } from "../../domain/group-directory.ts";
+import { log } from "../../domain/log.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { etagOf, type GroupView } from "../../domain/user-group.ts";
+import { TokenIndex } from "../../storage/token-index.ts";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../failures.ts";
+import { checkCaller, integratorOnly } from "../middleware/authenticate.ts";
+import { idempotencyOf } from "../middleware/idempotency.ts";
+import { jsonBody } from "../middleware/json-body.ts";
+import { allowMethods } from "../middleware/methods.ts";
+import { respond } from "../responses.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
+import { getBody, postBody, putBody } from "../wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()

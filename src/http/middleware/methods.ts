@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
-import type { AppEnv } from "./app-env.ts";
-import { refuse } from "./refusals.ts";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../failures.ts";
 
 /**
  * Refuses all other methods. HEAD is one of them unless named: Hono would answer it by running the GET, which on some of

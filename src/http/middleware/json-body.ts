@@ -1,14 +1,14 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
-import type { FailureOf } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_DROPPED_BYTES_MAX, BODY_SECONDS_MAX } from "../domain/limits.ts";
-import { fail, ok, type Result } from "../domain/result.ts";
-import type { Access } from "../domain/user-group.ts";
-import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
-import type { AppEnv } from "./app-env.ts";
+import type { FailureOf } from "../../domain/failure.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
+import { BODY_BYTES_MAX, BODY_DROPPED_BYTES_MAX, BODY_SECONDS_MAX } from "../../limits.ts";
+import type { Access } from "../../records.ts";
+import type { AppEnv } from "../app-env.ts";
+import { findInexact } from "../exact-json.ts";
+import { refuse } from "../failures.ts";
 import { checkCaller } from "./authenticate.ts";
-import { findInexact } from "./exact-json.ts";
-import { refuse } from "./refusals.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

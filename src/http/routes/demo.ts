@@ -1,7 +1,7 @@
 import { Hono } from "hono";
-import type { AppEnv } from "./app-env.ts";
+import type { AppEnv } from "../app-env.ts";
+import { allowMethods } from "../middleware/methods.ts";
 import page from "./demo.html";
-import { allowMethods } from "./methods.ts";
 
 /** A page on which to see what a viewer sees. It is there only where wrangler.toml or `npm start` sets DEMO_PAGE to "on". */
 export const demo = new Hono<AppEnv>()

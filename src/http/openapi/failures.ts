@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
-import { ISSUES_MAX } from "../../domain/limits.ts";
-import { REFUSALS } from "../refusals.ts";
+import { ISSUES_MAX } from "../../limits.ts";
+import { REFUSALS } from "../failures.ts";
 import { jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];

@@ -1,19 +1,19 @@
 import { type Context, Hono } from "hono";
-import { hashOf, mintCredential, newNonce } from "../domain/credential.ts";
-import { directoryName, type Environment } from "../domain/environment.ts";
-import type { FailureOf } from "../domain/failure.ts";
-import type { Result } from "../domain/result.ts";
-import type { ApiKey } from "../domain/user-group.ts";
-import { respond } from "./respond.ts";
-import type { AppEnv } from "./app-env.ts";
-import { operatorOnly } from "./authenticate.ts";
-import { directoryOf } from "./directory.ts";
-import { jsonBody } from "./json-body.ts";
-import { allowMethods } from "./methods.ts";
-import { refuse } from "./refusals.ts";
-import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "./schemas.ts";
-import { validQuery } from "./validate.ts";
-import { apiKeyBody } from "./wire.ts";
+import { hashOf, mintCredential, newNonce } from "../../domain/credential.ts";
+import { directoryName, type Environment } from "../../domain/environment.ts";
+import type { FailureOf } from "../../domain/failure.ts";
+import type { Result } from "../../domain/result.ts";
+import type { ApiKey } from "../../records.ts";
+import type { AppEnv } from "../app-env.ts";
+import { directoryOf } from "../directory.ts";
+import { refuse } from "../failures.ts";
+import { operatorOnly } from "../middleware/authenticate.ts";
+import { jsonBody } from "../middleware/json-body.ts";
+import { allowMethods } from "../middleware/methods.ts";
+import { validQuery } from "../middleware/validate.ts";
+import { respond } from "../responses.ts";
+import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "../schemas.ts";
+import { apiKeyBody } from "../wire.ts";
 
 /** The operator's calls on the API keys of an environment. */
 export const apiKeys = new Hono<AppEnv>()

@@ -1,15 +1,15 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { verifyCredential } from "../domain/credential.ts";
-import { directoryName } from "../domain/environment.ts";
-import type { Failure } from "../domain/failure.ts";
-import { OPERATOR_TOKEN_UNITS_MIN } from "../domain/limits.ts";
-import { log } from "../domain/log.ts";
-import type { Access } from "../domain/user-group.ts";
-import { clientAddress } from "./address.ts";
-import type { AppEnv, Credential } from "./app-env.ts";
-import { directoryOf } from "./directory.ts";
-import { refuse } from "./refusals.ts";
+import { verifyCredential } from "../../domain/credential.ts";
+import { directoryName } from "../../domain/environment.ts";
+import type { Failure } from "../../domain/failure.ts";
+import { log } from "../../domain/log.ts";
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
+import type { Access } from "../../records.ts";
+import type { AppEnv, Credential } from "../app-env.ts";
+import { clientAddress } from "../client-address.ts";
+import { directoryOf } from "../directory.ts";
+import { refuse } from "../failures.ts";
 
 /**
  * Reads the request's credential on every route. Refuses the secrets of servers when a browser sends them: browsers send

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../domain/limits.ts";
-import { respond } from "./respond.ts";
+import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
 import type { AppEnv } from "./app-env.ts";
+import { respond } from "./responses.ts";
 
 /** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
 export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {

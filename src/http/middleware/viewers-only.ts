@@ -1,29 +1,22 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import type { VerifiedClaim } from "../domain/credential.ts";
-import { directoryName } from "../domain/environment.ts";
-import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../domain/limits.ts";
-import { log } from "../domain/log.ts";
-import { bindTemplate } from "../domain/sql-template.ts";
-import type { Lease } from "../domain/user-group.ts";
-import { variablesOf } from "../domain/variables.ts";
-import { withTimeout } from "../domain/with-timeout.ts";
-import { TokenIndex } from "../storage/token-index.ts";
-import type { AppEnv } from "./app-env.ts";
-import { maxAgeOf } from "./cache-control.ts";
-import { directoryOf } from "./directory.ts";
-import { jsonBody } from "./json-body.ts";
-import { allowMethods } from "./methods.ts";
-import { refuse } from "./refusals.ts";
-import { respond } from "./respond.ts";
-import { QueryBody } from "./schemas.ts";
-import { viewBody } from "./wire.ts";
+import type { VerifiedClaim } from "../../domain/credential.ts";
+import { directoryName } from "../../domain/environment.ts";
+import { log } from "../../domain/log.ts";
+import { withTimeout } from "../../domain/with-timeout.ts";
+import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
+import type { Lease } from "../../records.ts";
+import { TokenIndex } from "../../storage/token-index.ts";
+import type { AppEnv } from "../app-env.ts";
+import { maxAgeOf } from "../cache-control.ts";
+import { directoryOf } from "../directory.ts";
+import { refuse } from "../failures.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
  * that is young enough. If KV fails in any way, the directory answers.
  */
-const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
+export const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
   const credential = c.get("credential");
   if (credential.kind !== "token") return refuse(c, { code: "unauthenticated" });
   const { claim } = credential;
@@ -78,44 +71,3 @@ async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaim, lease: Lea
     log.warn({ request_id: c.get("requestId"), message: "A lease could not be written.", error: String(error) });
   }
 }
-
-/** The answer to a preflight (Fetch standard, section 3.3). */
-const PREFLIGHT = {
-  "Access-Control-Allow-Methods": "GET,POST",
-  "Access-Control-Allow-Headers": "Authorization,Cache-Control,Content-Type",
-  "Access-Control-Max-Age": "86400",
-};
-
-/**
- * Lets scripts of any origin call the viewers' routes. It comes before everything that refuses, so that scripts can read
- * refusals too. Hono's own middleware would build a second response for its headers.
- */
-export const cors = createMiddleware<AppEnv>(async (c, next) => {
-  const headers = Object.assign(c.get("headers"), { "Access-Control-Allow-Origin": "*" });
-  // Only browsers, which send Origin, need it: with it a viewer's answer takes 3 % longer.
-  if (c.req.header("Origin") !== undefined)
-    headers["Access-Control-Expose-Headers"] = "Age,Retry-After,X-Answered-By,X-Request-Id";
-  return c.req.method === "OPTIONS"
-    ? new Response(null, { status: 204, headers: { ...headers, ...PREFLIGHT } })
-    : next();
-});
-
-/** The calls of dashboards with the token of a user group, from browsers too. */
-export const viewers = new Hono<AppEnv>()
-  .use("/", allowMethods("GET"))
-  .use("/query", allowMethods("POST"))
-  .use(viewersOnly)
-
-  .get("/", (c) => {
-    const group = c.get("group");
-    const userGroup = viewBody(group, c.get("environment").tag);
-    return respond(c, { success: 1, user_group: userGroup, variables: variablesOf(group, userGroup.properties) });
-  })
-
-  .post("/query", jsonBody(QueryBody), (c) => {
-    const { sql, placeholders } = c.req.valid("json");
-    const variables = new Map(Object.entries(variablesOf(c.get("group"))));
-    const bound = bindTemplate(sql, variables, placeholders);
-    if (!bound.ok) return refuse(c, bound.failure);
-    return respond(c, { success: 1, ...bound.value });
-  });

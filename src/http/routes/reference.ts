@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import type { AppEnv } from "./app-env.ts";
-import { allowMethods } from "./methods.ts";
+import type { AppEnv } from "../app-env.ts";
+import { allowMethods } from "../middleware/methods.ts";
 
 /** The files of `public/` that are served, by their paths. Nothing else of that folder is. */
 const FILES = {

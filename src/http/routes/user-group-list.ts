@@ -1,12 +1,12 @@
 import { Hono } from "hono";
-import type { AppEnv } from "./app-env.ts";
-import { integratorOnly, limitLists } from "./authenticate.ts";
-import { cursorOf } from "./cursor.ts";
-import { allowMethods } from "./methods.ts";
-import { refuse } from "./refusals.ts";
-import { ListQuery } from "./schemas.ts";
-import { validQuery } from "./validate.ts";
-import { listBody } from "./wire.ts";
+import type { AppEnv } from "../app-env.ts";
+import { cursorOf } from "../cursor.ts";
+import { refuse } from "../failures.ts";
+import { integratorOnly, limitLists } from "../middleware/authenticate.ts";
+import { allowMethods } from "../middleware/methods.ts";
+import { validQuery } from "../middleware/validate.ts";
+import { ListQuery } from "../schemas.ts";
+import { listBody } from "../wire.ts";
 
 /** The groups of the key's environment, a page at a time, and never a token. */
 export const userGroupList = new Hono<AppEnv>()
