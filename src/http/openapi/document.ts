@@ -1,7 +1,12 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
+import { apiKeyOperations } from "./api-keys.ts";
 import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
-import { OPERATIONS, type Operation, REQUEST_HEADERS } from "./operations.ts";
+import { type Operation, type Operations, REQUEST_HEADERS } from "./operation.ts";
+import { referenceOperations } from "./reference.ts";
+import { userGroupListOperations } from "./user-group-list.ts";
+import { userGroupOperations } from "./user-groups.ts";
+import { viewerOperations } from "./viewers.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
@@ -53,6 +58,15 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
     required: false,
   },
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
+};
+
+/** Every call of the service. */
+const OPERATIONS: Operations = {
+  ...userGroupOperations,
+  ...userGroupListOperations,
+  ...viewerOperations,
+  ...apiKeyOperations,
+  ...referenceOperations,
 };
 
 const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
