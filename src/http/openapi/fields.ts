@@ -28,7 +28,7 @@ export const Properties = z
   .nullable()
   .meta({ description: "The properties as you gave them, or null.", examples: [{ region: "eu", plans: ["pro"] }] });
 
-export const Mapping = z
+const Mapping = z
   .record(z.string(), z.string())
   .nullable()
   .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });

@@ -4,7 +4,7 @@ import type { Code } from "./failures.ts";
 
 /** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
 
-export type Method = "get" | "put" | "post" | "delete";
+type Method = "get" | "put" | "post" | "delete";
 
 export type Operation = {
   id: string;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
 import type { getBody, postBody, putBody } from "../wire.ts";
-import { Common, Done, Name, Named, Properties, ProvidedId, Success, Tag, TeamId, Token } from "./fields.ts";
+import { Common, Done, Named, Properties, Success, Tag, Token } from "./fields.ts";
 import { type Operations, WITH_A_BODY, WITH_AN_API_KEY } from "./operation.ts";
 
 const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
