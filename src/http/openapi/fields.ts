@@ -9,7 +9,7 @@ export const Tag = z
   .nullable()
   .meta({ description: "The environment of the API key that created the group.", examples: ["Testing"] });
 
-export const TeamId = z
+const TeamId = z
   .int()
   .min(1)
   .meta({ description: "The service's own number of the group, never given twice.", examples: [1] });
@@ -19,9 +19,9 @@ export const Token = z.string().meta({
   examples: ["ugt_testing_AQJrMQRkZW1v"],
 });
 
-export const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
+const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
 
-export const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
+const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
 
 export const Properties = z
   .record(z.string(), z.unknown())
