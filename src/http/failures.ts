@@ -23,8 +23,7 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   unauthenticated: {
     status: 401,
-    message:
-      "This call needs the header Authorization: Token <credential>, with a credential that this service issued for it.",
+    message: unauthenticatedMessage("a credential that this service has issued for this call"),
   },
   credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
   credential_revoked: {
@@ -44,7 +43,8 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   user_group_not_found: {
     status: 404,
     message:
-      "This environment has no such user group. Check the id or token, and that the API key is of the right environment.",
+      "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
+      "GET /api/user creates a group; PUT, POST and DELETE do not.",
   },
   api_key_not_found: {
     status: 404,
@@ -125,11 +125,17 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
 
 /** Answers with a failure: its status, its fields, and the headers that its status calls for. */
 export function refuse(c: Context<AppEnv>, failure: Failure): Response {
-  const { status, message } = REFUSALS[failure.code];
   const { code, ...fields } = failure;
+  const { status, message: general } = REFUSALS[code];
+  const takes = c.get("takes");
+  const message = code === "unauthenticated" && takes ? unauthenticatedMessage(takes) : general;
   c.set("failureCode", code);
   const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
   return respond(c, body, headersOf(failure, status), status);
+}
+
+function unauthenticatedMessage(takes: string): string {
+  return `This call takes ${takes}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
 }
 
 /** The headers that RFC 9110 asks for beside a status. */

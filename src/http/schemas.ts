@@ -65,13 +65,13 @@ const Label = once(() => label());
 
 const ProvidedId = once(() => label({ description: "Your own id of the user group, unique in its environment." }));
 
+const TOKEN_MESSAGE =
+  "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
+
 const Credential = once(() =>
-  told(
-    z
-      .string({ error: "Give a user group token, a string." })
-      .check(z.minLength(1, { error: "Give a user group token." })),
-    { description: "The user group's current token, as GET or the last rotation showed it." },
-  ),
+  told(z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })), {
+    description: "The user group's current token, as GET or the last rotation showed it.",
+  }),
 );
 
 // Checked by hand rather than with z.record, which drops a key named __proto__.
