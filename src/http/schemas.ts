@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { WORKSPACE } from "../domain/environment.ts";
+import type { UserGroupDraft } from "../domain/user-group.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
@@ -143,17 +144,20 @@ const seconds = (least: number, most: number, meta: Told = {}) =>
 const Grace = (old: string) =>
   told(z._default(seconds(0, GRACE_SECONDS_MAX), 0), { description: `How long the old ${old} stays good.` });
 
-const GroupFields = once(() => ({
-  name: told(z.optional(Label()), {
-    description: "The group's name. A new group without one takes its id for a name.",
-  }),
-  mapping: told(z.nullish(Mapping()), {
-    description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
-  }),
-  properties: told(z.nullish(Properties()), {
-    description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
-  }),
-}));
+const GroupFields = once(
+  () =>
+    ({
+      name: told(z.optional(Label()), {
+        description: "The group's name. A new group without one takes its id for a name.",
+      }),
+      mapping: told(z.nullish(Mapping()), {
+        description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
+      }),
+      properties: told(z.nullish(Properties()), {
+        description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
+      }),
+    }) satisfies Record<Exclude<keyof UserGroupDraft, "providedId">, z.ZodMiniType>,
+);
 
 /** GET /api/user */
 export const EnsureBody = once(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
