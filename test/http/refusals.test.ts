@@ -346,10 +346,10 @@ describe("the secrets", () => {
         expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
         expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
       }
-      const told = JSON.stringify(logLines);
-      expect(told).toContain("SIGNING_KEYS is unusable");
-      expect(told).toContain("npx wrangler secret put SIGNING_KEYS");
-      expect(told).not.toContain(SECRET);
+      const logged = JSON.stringify(logLines);
+      expect(logged).toContain("SIGNING_KEYS is unusable");
+      expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
+      expect(logged).not.toContain(SECRET);
     },
   );
 

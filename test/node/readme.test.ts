@@ -39,7 +39,7 @@ it("shows files of examples/ as they are", ({ expect }) => {
   for (const [, file = "", text] of shown) expect(text, file).toBe(readFileSync(file, "utf8"));
 });
 
-it("tells of every refusal", ({ expect }) => {
+it("explains every refusal", ({ expect }) => {
   const codes = [...readFileSync("src/domain/failure.ts", "utf8").matchAll(/code: "(\w+)"/g)].map(([, code]) => code);
   expect(codes.length).toBeGreaterThan(15);
   expect(codes.filter((code) => !README.includes(`\`${code}\``))).toEqual([]);

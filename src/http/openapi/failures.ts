@@ -6,7 +6,7 @@ import { jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
 
-/** What each refusal tells besides its code and its sentence. A new code or field without its schema does not compile. */
+/** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
 const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
   malformed_json: {},
   body_required: {},

@@ -31,7 +31,7 @@ const Rotated = z.strictObject({
   user_group: GroupOnPost.meta({ description: "The group." }),
 });
 
-/** A token in an example; whoever sends the example puts a real one in its place. */
+/** The token of the examples. Replace it by a real one before sending them. */
 const A_TOKEN = "ugt_testing_AQJrMQRkZW1v";
 
 /** The calls on one user group. */
