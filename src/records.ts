@@ -21,16 +21,14 @@ export type UserGroup = {
   properties: string | null;
 };
 
-/** A group as lists show it, without its tokens. */
-export type ListedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
-  createdAt: number;
-  updatedAt: number;
-};
+/** What of a group its viewers and lists show: nothing of its tokens. */
+export type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
+
+/** A group as lists show it. */
+export type ListedGroup = ShownFields & { createdAt: number; updatedAt: number };
 
 /** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
-export type GroupSnapshot = Pick<UserGroup, "teamId" | "providedId" | "name" | "mapping" | "properties"> & {
-  validUntil: number | null;
-};
+export type GroupSnapshot = ShownFields & { validUntil: number | null };
 
 /** An answer of the directory to a viewer, as KV keeps it. `readAt` is the time at which the directory read the group. */
 export type Lease = { readAt: number; group: GroupSnapshot };

@@ -19,6 +19,8 @@ export type AppEnv = {
     headers: Record<string, string>;
     ring: SigningRing;
     credential: Credential;
+    /** The kind of credential that the route takes, for the message to a caller without it. */
+    takes?: string;
     environment: Environment;
     caller: Caller;
     directory: Directory;

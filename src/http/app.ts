@@ -70,7 +70,7 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
-  .use("/api/viewer/*", cors)
+  .use("/api/*", cors)
   .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => respond(c, { success: 1, version }))

@@ -16,7 +16,7 @@ type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } 
 export function findInexact(text: string, value: object): Issue[] {
   if (isCanonical(text, value)) return [];
   const scan = new InexactScan();
-  for (const [token] of text.matchAll(TOKENS)) if (!scan.take(token)) break;
+  for (const { 0: token, index } of text.matchAll(TOKENS)) if (!scan.take(token, index)) break;
   return scan.issues;
 }
 
@@ -24,9 +24,11 @@ export function findInexact(text: string, value: object): Issue[] {
 class InexactScan {
   readonly issues: Issue[] = [];
   readonly #frames: Frame[] = [];
+  #position = 0;
 
-  /** Reads the next token. Returns whether to go on. */
-  take(token: string): boolean {
+  /** Reads the token at `position`, in UTF-16 code units. Returns whether to go on. */
+  take(token: string, position: number): boolean {
+    this.#position = position;
     const [first = ""] = token;
     if (first === "{" || first === "[") return this.#open(first);
     if (first === "}" || first === "]") this.#frames.pop();
@@ -74,7 +76,8 @@ class InexactScan {
 
   #report(message: string): void {
     const path = this.#frames.map((frame) => (frame.kind === "object" ? frame.key : frame.index));
-    if (this.issues.length < ISSUES_MAX) this.issues.push({ path, message });
+    if (this.issues.length < ISSUES_MAX)
+      this.issues.push({ path, message: `${message} It is at position ${this.#position} of the body.` });
   }
 }
 

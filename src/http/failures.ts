@@ -6,7 +6,7 @@ import type { AppEnv } from "./app-env.ts";
 import { respond } from "./responses.ts";
 
 /** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
-export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
+export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
   malformed_json: {
     status: 400,
     message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
@@ -14,17 +14,16 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   body_required: {
     status: 400,
     message:
-      "No body arrived. Send the JSON body with a Content-Length header (not chunked). Where a client or proxy drops the body " +
-      "of a call of /api/user, make it POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+      "No body arrived. Send the JSON body with a Content-Length header (not chunked). If a client or proxy drops the body of a " +
+      "call to /api/user, send POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
   },
   body_timeout: {
     status: 408,
-    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it at once, with the Content-Length that it has.`,
+    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it without a pause, with the right Content-Length.`,
   },
   unauthenticated: {
     status: 401,
-    message:
-      "This call needs the header Authorization: Token <credential>, with a credential that this service issued for it.",
+    message: unauthenticatedMessage("a credential that this service has issued for this call"),
   },
   credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
   credential_revoked: {
@@ -39,16 +38,17 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 403,
     message:
       "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
-      "Revoke it, issue a new one, and make this call from a server. Browsers show the token of a user group, at /api/viewer.",
+      "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
   },
   user_group_not_found: {
     status: 404,
     message:
-      "This environment has no such user group. Check the id or token, and that the API key is of the right environment.",
+      "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
+      "With a key that may write, GET /api/user creates a group; PUT, POST and DELETE do not.",
   },
   api_key_not_found: {
     status: 404,
-    message: "This environment has no such API key, or none that is still good. GET /api/keys lists its keys.",
+    message: "This environment has no such API key, or the key is no longer valid. GET /api/keys lists its keys.",
   },
   route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
   method_not_allowed: {
@@ -76,7 +76,7 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
   unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
   invalid_body: {
     status: 422,
-    message: "The request does not fit this call. Each of the issues names a field and how to mend it.",
+    message: "The request does not fit this call. Each of the issues names a field and how to fix it.",
   },
   idempotency_key_reused: {
     status: 422,
@@ -109,7 +109,7 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 503,
     message:
       "The directory of this environment is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
-      "Whether this one changed anything is not known; a GET shows it.",
+      "It is unknown whether this call has changed anything; a GET shows it.",
   },
   service_not_configured: {
     status: 503,
@@ -125,11 +125,17 @@ export const REFUSALS: Record<Failure["code"], { status: ContentfulStatusCode; m
 
 /** Answers with a failure: its status, its fields, and the headers that its status calls for. */
 export function refuse(c: Context<AppEnv>, failure: Failure): Response {
-  const { status, message } = REFUSALS[failure.code];
   const { code, ...fields } = failure;
+  const { status, message: general } = FAILURES[code];
+  const takes = c.get("takes");
+  const message = code === "unauthenticated" && takes ? unauthenticatedMessage(takes) : general;
   c.set("failureCode", code);
   const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
   return respond(c, body, headersOf(failure, status), status);
+}
+
+function unauthenticatedMessage(takes: string): string {
+  return `This call takes ${takes}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
 }
 
 /** The headers that RFC 9110 asks for beside a status. */

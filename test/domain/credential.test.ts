@@ -42,7 +42,7 @@ describe("a credential", () => {
     );
   });
 
-  it("is made anew of every other kind, environment, number, nonce and key", async ({ expect }) => {
+  it("differs for every kind, environment, number, nonce and key", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)},k2:${base64(2)}`);
     const environment = { workspace: "acme", tag: null };
     const claim = { environment, id: 1, nonce: new Uint8Array(16) };

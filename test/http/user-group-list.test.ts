@@ -156,12 +156,12 @@ describe("a list", () => {
             for (const each of changes[page - 1] ?? []) await apply(each);
           });
 
-          const told = answers.flatMap(({ body }): number[] =>
+          const listed = answers.flatMap(({ body }): number[] =>
             body.user_groups.map(({ team_id: teamId }: { team_id: number }) => teamId),
           );
-          const sorted = told.toSorted((a, b) => a - b);
-          const missed = [...throughout].filter((teamId) => !told.includes(teamId));
-          return missed.length === 0 && new Set(told).size === told.length && String(sorted) === String(told);
+          const sorted = listed.toSorted((a, b) => a - b);
+          const missed = [...throughout].filter((teamId) => !listed.includes(teamId));
+          return missed.length === 0 && new Set(listed).size === listed.length && String(sorted) === String(listed);
         },
       ),
       { numRuns: 25 },

@@ -1,6 +1,6 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { goesOn, told } from "../proof/effort.ts";
+import { goesOn, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
@@ -101,7 +101,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
     await service.stop();
     removeCopy(folder);
   }
-  told("crashes", counts);
+  report("crashes", counts);
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
 }, 86_400_000);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { runs, told } from "../proof/effort.ts";
+import { runs, report } from "../proof/effort.ts";
 import { call } from "./support/client.ts";
 
 const { url, key, operatorToken } = inject("service");
@@ -215,7 +215,7 @@ it("answers every request with JSON, a numeric success and a documented code, an
     fc.asyncProperty(batches, (batch) => Promise.all(batch.map(send)).then(() => undefined)),
     { ...runs(100, 5000, 0.2), endOnFailure: true },
   );
-  told("fuzz by status", counts);
+  report("fuzz by status", counts);
   for (const status of ["200", "400", "401", "404", "405", "422"])
     expect(counts[status] ?? 0, status).toBeGreaterThan(0);
 }, 86_400_000);

@@ -75,7 +75,7 @@ describe("over the network", () => {
     expect(await body.text()).toBe(committed);
   });
 
-  it("tells whoever has the file already that it has not changed", async ({ expect }) => {
+  it("answers 304 to a client that has the file", async ({ expect }) => {
     const first = await ask("GET", "/openapi.json");
     await first.body.dump();
     const { statusCode, body } = await ask("GET", "/openapi.json", { "If-None-Match": first.headers.etag });

@@ -72,6 +72,7 @@ async function countRefused(c: Context<AppEnv>): Promise<boolean> {
 
 /** Admits a caller with an API key that this service signed. The directory checks the rest within the call's own RPC. */
 export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
+  c.set("takes", "an API key, ugk_…");
   const credential = c.get("credential");
   if (credential.kind !== "api_key") return refuse(c, { code: "unauthenticated" });
   const { environment, id, nonceHash, fingerprint } = credential.claim;
@@ -112,6 +113,7 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
     });
     return refuse(c, { code: "service_not_configured" });
   }
+  c.set("takes", "the operator's token, OPERATOR_TOKEN");
   if (c.get("credential").kind !== "operator_token") return refuse(c, { code: "unauthenticated" });
 
   const { success } = await c.env.OPERATOR_LIMIT.limit({ key: "bootstrap" });

@@ -17,6 +17,7 @@ import { refuse } from "../failures.ts";
  * that is young enough. If KV fails in any way, the directory answers.
  */
 export const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
+  c.set("takes", "the token of a user group, ugt_…");
   const credential = c.get("credential");
   if (credential.kind !== "token") return refuse(c, { code: "unauthenticated" });
   const { claim } = credential;

@@ -19,11 +19,11 @@ const KeyFields = z.strictObject({
   revoked_at: timeOrNull("When it stopped being good, or, within the grace of a roll, when it will; or null."),
 }) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
 
-const ApiKey = KeyFields.meta({ description: "What is known of the key, and never the key itself." });
+const ApiKey = KeyFields.meta({ description: "The key's properties, without the key itself." });
 
 const Key = z
   .string()
-  .meta({ description: "The key itself, shown this once.", examples: ["ugk_testing_AQJrMQRkZW1v"] });
+  .meta({ description: "The key itself. No other answer shows it.", examples: ["ugk_testing_AQJrMQRkZW1v"] });
 
 const IssuedKey = z.strictObject({ success: Success, api_key: ApiKey, key: Key });
 
@@ -45,7 +45,7 @@ export const apiKeyOperations: Operations = {
       id: "issueKey",
       tag: "API keys",
       summary: "Issue an API key",
-      description: "Makes a key for one workspace and environment, and shows it this once.",
+      description: "Issues a key for one workspace and environment. The answer is the only one that shows the key.",
       credential: "operator_token",
       body: {
         name: "IssueKeyBody",
@@ -59,7 +59,7 @@ export const apiKeyOperations: Operations = {
       id: "listKeys",
       tag: "API keys",
       summary: "List API keys",
-      description: "All keys of an environment, those that were revoked included, and never a key itself.",
+      description: "All keys of an environment, revoked and expired ones included. The list never shows a key itself.",
       credential: "operator_token",
       query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       answer: { status: 200, description: "The keys.", content: { name: "ListedKeys", schema: ListedKeys } },
@@ -71,7 +71,7 @@ export const apiKeyOperations: Operations = {
       id: "revokeKey",
       tag: "API keys",
       summary: "Revoke an API key",
-      description: "The key is refused from the answer on. A second time changes nothing.",
+      description: "The key is refused from the answer on. A second call changes nothing.",
       credential: "operator_token",
       path: { schema: KeyId, example: { id: 1 } },
       query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },

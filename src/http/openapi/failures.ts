@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { ISSUES_MAX } from "../../limits.ts";
-import { REFUSALS } from "../failures.ts";
+import { FAILURES } from "../failures.ts";
 import { jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
 
-/** What each refusal tells besides its code and its sentence. A new code or field without its schema does not compile. */
+/** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
 const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
   malformed_json: {},
   body_required: {},
@@ -37,7 +37,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
           path: z
             .array(z.union([z.string(), z.int()]))
             .meta({ description: "Where: the keys from the top down.", examples: [["user_group_id"]] }),
-          message: z.string().meta({ description: "How to mend it, for people.", examples: ["Give a string."] }),
+          message: z.string().meta({ description: "How to fix it, for people.", examples: ["Give a string."] }),
         }),
       )
       .min(1)
@@ -59,7 +59,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       .min(0)
       .meta({ description: "Where in the template, in UTF-16 code units.", examples: [39] }),
     reason: z.string().meta({
-      description: "What to mend, for people.",
+      description: "What to fix, for people.",
       examples: ["A variable in a string cannot be a parameter. Move it outside."],
     }),
   },
@@ -72,7 +72,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
 };
 
 /** Every code, in the order of the map of refusals. */
-const CODES = Object.keys(REFUSALS).filter((code): code is Code => code in FIELDS);
+const CODES = Object.keys(FAILURES).filter((code): code is Code => code in FIELDS);
 
 /** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
 const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -83,13 +83,13 @@ const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(co
 export const errorSchemas = () =>
   Object.fromEntries(
     CODES.map((code) => {
-      const { status, message } = REFUSALS[code];
+      const { status, message } = FAILURES[code];
       const error = z
         .strictObject({
           code: z.literal(code).meta({ description: "What went wrong, for programs." }),
           message: z
             .string()
-            .meta({ description: "How to mend it, for people; it may be reworded.", examples: [message] }),
+            .meta({ description: "How to fix it, for people; it may be reworded.", examples: [message] }),
           ...FIELDS[code],
         })
         .meta({ description: `Status ${status}. ${message}` });
@@ -111,7 +111,7 @@ function exampleOf(code: Code) {
   ]);
   return {
     success: 0,
-    error: { code, message: REFUSALS[code].message, ...Object.fromEntries(fields) },
+    error: { code, message: FAILURES[code].message, ...Object.fromEntries(fields) },
     request_id: "306fb79b-9ed8-482d-a39e-014f5a254811",
   };
 }
@@ -121,9 +121,9 @@ export type Refused = { status: number; name: string; headers: string[]; descrip
 
 /** The responses by which an operation refuses with `codes`, one for each status. */
 export function refusedWith(codes: Code[]): Refused[] {
-  const statuses = [...new Set(codes.map((code) => REFUSALS[code].status))].toSorted();
+  const statuses = [...new Set(codes.map((code) => FAILURES[code].status))].toSorted();
   return statuses.map((status) => {
-    const ofStatus = CODES.filter((code) => codes.includes(code) && REFUSALS[code].status === status);
+    const ofStatus = CODES.filter((code) => codes.includes(code) && FAILURES[code].status === status);
     const [only, ...others] = ofStatus.map(schemaRef);
     const error =
       others.length === 0

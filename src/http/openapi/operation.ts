@@ -55,15 +55,15 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   },
   "X-HTTP-Method-Override": {
     description:
-      "Makes this POST the call of another method, to the letter: body and answer are those of the method that it names, " +
-      "in any case. For clients and proxies that send no body with a GET.",
+      "Turns this POST into a call of the method that it names (in upper or lower case), with the body and the answer of that " +
+      "method. For clients and proxies that send no body with a GET.",
     schema: { type: "string", enum: ["GET", "PUT", "POST", "DELETE"] },
     example: "POST",
   },
   "Idempotency-Key": {
     description:
-      "Makes the call safe to repeat: for 24 hours the same key with the same body gets the same answer, byte for byte, and " +
-      "with another body 422 `idempotency_key_reused`.",
+      "Makes the call safe to repeat: for 24 hours the same key with the same body gets the same answer, byte for byte. With " +
+      "another body it gets 422 `idempotency_key_reused`.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\u0021-\\u007e]+$" },
     example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
   },

@@ -20,7 +20,7 @@ const GroupOnPost = z.strictObject({ ...Named, token: Token, api_environment_tag
 
 const Ensured = z.strictObject({
   success: Success,
-  new_user_group: z.boolean().meta({ description: "Whether this very call has created the group.", examples: [true] }),
+  new_user_group: z.boolean().meta({ description: "Whether this call has created the group.", examples: [true] }),
   user_group: GroupOnGet.meta({ description: "The group." }),
 });
 
@@ -31,7 +31,7 @@ const Rotated = z.strictObject({
   user_group: GroupOnPost.meta({ description: "The group." }),
 });
 
-/** A token in an example; whoever sends the example puts a real one in its place. */
+/** The token of the examples. Replace it by a real one before sending them. */
 const A_TOKEN = "ugt_testing_AQJrMQRkZW1v";
 
 /** The calls on one user group. */
@@ -42,10 +42,10 @@ export const userGroupOperations: Operations = {
       tag: "User groups",
       summary: "Get or create a user group",
       description:
-        "Gets a user group, or creates it where there is none with this id. On an id that is known it changes nothing, " +
-        "whatever else the body says. An API key with read access creates none, and gets no `token`.\n\n" +
-        "This GET has a body. HTTP gives such a body no meaning of its own (RFC 9110, section 9.3.1), and `fetch` and some " +
-        "proxies refuse or drop it; then send the same body with `POST /api/user` and the header " +
+        "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
+        "body contains. An API key with read access creates none, and gets no `token`.\n\n" +
+        "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
+        "refuse or drop it. Then send the same body with `POST /api/user` and the header " +
         "`X-HTTP-Method-Override: GET`. A GET whose body was lost gets `body_required` and creates nothing. " +
         "Send a Content-Length, not chunks.",
       credential: "api_key",
@@ -71,7 +71,7 @@ export const userGroupOperations: Operations = {
       id: "updateUserGroup",
       tag: "User groups",
       summary: "Change a user group",
-      description: "Changes the fields that you give, and no others. `new_user_group_id` renames.",
+      description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
       credential: "api_key",
       headers: ["If-Match"],
       body: {
@@ -100,7 +100,7 @@ export const userGroupOperations: Operations = {
       tag: "User groups",
       summary: "Rotate a token",
       description:
-        "Trades the current token for a new one. The old one is refused from the answer on, but for viewers within the grace.",
+        "Replaces the current token by a new one. From the answer on the old one is refused, except for viewers within the grace.",
       credential: "api_key",
       headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
       body: { name: "RotateBody", schema: RotateBody(), example: { current_token: A_TOKEN, grace_seconds: 3600 } },
@@ -127,7 +127,7 @@ export const userGroupOperations: Operations = {
       tag: "User groups",
       summary: "Delete a user group",
       description:
-        "Deletes the group whose current token you give. Where a guard does not fit, nothing is deleted. Where a client or proxy drops " +
+        "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
       credential: "api_key",
       headers: ["Idempotency-Key", "If-Match"],

@@ -21,7 +21,7 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** What the service tells about itself: the OpenAPI document, and a page that shows it. */
+/** The description of the service: the OpenAPI document, and a page that shows it. */
 export const reference = new Hono<AppEnv>();
 
 for (const [path, file] of Object.entries(FILES))
