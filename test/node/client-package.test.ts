@@ -7,7 +7,9 @@ import { freshCopy, removeCopy } from "./support/service.ts";
 
 const { url, key } = inject("service");
 const [, example = ""] =
-  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(readFileSync("docs/typescript-client.md", "utf8")) ?? [];
+  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(
+    readFileSync("docs/typescript-client.md", "utf8"),
+  ) ?? [];
 
 /** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
