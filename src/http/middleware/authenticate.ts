@@ -16,7 +16,8 @@ import { refuse } from "../failures.ts";
  * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
  * Deno and Bun sends neither.
  *
- * Credentials that this service did not issue are counted by client address. From a browser they are counted before they
+ * Refused credentials are counted by client address: those that this service did not issue, and those that the directory
+ * does not know any more, which somebody with a stolen signing key could make without end. From a browser they are counted before they
  * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
@@ -36,7 +37,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   await next();
 
-  const isRefused = credential.kind === "unknown" || c.get("failureCode") === "unauthenticated";
+  const isRefused = credential.kind === "unknown" || c.res.status === 401;
   if (isRefused && !(isBrowser && credential.kind === "unknown") && !(await countRefused(c))) {
     c.res = refuse(c, { code: "rate_limited" });
     c.res.headers.delete("WWW-Authenticate");
