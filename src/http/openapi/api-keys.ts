@@ -22,8 +22,7 @@ const KeyFields = z.strictObject({
 const ApiKey = KeyFields.meta({ description: "What is known of the key, and never the key itself." });
 
 /** It has the form of a real key, and no service has signed it. */
-const EXAMPLE_KEY =
-  "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
+const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
 
 const Key = z.string().meta({ description: "The key itself, shown this once.", examples: [EXAMPLE_KEY] });
 

@@ -33,7 +33,8 @@ const CREDENTIALS = {
   api_key:
     "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
   user_group_token: "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it.",
-  operator_token: "The operator's token: `Authorization: Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
+  operator_token:
+    "The operator's token: `Authorization: Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
 };
 
 const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
@@ -148,7 +149,9 @@ export function documentOf(version: string): object {
   return {
     openapi: "3.1.0",
     info: { title: "User group service", version, description: DESCRIPTION },
-    servers: [{ url: "/", description: "The service that this document comes from; $SERVICE_URL in the examples for curl." }],
+    servers: [
+      { url: "/", description: "The service that this document comes from; $SERVICE_URL in the examples for curl." },
+    ],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: mapEntries(OPERATIONS, (methods, path) => [
       path,

@@ -100,7 +100,11 @@ export const userGroupOperations: Operations = {
         "Trades the current token for a new one. The old one is refused from the answer on, but for viewers within the grace.",
       credential: "api_key",
       headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
-      body: { name: "RotateBody", schema: RotateBody(), example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 } },
+      body: {
+        name: "RotateBody",
+        schema: RotateBody(),
+        example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
+      },
       answer: {
         status: 200,
         description: "The group with its new token.",
@@ -128,7 +132,11 @@ export const userGroupOperations: Operations = {
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
       credential: "api_key",
       headers: ["Idempotency-Key", "If-Match"],
-      body: { name: "RemoveBody", schema: RemoveBody(), example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" } },
+      body: {
+        name: "RemoveBody",
+        schema: RemoveBody(),
+        example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
+      },
       answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
       refusals: [
         ...WITH_AN_API_KEY,
