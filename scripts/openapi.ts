@@ -1,6 +1,6 @@
 /**
- * `npm run openapi [-- FILE]`: writes the OpenAPI document from the schemas that validate the calls, to FILE or to
- * public/openapi.json.
+ * `npm run openapi [FILE]`: generates the OpenAPI document from the schemas that validate the calls, and writes it to FILE. The
+ * default is the committed file.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -21,9 +21,10 @@ const KeyFields = z.strictObject({
 
 const ApiKey = KeyFields.meta({ description: "The key's properties, without the key itself." });
 
-const Key = z
-  .string()
-  .meta({ description: "The key itself. No other answer shows it.", examples: ["ugk_testing_AQJrMQRkZW1v"] });
+/** It has the form of a real key, and no service has signed it. */
+const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
+
+const Key = z.string().meta({ description: "The key itself. No other answer shows it.", examples: [EXAMPLE_KEY] });
 
 const IssuedKey = z.strictObject({ success: Success, api_key: ApiKey, key: Key });
 
@@ -66,19 +67,6 @@ export const apiKeyOperations: Operations = {
       refusals: [...WITH_A_DIRECTORY, "invalid_body"],
     },
   },
-  "/api/keys/{id}": {
-    delete: {
-      id: "revokeKey",
-      tag: "API keys",
-      summary: "Revoke an API key",
-      description: "The key is refused from the answer on. A second call changes nothing.",
-      credential: "operator_token",
-      path: { schema: KeyId, example: { id: 1 } },
-      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
-      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
-      refusals: [...WITH_A_DIRECTORY, "invalid_body", "api_key_not_found"],
-    },
-  },
   "/api/keys/{id}/roll": {
     post: {
       id: "rollKey",
@@ -92,6 +80,19 @@ export const apiKeyOperations: Operations = {
       body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
       refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found", "environment_full"],
+    },
+  },
+  "/api/keys/{id}": {
+    delete: {
+      id: "revokeKey",
+      tag: "API keys",
+      summary: "Revoke an API key",
+      description: "The key is refused from the answer on. A second call changes nothing.",
+      credential: "operator_token",
+      path: { schema: KeyId, example: { id: 1 } },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
+      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+      refusals: [...WITH_A_DIRECTORY, "invalid_body", "api_key_not_found"],
     },
   },
 };

@@ -14,9 +14,12 @@ const TeamId = z
   .min(1)
   .meta({ description: "The service's own number of the group, never given twice.", examples: [1] });
 
+/** It has the form of a real token, and no service has signed it. */
+export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
+
 export const Token = z.string().meta({
   description: "The credential to embed in dashboards. It shows nothing but this group.",
-  examples: ["ugt_testing_AQJrMQRkZW1v"],
+  examples: [EXAMPLE_TOKEN],
 });
 
 const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });

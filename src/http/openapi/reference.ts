@@ -1,10 +1,13 @@
 import * as z from "zod";
+import packageFile from "../../../package.json" with { type: "json" };
 import { Success } from "./fields.ts";
 import { EVERYWHERE, type Operations } from "./operation.ts";
 
+const { version } = packageFile;
+
 const Health = z.strictObject({
   success: Success,
-  version: z.string().meta({ description: "The version of the service.", examples: ["1.0.0"] }),
+  version: z.string().meta({ description: "The version of the service.", examples: [version] }),
 });
 
 /** The calls that take no credential. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
 import type { getBody, postBody, putBody } from "../wire.ts";
-import { Common, Done, Named, Properties, Success, Tag, Token } from "./fields.ts";
+import { Common, Done, EXAMPLE_TOKEN, Named, Properties, Success, Tag, Token } from "./fields.ts";
 import { type Operations, WITH_A_BODY, WITH_AN_API_KEY } from "./operation.ts";
 
 const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
@@ -30,9 +30,6 @@ const Rotated = z.strictObject({
   success: Success,
   user_group: GroupOnPost.meta({ description: "The group." }),
 });
-
-/** The token of the examples. Replace it by a real one before sending them. */
-const A_TOKEN = "ugt_testing_AQJrMQRkZW1v";
 
 /** The calls on one user group. */
 export const userGroupOperations: Operations = {
@@ -77,7 +74,7 @@ export const userGroupOperations: Operations = {
       body: {
         name: "UpdateBody",
         schema: UpdateBody(),
-        example: { user_group_id: "acme", properties: { region: "us" } },
+        example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
       },
       answer: {
         status: 200,
@@ -103,7 +100,11 @@ export const userGroupOperations: Operations = {
         "Replaces the current token by a new one. From the answer on the old one is refused, except for viewers within the grace.",
       credential: "api_key",
       headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
-      body: { name: "RotateBody", schema: RotateBody(), example: { current_token: A_TOKEN, grace_seconds: 3600 } },
+      body: {
+        name: "RotateBody",
+        schema: RotateBody(),
+        example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
+      },
       answer: {
         status: 200,
         description: "The group with its new token.",
@@ -131,7 +132,11 @@ export const userGroupOperations: Operations = {
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
       credential: "api_key",
       headers: ["Idempotency-Key", "If-Match"],
-      body: { name: "RemoveBody", schema: RemoveBody(), example: { current_token: A_TOKEN, user_group_id: "acme" } },
+      body: {
+        name: "RemoveBody",
+        schema: RemoveBody(),
+        example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
+      },
       answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
       refusals: [
         ...WITH_AN_API_KEY,

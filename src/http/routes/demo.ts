@@ -3,7 +3,7 @@ import type { AppEnv } from "../app-env.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import page from "./demo.html";
 
-/** A page on which to see what a viewer sees. It is there only where wrangler.toml or `npm start` sets DEMO_PAGE to "on". */
+/** A page on which to see what a viewer sees. It is served only where wrangler.toml or `npm start` sets DEMO_PAGE to "on". */
 export const demo = new Hono<AppEnv>()
   .use(async (c, next) => (c.env.DEMO_PAGE === "on" ? next() : c.notFound()))
   .use(allowMethods("GET", "HEAD"))

@@ -12,7 +12,7 @@ const FILES = {
   "/docs/swagger-ui-bundle.js": "/docs/swagger-ui-bundle.js",
 };
 
-/** The renderer's icons are data: URLs in its stylesheet; all else comes from here, and nothing is inline. */
+/** The renderer's icons are data: URLs in its stylesheet. Everything else comes from this service, and nothing is inline. */
 const PROTECTION = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -21,7 +21,7 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** The description of the service: the OpenAPI document, and a page that shows it. */
+/** The OpenAPI document of the service, and a page that shows it. */
 export const reference = new Hono<AppEnv>();
 
 for (const [path, file] of Object.entries(FILES))
