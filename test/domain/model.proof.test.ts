@@ -2,7 +2,7 @@ import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { runs, report } from "../proof/effort.ts";
+import { report, runs } from "../proof/effort.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
 import { operator } from "../support/states.ts";

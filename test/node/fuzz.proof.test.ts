@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { runs, report } from "../proof/effort.ts";
+import { report, runs } from "../proof/effort.ts";
 import { call } from "./support/client.ts";
 
 const { url, key, operatorToken } = inject("service");

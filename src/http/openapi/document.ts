@@ -1,5 +1,6 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
 import { apiKeyOperations } from "./api-keys.ts";
+import { eventOperations } from "./events.ts";
 import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { type Operation, type Operations, REQUEST_HEADERS } from "./operation.ts";
@@ -19,6 +20,7 @@ trimmed or coerced. Lengths of strings are counted in UTF-16 code units.`;
 
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
+  Events: "The changes of an environment: who changed what, and when.",
   Dashboards: "What dashboards ask with the token of a group, from browsers too.",
   "API keys": "What the operator does.",
   About: "The service itself. None of these calls takes a credential.",
@@ -64,6 +66,7 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
 const OPERATIONS: Operations = {
   ...userGroupOperations,
   ...userGroupListOperations,
+  ...eventOperations,
   ...viewerOperations,
   ...apiKeyOperations,
   ...referenceOperations,
