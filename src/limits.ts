@@ -67,6 +67,14 @@ export const LIST_GROUPS_DEFAULT = 100;
 export const LIST_BYTES_MAX = 1024 * 1024;
 
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
+export const EVENTS_MAX = 1000;
+export const EVENTS_DEFAULT = 100;
+/** How many events a page with a filter examines. */
+export const EVENTS_EXAMINED_MAX = 1000;
+/** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
+export const EVENTS_PER_PURGE_MAX = 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;

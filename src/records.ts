@@ -62,3 +62,37 @@ export type StoredResponse = {
   expiresAt: number;
   rotated: RotatedGroup | null;
 };
+
+/** Who made a change. */
+export type Actor = { kind: "api_key" | "operator" | "system"; id: number | null; name: string };
+
+export type EventType =
+  | "user_group.created"
+  | "user_group.updated"
+  | "user_group.token_rotated"
+  | "user_group.deleted"
+  | "api_key.issued"
+  | "api_key.rolled"
+  | "api_key.revoked";
+
+/** The published fields that only some events have: the first two those of an update, the others those of a key. */
+export type EventDetails = {
+  changed?: string[];
+  previous_provided_id?: string;
+  api_key?: { id: number; name: string };
+  successor_id?: number;
+};
+
+/** A change, without any value of what it changed. */
+export type ChangeEvent = {
+  at: number;
+  type: EventType;
+  actor: Actor;
+  requestId: string;
+  teamId: number | null;
+  providedId: string | null;
+  details: EventDetails;
+};
+
+/** An event with its number in the feed. */
+export type StoredEvent = ChangeEvent & { id: number };

@@ -12,6 +12,7 @@ export const REFUSAL_CODES = [
   "api_key_not_found",
   "route_not_found",
   "method_not_allowed",
+  "cursor_expired",
   "user_group_id_taken",
   "token_superseded",
   "user_group_mismatch",

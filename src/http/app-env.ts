@@ -28,5 +28,9 @@ export type AppEnv = {
     group: GroupSnapshot;
     failureCode?: Failure["code"];
     keyId?: number;
+    /** The group or key of the call, once it has succeeded. */
+    teamId?: number;
+    subjectKeyId?: number;
+    operator?: string;
   };
 };

@@ -13,6 +13,7 @@ import { allowMethods, overrideMethod } from "./middleware/methods.ts";
 import { respond } from "./responses.ts";
 import { apiKeys } from "./routes/api-keys.ts";
 import { demo } from "./routes/demo.ts";
+import { events } from "./routes/events.ts";
 import { reference } from "./routes/reference.ts";
 import { userGroupList } from "./routes/user-group-list.ts";
 import { userGroups } from "./routes/user-groups.ts";
@@ -34,6 +35,9 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
     status: c.res.status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
+    operator: c.get("operator"),
+    team_id: c.get("teamId"),
+    subject_key_id: c.get("subjectKeyId"),
     workspace: c.get("environment")?.workspace,
     environment: c.get("environment")?.tag,
     milliseconds: Date.now() - startedAt,
@@ -76,6 +80,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .get("/health", (c) => respond(c, { success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/user_groups", userGroupList)
+  .route("/api/events", events)
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)
   .route("/demo", demo)

@@ -22,11 +22,13 @@ const IDEMPOTENT: Record<Method, boolean> = {
   ensure: true,
   issueKey: false,
   list: true,
+  listEvents: true,
   listKeys: true,
   remove: false,
   revokeKey: true,
   rollKey: false,
   rotateToken: false,
+  show: true,
   update: false,
   view: true,
 };

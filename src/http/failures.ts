@@ -55,6 +55,12 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 405,
     message: "This path does not take this method. The Allow header lists those that it takes.",
   },
+  cursor_expired: {
+    status: 410,
+    message:
+      "This cursor is before the oldest event, or belongs to a feed that no longer exists. Take the cursor of cursor=latest, list " +
+      "everything once, then follow the events from that cursor.",
+  },
   user_group_id_taken: {
     status: 409,
     message: "Another user group of this environment has this id. Choose another new_user_group_id.",

@@ -15,3 +15,7 @@ export const respond = (
     status,
     headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers },
   });
+
+/** A response whose body is JSON text already. */
+export const respondWithJson = (c: Context<AppEnv>, json: string | Blob): Response =>
+  new Response(json, { headers: { ...c.get("headers"), "Content-Type": "application/json" } });

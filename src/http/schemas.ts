@@ -2,6 +2,8 @@ import * as z from "zod/mini";
 import { WORKSPACE } from "../domain/environment.ts";
 import type { UserGroupDraft } from "../domain/user-group.ts";
 import {
+  EVENTS_DEFAULT,
+  EVENTS_MAX,
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
   LIST_GROUPS_DEFAULT,
@@ -12,6 +14,7 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
+import type { EventType } from "../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
@@ -233,6 +236,38 @@ export const ListQuery = lazy(() =>
       return { start: cursor?.start, prefix, limit };
     }),
   ),
+);
+
+export const EVENT_TYPES = [
+  "user_group.created",
+  "user_group.updated",
+  "user_group.token_rotated",
+  "user_group.deleted",
+  "api_key.issued",
+  "api_key.rolled",
+  "api_key.revoked",
+] as const satisfies EventType[];
+
+/** GET /api/events */
+export const EventsQuery = lazy(() =>
+  z.strictObject({
+    cursor: withMeta(z.optional(z.string()), {
+      description:
+        "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
+    }),
+    limit: withMeta(z._default(Limit(), EVENTS_DEFAULT), {
+      type: "integer",
+      minimum: 1,
+      maximum: EVENTS_MAX,
+      default: EVENTS_DEFAULT,
+      pattern: undefined,
+      description: "The most events on one page.",
+    }),
+    type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
+      description: "Only events of this type.",
+    }),
+    user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
+  }),
 );
 
 const Workspace = lazy(() =>

@@ -1,6 +1,6 @@
 import type { Environment, EnvironmentTag } from "../domain/environment.ts";
 import type { GroupView } from "../domain/user-group.ts";
-import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup } from "../records.ts";
+import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup, StoredEvent } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
 
@@ -86,6 +86,21 @@ function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
   const members = Object.entries(fields).map(([name, json]) => `"${name}":${json}`);
   return `{${members.join(",")}}`;
 }
+
+/** One group as a list shows it, as JSON text. */
+export const groupBody = (group: ListedGroup, tag: EnvironmentTag): string =>
+  `{"success":1,"user_group":${listedGroup(group, tag)}}`;
+
+/** An event. Its group or key stands under its own name, and only where the event has one. */
+export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
+  id,
+  at: time(at),
+  type,
+  actor,
+  request_id: requestId,
+  ...(teamId !== null && { user_group: { team_id: teamId, provided_id: providedId } }),
+  ...details,
+});
 
 /** `api_key`, with times in ISO 8601, and never the key itself. */
 export const apiKeyBody = (key: ApiKey, { workspace, tag }: Environment) => ({

@@ -82,7 +82,7 @@ export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
   const { success } = await c.env.API_KEY_LIMIT.limit({ key: fingerprint });
   if (!success) return refuse(c, { code: "rate_limited" });
 
-  c.set("caller", { id, nonceHash });
+  c.set("caller", { id, nonceHash, requestId: c.get("requestId") });
   c.set("directory", directoryOf(c.env, directoryName(environment)));
   return next();
 });
@@ -117,6 +117,7 @@ export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
   c.set("takes", "the operator's token, OPERATOR_TOKEN");
   if (c.get("credential").kind !== "operator_token") return refuse(c, { code: "unauthenticated" });
 
+  c.set("operator", "bootstrap");
   const { success } = await c.env.OPERATOR_LIMIT.limit({ key: "bootstrap" });
   return success ? next() : refuse(c, { code: "rate_limited" });
 });

@@ -1,6 +1,7 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
 import { apiKeyOperations } from "./api-keys.ts";
 import { curlOf } from "./curl.ts";
+import { eventOperations } from "./events.ts";
 import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { type Operation, type Operations, REQUEST_HEADERS } from "./operation.ts";
@@ -24,6 +25,7 @@ The examples for curl read the credentials from the shell variables \`API_KEY\`,
 
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
+  Events: "The changes of an environment: who changed what, and when.",
   Dashboards: "What dashboards ask with the token of a group, from browsers too.",
   "API keys": "What the operator does.",
   About: "The service itself. None of these calls takes a credential.",
@@ -69,6 +71,7 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
 const OPERATIONS: Operations = {
   ...userGroupOperations,
   ...userGroupListOperations,
+  ...eventOperations,
   ...viewerOperations,
   ...apiKeyOperations,
   ...referenceOperations,

@@ -24,6 +24,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       .array(z.string())
       .meta({ description: "The methods that this path takes.", examples: [["GET", "PUT", "POST", "DELETE"]] }),
   },
+  cursor_expired: {},
   user_group_id_taken: {},
   token_superseded: {},
   user_group_mismatch: {},

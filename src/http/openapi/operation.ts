@@ -8,7 +8,7 @@ type Method = "get" | "put" | "post" | "delete";
 
 export type Operation = {
   id: string;
-  tag: "User groups" | "Dashboards" | "API keys" | "About";
+  tag: "User groups" | "Events" | "Dashboards" | "API keys" | "About";
   summary: string;
   description: string;
   credential?: "api_key" | "user_group_token" | "operator_token";

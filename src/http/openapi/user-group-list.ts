@@ -18,7 +18,13 @@ const Listed = z.strictObject({
     .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] }),
 });
 
-/** The list of user groups. */
+const Shown = z.strictObject({ success: Success, user_group: ListedGroup.meta({ description: "The group." }) });
+
+const TeamIdPath = z.strictObject({
+  team_id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The group's number." }),
+});
+
+/** The list of user groups, and one of them by its number. */
 export const userGroupListOperations: Operations = {
   "/api/user_groups": {
     get: {
@@ -37,6 +43,19 @@ export const userGroupListOperations: Operations = {
         content: { name: "Listed", schema: Listed },
       },
       refusals: [...WITH_AN_API_KEY, "invalid_body"],
+    },
+  },
+  "/api/user_groups/{team_id}": {
+    get: {
+      id: "showUserGroup",
+      tag: "User groups",
+      summary: "Get a user group by its number",
+      description:
+        "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
+      credential: "api_key",
+      path: { schema: TeamIdPath, example: { team_id: 1 } },
+      answer: { status: 200, description: "The group.", content: { name: "Shown", schema: Shown } },
+      refusals: [...WITH_AN_API_KEY, "user_group_not_found"],
     },
   },
 };

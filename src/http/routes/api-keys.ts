@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { hashOf, mintCredential, newNonce } from "../../domain/credential.ts";
 import { directoryName, type Environment } from "../../domain/environment.ts";
+import type { Author } from "../../domain/event.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { Result } from "../../domain/result.ts";
 import type { ApiKey } from "../../records.ts";
@@ -11,6 +12,7 @@ import { operatorOnly } from "../middleware/authenticate.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
+import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
 import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "../schemas.ts";
 import { apiKeyBody } from "../wire.ts";
@@ -26,7 +28,7 @@ export const apiKeys = new Hono<AppEnv>()
     const { workspace, environment: tag, name, access, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const environment = { workspace, tag };
     return respondWithKey(c, environment, (nonceHash) =>
-      directoryAt(c, environment).issueKey({ name, access, nonceHash, expiresInSeconds }),
+      directoryAt(c, environment).issueKey({ name, access, nonceHash, expiresInSeconds }, authorOf(c)),
     );
   })
 
@@ -37,8 +39,9 @@ export const apiKeys = new Hono<AppEnv>()
   })
 
   .delete("/:id", validQuery(EnvironmentQuery), async (c) => {
-    const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(idOf(c.req.param("id")));
+    const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(pathNumber(c.req.param("id")), authorOf(c));
     if (!revoked.ok) return refuse(c, revoked.failure);
+    c.set("subjectKeyId", pathNumber(c.req.param("id")));
     return respond(c, { success: 1 });
   })
 
@@ -46,12 +49,15 @@ export const apiKeys = new Hono<AppEnv>()
     const environment = c.req.valid("query");
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     return respondWithKey(c, environment, (nonceHash) =>
-      directoryAt(c, environment).rollKey(idOf(c.req.param("id")), graceSeconds, nonceHash),
+      directoryAt(c, environment).rollKey(pathNumber(c.req.param("id")), graceSeconds, nonceHash, authorOf(c)),
     );
   });
 
-/** The number in a path; 0, which no key has, for anything that is not the one spelling of a number. */
-const idOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0);
+/** The operator as events name it. */
+const authorOf = (c: Context<AppEnv>): Author => ({
+  actor: { kind: "operator", id: null, name: "bootstrap" },
+  requestId: c.get("requestId"),
+});
 
 /** The directory of an environment, which the log line names too. */
 function directoryAt(c: Context<AppEnv>, environment: Environment) {
@@ -68,6 +74,7 @@ async function respondWithKey(
   const nonce = newNonce();
   const stored = await store(await hashOf(nonce));
   if (!stored.ok) return refuse(c, stored.failure);
+  c.set("subjectKeyId", stored.value.id);
   const key = await mintCredential(c.get("ring"), "api_key", { environment, id: stored.value.id, nonce });
   return respond(c, { success: 1, api_key: apiKeyBody(stored.value, environment), key }, {}, 201);
 }

@@ -26,6 +26,7 @@ export const userGroups = new Hono<AppEnv>()
     const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
     if (!ensured.ok) return refuse(c, ensured.failure);
     const { created, group } = ensured.value;
+    if (created) c.set("teamId", group.teamId);
     const body = { success: 1, new_user_group: created, user_group: getBody(group, await tokenOf(c, group)) };
     return respond(c, body, { ETag: etagOf(group) });
   })
@@ -39,6 +40,7 @@ export const userGroups = new Hono<AppEnv>()
       .update(c.get("caller"), providedId, { newProvidedId, ...changes }, ifMatch.value);
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
+    c.set("teamId", group.teamId);
     const userGroup = putBody(group, await tokenOf(c, group), c.get("environment").tag);
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
@@ -54,6 +56,7 @@ export const userGroups = new Hono<AppEnv>()
       .rotateToken(c.get("caller"), current, { graceSeconds: body.grace_seconds, ifMatch }, idempotency);
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
+    c.set("teamId", group.teamId);
     deleteLeases(c, group);
     const token = await mintToken(c, group.teamId, group.nonce, group.signingId);
     const userGroup = postBody(group, token, c.get("environment").tag);
@@ -69,6 +72,7 @@ export const userGroups = new Hono<AppEnv>()
     const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id, ifMatch };
     const removed = await c.get("directory").remove(c.get("caller"), current, guards, idempotency);
     if (!removed.ok) return refuse(c, removed.failure);
+    if (current) c.set("teamId", current.id);
     deleteLeases(c, removed.value);
     return respond(c, { success: 1 });
   });
