@@ -101,6 +101,8 @@ it("shows no more over RPC than the product's verbs", async ({ expect }) => {
       "ensure",
       "issueKey",
       "list",
+      "listEvents",
+      "show",
       "listKeys",
       "remove",
       "revokeKey",

@@ -222,7 +222,7 @@ describe("after 24 hours", () => {
     const alarm = () =>
       runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.getAlarm());
     const left: number[] = [];
-    for (let at = await alarm(); at !== null; at = await alarm()) {
+    for (let at = await alarm(); at !== null && left.at(-1) !== 0; at = await alarm()) {
       vi.setSystemTime(Math.max(Date.now(), at));
       await runAlarm("acme/Testing");
       left.push((await storedResponses()).length);
