@@ -68,7 +68,7 @@ export const STALE_COPIES: LeasePeriod = {
   rows_written: 0,
 };
 
-type LeasePeriod = Counts & { views_per_minute: number; views: number };
+export type LeasePeriod = Counts & { views_per_minute: number; views: number };
 
 /**
  * Dollars per million, beyond what a paid plan includes: Cloudflare's pages "Workers: Pricing", "Durable Objects: Pricing"

@@ -23,5 +23,8 @@ export function watchedEnv(): { watched: Env; costs: Costs } {
         ? (directory: string) => recording(namespace.getByName(directory), costs.rpcs)
         : Reflect.get(namespace, name).bind(namespace),
   });
-  return { costs, watched: { ...env, GROUP_DIRECTORY: directories, TOKEN_INDEX: recording(env.TOKEN_INDEX, costs.kv) } };
+  return {
+    costs,
+    watched: { ...env, GROUP_DIRECTORY: directories, TOKEN_INDEX: recording(env.TOKEN_INDEX, costs.kv) },
+  };
 }
