@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "undici";
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../src/domain/limits.ts";
+import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../src/limits.ts";
 import type { Effort } from "./effort.ts";
 import { connect, load, quantile, type Request } from "./load.ts";
 import { getRequest, listRequest, spread, tokenIn, viewRequest } from "./requests.ts";

@@ -26,7 +26,7 @@ export type WorkerdOptions = {
   rateLimits?: string[];
 };
 
-export type RunningWorker = { url: string; stop: () => Promise<void> };
+export type RunningWorker = { url: string; pid: number; stop: () => Promise<void> };
 
 /** Builds the Worker of a wrangler configuration exactly as it is deployed, minified, into `outdir`. */
 export function buildWorker(config: string, outdir: string): void {
@@ -64,6 +64,7 @@ export async function startWorker(options: WorkerdOptions): Promise<RunningWorke
   await answering(child, url);
   return {
     url,
+    pid: child.pid ?? 0,
     stop: async () => {
       process.removeListener("exit", kill);
       child.kill("SIGTERM");

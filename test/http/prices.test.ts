@@ -12,7 +12,7 @@ import {
   LEASE_PERIODS,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
-import { IDEMPOTENCY_SECONDS } from "../../src/domain/limits.ts";
+import { IDEMPOTENCY_SECONDS } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
 import { replaceKv } from "../support/hostile-kv.ts";

@@ -43,9 +43,13 @@ export type RunningService = Service & {
   stop: () => Promise<void>;
 };
 
-/** Runs `npm start` in `folder`, on any free port, until it has printed how to call it. */
-export async function startService(folder: string, options: string[] = []): Promise<RunningService> {
-  const child = runNpm(folder, ["start", "--", "--port", "0", ...options]);
+/** Runs `npm start` in `folder`, on any free port and with `env`, until it has printed how to call it. */
+export async function startService(
+  folder: string,
+  options: string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<RunningService> {
+  const child = runNpm(folder, ["start", "--", "--port", "0", ...options], env);
   const logFile = join(folder, `npm-start-${child.pid}.log`);
   const log = createWriteStream(logFile);
   child.stdout?.pipe(log);
@@ -78,3 +82,10 @@ export function processesOf(child: ChildProcess): string[] {
   const lines = execFileSync("ps", ["-eo", "pgid=,stat=,pid=,args="], { encoding: "utf8" }).split("\n");
   return lines.filter((line) => line.trim().startsWith(`${child.pid} `) && !/^\s*\d+\s+Z/.test(line));
 }
+
+/** The ids of the runtime's processes among those that `child` leads. */
+export const workerdPidsOf = (child: ChildProcess): number[] =>
+  processesOf(child)
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , program = ""]) => program.endsWith("/workerd"))
+    .map(([, , pid]) => Number(pid));

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import type { Answer } from "./support/client.ts";
+import { canMeasureCpu, cpuTicksOf } from "./support/cpu.ts";
+import { inChunksOfOneByte, openCall } from "./support/open-call.ts";
+import { type PlainService, startPlainService } from "./support/plain-workerd.ts";
+
+const KIB = 1024;
+const BODY_BYTES_MAX = 64 * KIB;
+const CHUNKED = { "Transfer-Encoding": "chunked" };
+
+let service: PlainService;
+let token: string;
+
+beforeAll(async () => {
+  service = await startPlainService();
+  token = (await send("GET", "/api/user", JSON.stringify({ user_group_id: "viewed" }))).body.user_group.token;
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+const open = (method: string, path: string, headers: Record<string, string>, credential = service.key) =>
+  openCall({ url: service.url, method, path }, { Authorization: `Token ${credential}`, ...headers });
+
+/** Sends a body whole, with its length. */
+async function send(method: string, path: string, body: string, credential = service.key): Promise<Answer> {
+  const { socket, answer } = await open(
+    method,
+    path,
+    { "Content-Length": String(Buffer.byteLength(body)) },
+    credential,
+  );
+  socket.write(body);
+  return answer;
+}
+
+/** Sends a body in chunks of one byte. */
+async function sendInBytes(method: string, path: string, body: string, credential = service.key): Promise<Answer> {
+  const { socket, answer } = await open(method, path, CHUNKED, credential);
+  socket.write(inChunksOfOneByte(body));
+  return answer;
+}
+
+/** JSON of exactly so many bytes, which a call accepts but for its size: JSON may end with blanks. */
+const padded = (fields: object, bytes: number) => JSON.stringify(fields).padEnd(bytes);
+
+const goesOn = async () => (await send("GET", "/api/user", JSON.stringify({ user_group_id: "viewed" }))).status === 200;
+
+const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
+
+/** The routes that read a body: each with its credential and fields that it accepts. */
+const ROUTES = [
+  ["GET", "/api/user", () => service.key, { user_group_id: "viewed" }],
+  ["POST", "/api/viewer/query", () => token, { sql: "SELECT {{user_group_id}}" }],
+] as const;
+
+describe.for(ROUTES)("a body of %s %s", ([method, path, credentialOf, fields]) => {
+  it("is read up to 64 KiB, and refused with one byte more", async ({ expect }) => {
+    const credential = credentialOf();
+    expect((await send(method, path, padded(fields, BODY_BYTES_MAX), credential)).status).toBe(200);
+    expect(codeOf(await send(method, path, padded(fields, BODY_BYTES_MAX + 1), credential))).toEqual([
+      413,
+      "body_too_large",
+    ]);
+  });
+
+  it("is read up to 64 KiB in chunks of one byte, and refused with one byte more", async ({ expect }) => {
+    const credential = credentialOf();
+    expect((await sendInBytes(method, path, padded(fields, BODY_BYTES_MAX), credential)).status).toBe(200);
+    for (const bytes of [BODY_BYTES_MAX + 1, KIB * KIB])
+      expect(codeOf(await sendInBytes(method, path, padded(fields, bytes), credential))).toEqual([
+        413,
+        "body_too_large",
+      ]);
+  });
+
+  it.skipIf(!canMeasureCpu)("costs little CPU in chunks of one byte", async ({ expect }) => {
+    const credential = credentialOf();
+    const body = padded(fields, 60 * KIB);
+    const ticksOf = async (calls: number, job: () => Promise<Answer>) => {
+      const before = cpuTicksOf([service.pid]);
+      for (let made = 0; made < calls; made += 1) expect((await job()).status).toBe(200);
+      return cpuTicksOf([service.pid]) - before;
+    };
+
+    const whole = await ticksOf(1000, () => send(method, path, body, credential));
+    const inBytes = await ticksOf(5, () => sendInBytes(method, path, body, credential));
+
+    // It is that of about 200 whole calls, of which workerd itself needs nearly all; read chunk by chunk it was that of 1,200.
+    expect(inBytes / 5).toBeLessThan((whole / 1000) * 500);
+  });
+
+  it("of 5 MB is refused or its connection closed, and the service goes on", async ({ expect }) => {
+    const { socket, answer } = await open(method, path, { "Content-Length": "5000000" }, credentialOf());
+    socket.on("error", () => undefined);
+    socket.write(Buffer.alloc(5_000_000, " "));
+    const outcome = await answer.then(codeOf, () => "closed");
+    expect([[413, "body_too_large"], "closed"]).toContainEqual(outcome);
+    expect(await goesOn()).toBe(true);
+  });
+
+  it("that ends in the middle with its connection leaves the service as it was", async ({ expect }) => {
+    for (const headers of [CHUNKED, { "Content-Length": "1000" }]) {
+      const { socket } = await open(method, path, headers, credentialOf());
+      await new Promise((sent) => socket.write('5\r\n{"use\r\n', sent));
+      socket.destroy();
+    }
+    expect(await goesOn()).toBe(true);
+  });
+});
+
+describe.concurrent("a body that does not end", () => {
+  it("gets 413 if it is too large already", async ({ expect }) => {
+    const { socket, answer } = await open("PUT", "/api/user", { "Content-Length": "1000000" });
+    socket.write(Buffer.alloc(BODY_BYTES_MAX + 1, " "));
+    expect(codeOf(await answer)).toEqual([413, "body_too_large"]);
+    socket.destroy();
+  });
+
+  it("gets 408 body_timeout after ten seconds", async ({ expect }) => {
+    const slow = ROUTES.flatMap(([method, path, credentialOf]) => [
+      // The whole length is announced, and half of it comes.
+      open(method, path, { "Content-Length": "1000" }, credentialOf()).then((call) => ({ ...call, part: '{"user_gr' })),
+      // Not one byte comes.
+      open(method, path, { "Content-Length": "1000" }, credentialOf()).then((call) => ({ ...call, part: "" })),
+      // The last chunk does not come.
+      open(method, path, CHUNKED, credentialOf()).then((call) => ({ ...call, part: "2\r\n{}\r\n" })),
+      open(method, path, CHUNKED, credentialOf()).then((call) => ({ ...call, part: "" })),
+    ]);
+    const calls = await Promise.all(slow);
+    // One byte comes each second.
+    const dripping = await open("GET", "/api/user", CHUNKED);
+    const drip = setInterval(() => dripping.socket.write("1\r\n \r\n"), 1000);
+    dripping.socket.on("error", () => undefined);
+    for (const { socket, part } of calls) socket.write(part);
+
+    const answers = await Promise.all([...calls, dripping].map(({ answer }) => answer));
+    clearInterval(drip);
+    for (const { socket } of [...calls, dripping]) socket.destroy();
+
+    for (const answer of answers) {
+      expect(codeOf(answer)).toEqual([408, "body_timeout"]);
+      expect(answer.body).toMatchObject({ success: 0, request_id: answer.headers["x-request-id"] });
+    }
+    expect(await goesOn()).toBe(true);
+  });
+});

@@ -1,0 +1,35 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import type { Socket } from "node:net";
+import type { Answer } from "./client.ts";
+
+/** A call whose headers are sent. Its body is what the test writes to the socket, framed by the test. */
+export type OpenCall = { socket: Socket; answer: Promise<Answer> };
+
+/** Sends the headers of a call on a connection of its own. */
+export async function openCall(
+  { url, method, path }: { url: string; method: string; path: string },
+  headers: Record<string, string>,
+): Promise<OpenCall> {
+  const sent = request(url + path, {
+    method,
+    headers: { "Content-Type": "application/json", ...headers },
+    agent: false,
+  });
+  const answer = once(sent, "response").then(async ([response]) => {
+    const text = Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>)).toString();
+    return { status: response.statusCode, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  });
+  // A test that breaks the connection does not wait for the answer.
+  answer.catch(() => undefined);
+  sent.flushHeaders();
+  const [socket] = (await once(sent, "socket")) as [Socket];
+  if (socket.connecting) await once(socket, "connect");
+  return { socket, answer };
+}
+
+/** The body in chunks of one byte (RFC 9112, section 7.1), with the last chunk of length zero. */
+export const inChunksOfOneByte = (body: string | Buffer): Buffer => {
+  const chunks = [...Buffer.from(body)].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
+  return Buffer.concat([...chunks, Buffer.from("0\r\n\r\n")]);
+};

@@ -1,0 +1,37 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/bench/workerd.ts";
+
+export type PlainService = RunningWorker & { key: string };
+
+/**
+ * The Worker as it is deployed, run by workerd alone: `npm start` puts proxies before it, which frame bodies in their own
+ * way. With an API key of workspace acme, environment Testing.
+ */
+export async function startPlainService(): Promise<PlainService> {
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  const bundle = join(folder, "bundle");
+  buildWorker("wrangler.toml", bundle);
+  const operatorToken = randomBytes(32).toString("hex");
+  const worker = await startWorker({
+    folder,
+    bundle,
+    durableObject: { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+    texts: { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: operatorToken },
+    kv: ["TOKEN_INDEX"],
+    rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT", "OPERATOR_LIMIT", "LIST_LIMIT"],
+  });
+  const response = await fetch(`${worker.url}/api/keys`, {
+    method: "POST",
+    headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ workspace: "acme", environment: "Testing", name: "backend" }),
+  });
+  const { key } = (await response.json()) as { key: string };
+  const stop = async () => {
+    await worker.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { ...worker, key, stop };
+}
