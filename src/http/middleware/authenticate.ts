@@ -39,8 +39,9 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   const isRefused = credential.kind === "unknown" || c.res.status === 401;
   if (isRefused && !(isBrowser && credential.kind === "unknown") && !(await countRefused(c))) {
+    // Hono adds the headers of the response that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
+    c.res = undefined;
     c.res = refuse(c, { code: "rate_limited" });
-    c.res.headers.delete("WWW-Authenticate");
   }
 });
 

@@ -1,0 +1,163 @@
+import { env } from "cloudflare:workers";
+import { describe, it } from "vitest";
+import { type Answer, call, codeOf } from "../support/client.ts";
+import { forgedCredential } from "../support/forged.ts";
+import { limiter } from "../support/limiter.ts";
+import { issueKey, newIntegrator, operator } from "../support/states.ts";
+
+const ORIGIN = { Origin: "https://app.example" };
+const UNDOCUMENTED = "The document lists this refusal only where a credential is needed.";
+
+/** A deployment that refuses a third wrong credential of one address, and calls to it from any address. */
+function newDeployment() {
+  const refused = limiter(2);
+  const callEnv: Env = { ...env, REFUSED_CREDENTIAL_LIMIT: refused };
+  const from = (address: string, credential: string, path: string, headers: Record<string, string> = {}) =>
+    call("GET", path, {
+      credential,
+      env: callEnv,
+      headers: { "CF-Connecting-IP": address, ...headers },
+      undocumented: UNDOCUMENTED,
+    });
+  return { from, counts: refused.counts };
+}
+
+const ROUTES = [
+  "/health",
+  "/docs",
+  "/openapi.json",
+  "/docs/docs.css",
+  "/demo",
+  "/nothing",
+  "/api/user",
+  "/api/user_groups",
+  "/api/viewer",
+  "/api/viewer/nothing",
+  "/api/keys?workspace=acme&environment=Testing",
+];
+
+/** All of an answer but its request id, which differs in every one. */
+const comparable = ({ status, headers, body }: Answer) => ({
+  status,
+  headers: [...headers].filter(([name]) => name !== "x-request-id"),
+  body: { ...body, request_id: undefined },
+});
+
+describe.for([
+  ["without an Origin", {}],
+  ["with an Origin", ORIGIN],
+] as const)("a wrong credential %s", ([, headers]) => {
+  it.for(ROUTES)("is counted by address at %s", async (path, { expect }) => {
+    const { from } = newDeployment();
+    for (const wrong of ["one", "two"]) expect((await from("203.0.113.1", wrong, path, headers)).status).not.toBe(429);
+
+    const refused = await from("203.0.113.1", "three", path, headers);
+    expect(codeOf(refused)).toEqual([429, "rate_limited"]);
+    expect((await from("203.0.113.2", "three", path, headers)).status).not.toBe(429);
+  });
+
+  it.for(ROUTES)("gets at %s a 429 with the headers of no other answer", async (path, { expect }) => {
+    const { from } = newDeployment();
+    for (const wrong of ["one", "two"]) await from("203.0.113.1", wrong, path, headers);
+
+    const refused = await from("203.0.113.1", "three", path, headers);
+    const names = [...refused.headers.keys()].filter((name) => !name.startsWith("access-control-"));
+    expect(names.toSorted()).toEqual(["cache-control", "content-type", "retry-after", "x-request-id"]);
+    expect(refused.headers.get("Cache-Control")).toBe("no-store");
+    expect(refused.headers.get("X-Request-Id")).toBe(refused.body.request_id);
+  });
+});
+
+it("a missing credential is not counted where none is needed", async ({ expect }) => {
+  const refused = limiter(0);
+  const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: refused };
+  for (const headers of [{}, ORIGIN])
+    for (const path of ["/health", "/openapi.json", "/nothing"])
+      expect((await call("GET", path, { env: callEnv, headers })).status).not.toBe(429);
+  expect(refused.counts.size).toBe(0);
+});
+
+describe("an address", () => {
+  it.for([
+    ["2001:db8:1:2::2"],
+    ["2001:db8:1:2:ffff:ffff:ffff:ffff"],
+    ["2001:0DB8:0001:0002::1"],
+    ["2001:db8:1:2::192.0.2.1"],
+  ] as const)("of IPv6 is counted with all others of its /64, such as %s", async ([other], { expect }) => {
+    const { from, counts } = newDeployment();
+    await from("2001:db8:1:2::1", "one", "/health");
+    await from(other, "two", "/health");
+    expect((await from("2001:db8:1:2::1", "three", "/health")).status).toBe(429);
+    expect(counts.size).toBe(1);
+  });
+
+  it.for([["2001:db8:1:3::1"], ["2001:db8::1:2:0:0:1"], ["203.0.113.1"]] as const)(
+    "of another network is counted alone: %s",
+    async ([other], { expect }) => {
+      const { from } = newDeployment();
+      for (const wrong of ["one", "two", "three"]) await from("2001:db8:1:2::1", wrong, "/health");
+      expect((await from(other, "four", "/health")).status).toBe(200);
+    },
+  );
+
+  it.for([["203.0.113.2"], ["::1"]] as const)("of IPv4 is counted alone: not with %s", async ([other], { expect }) => {
+    const { from } = newDeployment();
+    for (const wrong of ["one", "two", "three"]) await from("203.0.113.1", wrong, "/health");
+    expect((await from(other, "four", "/health")).status).toBe(200);
+  });
+});
+
+describe("guesses of the operator's token from a browser", () => {
+  it.for(["/health", "/nothing", "/api/viewer"])(
+    "get the same answer at %s, right or wrong, once there were too many",
+    async (path, { expect }) => {
+      const { from } = newDeployment();
+      for (const wrong of ["one", "two"]) await from("203.0.113.1", wrong, path, ORIGIN);
+      const right = await from("203.0.113.1", operator, path, ORIGIN);
+      const wrong = await from("203.0.113.1", "x".repeat(operator.length), path, ORIGIN);
+      expect(right.status).toBe(429);
+      expect(comparable(right)).toEqual(comparable(wrong));
+    },
+  );
+
+  it("count each once, right or wrong", async ({ expect }) => {
+    const { from, counts } = newDeployment();
+    await from("203.0.113.1", operator, "/health", ORIGIN);
+    await from("203.0.113.1", "wrong", "/api/user", ORIGIN);
+    expect([...counts.values()]).toEqual([2]);
+  });
+});
+
+it("a right token of a viewer is never counted, in a browser or not", async ({ expect }) => {
+  const token = await (await newIntegrator()).tokenOf("acme");
+  const { from, counts } = newDeployment();
+  for (const headers of [ORIGIN, {}, ORIGIN, {}])
+    expect((await from("203.0.113.1", token, "/api/viewer", headers)).status).toBe(200);
+  expect(counts.size).toBe(0);
+});
+
+it("an API key that is forged with the signing key is counted too", async ({ expect }) => {
+  await issueKey();
+  const { from } = newDeployment();
+  for (const id of [1, 2]) {
+    const answer = await from("203.0.113.1", await forgedCredential("api_key", id), "/api/user_groups");
+    expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
+  }
+  const refused = await from("203.0.113.1", await forgedCredential("api_key"), "/api/user_groups");
+  expect(codeOf(refused)).toEqual([429, "rate_limited"]);
+  expect(refused.headers.get("WWW-Authenticate")).toBeNull();
+});
+
+it("good credentials go on from an address that sent too many wrong ones", async ({ expect }) => {
+  const { key, tokenOf } = await newIntegrator();
+  const token = await tokenOf("acme");
+  const { from } = newDeployment();
+  for (const wrong of ["one", "two", "three", "four"]) await from("203.0.113.1", wrong, "/health");
+  const statuses = [
+    await from("203.0.113.1", key, "/api/user_groups"),
+    await from("203.0.113.1", token, "/api/viewer", ORIGIN),
+    await from("203.0.113.1", operator, "/api/keys?workspace=acme&environment=Testing"),
+    await from("203.0.113.1", key, "/health"),
+  ].map(({ status }) => status);
+  expect(statuses).toEqual([200, 200, 200, 200]);
+});
