@@ -31,6 +31,8 @@ class Model {
   groups: Group[] = [];
   tokens: Token[] = [];
   keys: Key[] = [];
+  /** The types of the events that the changes so far have caused. */
+  events: string[] = [];
   lastTeamId = 0;
   signing = [0];
   constructor(workspace: string) {
@@ -159,6 +161,7 @@ const commands = [
             etag: "",
           };
           model.groups.push(group);
+          model.events.push("user_group.created");
         }
         const { token, ...shown } = answer.body.user_group;
         expect(shown).toEqual({
@@ -206,6 +209,7 @@ const commands = [
         const isChanged =
           JSON.stringify([group.id, group.properties, group.mapping]) !==
           JSON.stringify([newId ?? id, changes.properties, changes.mapping]);
+        if (isChanged) model.events.push("user_group.updated");
         Object.assign(group, { id: newId ?? id, properties: changes.properties, mapping: changes.mapping });
         see(group, answer, isChanged);
         const { token, ...shown } = answer.body.user_group;
@@ -237,6 +241,7 @@ const commands = [
         if (!current.isCurrent) return expect(outcomeOf(answer)).toEqual([409, "token_superseded"]);
         expect(outcomeOf(answer)).toEqual(OK);
         model.end(group.teamId, grace);
+        model.events.push("user_group.token_rotated");
         see(group, answer, true);
         expect(model.tokens.map(({ text }) => text)).not.toContain(answer.body.user_group.token);
         model.learn(group, answer.body.user_group.token);
@@ -266,6 +271,7 @@ const commands = [
           return expect(outcomeOf(answer)).toEqual([409, "user_group_mismatch"]);
         expect(outcomeOf(answer)).toEqual(OK);
         model.end(group.teamId, 0);
+        model.events.push("user_group.deleted");
         model.groups = model.groups.filter((each) => each !== group);
       },
   ),
@@ -306,6 +312,7 @@ const commands = [
         };
         const answer = await manage(model, "POST", "/api/keys", body);
         expect(answer.status).toBe(201);
+        model.events.push("api_key.issued");
         model.add(answer, { access, expiresAt: hours ? Date.now() + hours * HOUR : NEVER });
       },
   ),
@@ -314,6 +321,7 @@ const commands = [
     const revoked = pick(model.keys, key);
     if (!revoked) return;
     expect((await manage(model, "DELETE", `/api/keys/${revoked.id}${inEnvironment(model)}`)).status).toBe(200);
+    if (Date.now() < revoked.revokedAt) model.events.push("api_key.revoked");
     revoked.revokedAt = Math.min(revoked.revokedAt, Date.now());
   }),
 
@@ -330,6 +338,7 @@ const commands = [
         if (Date.now() >= Math.min(rolled.expiresAt, rolled.revokedAt))
           return expect(outcomeOf(answer)).toEqual([404, "api_key_not_found"]);
         expect(answer.status).toBe(201);
+        model.events.push("api_key.rolled");
         model.add(answer, rolled);
         rolled.revokedAt = Math.min(rolled.revokedAt, Date.now() + grace * 1000);
       },
@@ -354,9 +363,21 @@ function signedByKnown(model: Model, { text }: Token): boolean {
   return model.signing.some((each) => `k${each}` === new TextDecoder().decode(bytes.slice(2, 4)));
 }
 
+/** The types of all events in the model's environment, read with a fresh key, whose own event is left out. */
+async function eventTypesOf(model: Model): Promise<string[]> {
+  const issued = await manage(model, "POST", "/api/keys", {
+    workspace: model.workspace,
+    environment: "Testing",
+    name: "reader",
+  });
+  const answer = await call("GET", "/api/events?limit=1000", { credential: issued.body.key, env: model.env });
+  return answer.body.events.slice(0, -1).map(({ type }: { type: string }) => type);
+}
+
 it("does what a model of a few lists does, call by call", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   let run = 0;
+  let last: Model | undefined;
   const property = fc.asyncProperty(fc.commands(weighted, { maxCommands: 60, size: "max" }), async (plan) => {
     run += 1;
     vi.setSystemTime(NOW);
@@ -368,8 +389,11 @@ it("does what a model of a few lists does, call by call", async () => {
         name: "first",
       });
       model.add(answer, { access: "write", expiresAt: NEVER });
+      model.events.push("api_key.issued");
+      last = model;
       return { model, real: {} };
     }, plan);
+    if (last) expect(await eventTypesOf(last)).toEqual(last.events);
   });
   await fc.assert(property, runs(40, 20_000, 0.15));
   report("model", { runs: run, ...tally });
