@@ -111,7 +111,7 @@ function floorRequests(name: CallName, { name: cycle, tokens }: Cycle): Request[
 }
 
 /** Views the tokens until leases answer all of them: the stand-in for KV starts empty, and leases expire. */
-export async function writeLeases(pool: Pool, tokens: string[]): Promise<void> {
+async function writeLeases(pool: Pool, tokens: string[]): Promise<void> {
   let missing = tokens;
   while (missing.length > 0) {
     const { answeredBy } = await load(

@@ -27,7 +27,7 @@ export const serviceOptions = (folder: string, bundle: string): WorkerdOptions =
 });
 
 /** Issues a key in the directory of a workspace, which creates its tables. */
-export async function issueKey(url: string, workspace: string): Promise<string> {
+async function issueKey(url: string, workspace: string): Promise<string> {
   const response = await fetch(`${url}/api/keys`, {
     method: "POST",
     headers: { Authorization: `Token ${OPERATOR_TOKEN}`, "Content-Type": "application/json" },
