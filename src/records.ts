@@ -22,7 +22,7 @@ export type UserGroup = {
 };
 
 /** What of a group its viewers and lists show: nothing of its tokens. */
-export type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
+type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
 
 /** A group as lists show it. */
 export type ListedGroup = ShownFields & { createdAt: number; updatedAt: number };
