@@ -63,6 +63,8 @@ export const LEASE_READ_SECONDS_MAX = 1;
 
 export const LIST_GROUPS_MAX = 1000;
 export const LIST_GROUPS_DEFAULT = 100;
+/** The pause of a directory after each page of a list: with it lists take a third of its thread at most, and 30 pages a second. */
+export const LIST_PAUSE_MS = 25;
 /** The ids, names, mappings and properties of one page, in UTF-8. */
 export const LIST_BYTES_MAX = 1024 * 1024;
 

@@ -29,6 +29,7 @@ import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { LeaseRequests } from "./lease-requests.ts";
 import { fail, ok, type Result } from "./result.ts";
+import { Turns } from "./turns.ts";
 import {
   bytesOf,
   type GroupView,
@@ -85,6 +86,7 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #responses: ResponseStore;
   readonly #events: EventStore;
   readonly #leases = new LeaseRequests();
+  readonly #turns = new Turns();
   #hasTables: boolean;
   readonly #chores: Chores;
   /** For how long events are kept. */
@@ -240,10 +242,12 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ readAt, group, writeLease: acceptsStale && this.#leases.noteView(viewer.nonce, readAt) });
   }
 
-  /** One page of the groups. */
-  list(caller: Caller, query: PageQuery): Result<GroupPage, AdmitFailure> {
-    const admitted = this.#admit(caller, "read");
-    return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
+  /** One page of the groups. Lists take turns, so that viewers are answered between them. */
+  list(caller: Caller, query: PageQuery): Promise<Result<GroupPage, AdmitFailure>> {
+    return this.#turns.take(() => {
+      const admitted = this.#admit(caller, "read");
+      return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
+    });
   }
 
   /** One group as lists show it. */
