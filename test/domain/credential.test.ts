@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
-import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
+import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
@@ -33,7 +33,11 @@ describe("a credential", () => {
         // The ring that made it remembers it; one that has only just been read does not.
         for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
           const verified = await verifyCredential(reader, kind, credential);
-          expect(verified).toEqual({ ...claim, fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/) });
+          expect(verified).toEqual({
+            ...claim,
+            nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce),
+            fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
+          });
           expect(verified).toEqual(await verifyCredential(ring, kind, credential));
           expect(await verifyCredential(reader, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
           expect(await mintCredential(reader, kind, claim)).toBe(credential);

@@ -2,7 +2,7 @@ import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { version } from "../../package.json";
-import { call } from "../support/client.ts";
+import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 
