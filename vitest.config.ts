@@ -1,15 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
-
-/** Runs files by name, and last the one that searches what all others left behind. */
-class AtRestLast extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => (moduleId.endsWith("at-rest.test.ts") ? 1 : 0);
-    return files.toSorted((a, b) => rank(a) - rank(b) || a.moduleId.localeCompare(b.moduleId));
-  }
-}
 
 /** The Worker's runtime, with secrets of the tests' own. */
 const inWorkerd = () =>
@@ -27,8 +18,9 @@ const inWorkerd = () =>
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
-    sequence: { sequencer: AtRestLast },
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
+    // One service for all tests over sockets. It is not started where none of them runs.
+    globalSetup: ["test/node/support/server.ts"],
     projects: [
       {
         plugins: [inWorkerd()],
@@ -43,9 +35,8 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           name: "runtime without KV",
-          include: ["test/http/*.test.ts"],
-          // Those that are about KV itself, or have nothing to do with it.
-          exclude: ["test/http/{stale-viewers,prices,demo,exact-json}.test.ts"],
+          // The files whose calls could come to depend on KV.
+          include: ["test/http/{user-groups,viewers,idempotency}.test.ts"],
           setupFiles: ["test/support/each-test.ts", "test/support/without-kv.ts"],
           testTimeout: 60_000,
         },
@@ -54,11 +45,18 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/node/**/*.test.ts"],
-          globalSetup: ["test/node/support/server.ts"],
-          fileParallelism: false,
+          exclude: ["test/node/at-rest.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          // Searches what all the others left behind.
+          name: "node at rest",
+          include: ["test/node/at-rest.test.ts"],
+          sequence: { groupOrder: 2 },
         },
       },
     ],

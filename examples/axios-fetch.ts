@@ -13,7 +13,7 @@ const id = process.argv[2] ?? "example";
 
 const api = axios.create({ baseURL: `${SERVICE_URL}`, adapter: "fetch", validateStatus: null });
 
-/** An AxiosError holds the request with its credential, and whoever logs the error logs that too. */
+/** An AxiosError holds the request with its credential, so a log of the error would contain the credential. */
 function withoutRequest({ code, message }: AxiosError): never {
   throw new Error(`No answer: ${message || code}`);
 }

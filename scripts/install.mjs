@@ -1,7 +1,7 @@
 /**
  * Installs the packages of the lock file where they are missing, before every command of this project, and touches no
- * network where they are not. Then it puts the renderer of /docs where the Worker serves it. It runs on the Node that the user has, before there is any other, so it uses
- * nothing newer than Node 14.
+ * network where they are not. Then it copies the renderer of /docs to where the Worker serves it. It runs on the Node that the
+ * user has, before there is any other, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

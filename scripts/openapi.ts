@@ -1,6 +1,6 @@
 /**
- * `npm run openapi`: writes the OpenAPI document anew, from the schemas that judge the calls. A file that is named behind it is
- * written in the place of the committed one.
+ * `npm run openapi [FILE]`: generates the OpenAPI document from the schemas that validate the calls, and writes it to FILE. The
+ * default is the committed file.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -1,6 +1,6 @@
 /**
- * `npm run proof -- --minutes N [--seed S]`: the proofs that `npm test` runs in their quick form, for as long as they are
- * told. Each ends at its full count or its share of the time, whichever comes first.
+ * `npm run proof -- --minutes N [--seed S]`: the proofs that `npm test` runs in their quick form, for N
+ * minutes. Each ends at its full count or its share of the time, whichever comes first.
  */
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";

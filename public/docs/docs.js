@@ -1,9 +1,140 @@
-// Calls cannot be tried from here: browsers send no body with a GET, and must not hold an API key.
+/*
+ * Swagger UI renders this page, because Redoc 3.0.1 and Scalar 1.72.1 insert inline styles, which the service's
+ * Content-Security-Policy refuses. Swagger UI runs under it and has a dark theme; the plugin below adds the calls of curl and
+ * the credentials.
+ *
+ * Nobody can send a call from this page: browsers send no body with a GET, and must not hold an API key.
+ */
+
+const nothing = () => null;
+
+/** The document as this page shows it: with the address of the service, and without patterns that nobody can read. */
+const forReading = (text) =>
+  JSON.stringify(
+    JSON.parse(text, (name, value) => {
+      if (name === "pattern" && /u0000|\\p\{/.test(value)) return undefined;
+      if (name === "source") return value.replaceAll("$SERVICE_URL", location.origin);
+      return value;
+    }),
+  );
+
+/** Copies the text of `code`. Browsers give no clipboard to pages over plain HTTP; then the text is selected. */
+async function copy(code) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    return "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    return "Selected";
+  }
+}
+
+function referencePlugin({ React }) {
+  const { createElement: h, useRef, useState } = React;
+
+  function Curl({ source }) {
+    const code = useRef(null);
+    const [outcome, setOutcome] = useState("");
+    const onClick = async () => setOutcome(await copy(code.current));
+    return h(
+      "div",
+      { className: "curl" },
+      h("button", { type: "button", className: "btn", onClick }, "Copy curl"),
+      h("span", { role: "status" }, outcome),
+      h("pre", null, h("code", { ref: code }, source)),
+    );
+  }
+
+  /** The names of the security schemes that an operation takes. */
+  const schemesOf = (operation) => operation.get("security").flatMap((scheme) => scheme.keySeq());
+
+  const CallExample = ({ operation }) =>
+    h(
+      "div",
+      { className: "call-example" },
+      h(
+        "p",
+        { className: "credential" },
+        "Credential: ",
+        schemesOf(operation).map((name) => h("a", { key: name, href: `#credential-${name}` }, h("code", null, name))),
+        schemesOf(operation).isEmpty() && "none",
+      ),
+      operation.get("x-codeSamples").map((sample) => {
+        const source = sample.get("source");
+        return h(Curl, { key: source, source });
+      }),
+    );
+
+  const CredentialsSection = ({ specSelectors, getComponent }) =>
+    h(
+      "section",
+      { className: "credentials" },
+      h("h2", null, "Credentials"),
+      h(
+        "dl",
+        null,
+        specSelectors
+          .securityDefinitions()
+          .entrySeq()
+          .map(([name, scheme]) =>
+            h(
+              "div",
+              { key: name, id: `credential-${name}` },
+              h("dt", null, h("code", null, name)),
+              h("dd", null, h(getComponent("Markdown", true), { source: scheme.get("description") })),
+            ),
+          ),
+      ),
+    );
+
+  /** A refusal as one line that opens: most readers look for one of them. */
+  const FoldedResponse = (Response) => (props) =>
+    Number(props.code) < 400
+      ? h(Response, props)
+      : h(
+          "tr",
+          { className: "refusal" },
+          h(
+            "td",
+            { colSpan: 3 },
+            h(
+              "details",
+              null,
+              h("summary", null, `${props.code} `, props.response.get("description").replaceAll("`", "")),
+              h("table", null, h("tbody", null, h(Response, props))),
+            ),
+          ),
+        );
+
+  return {
+    statePlugins: {
+      spec: { wrapActions: { updateSpec: (updateSpec) => (text) => updateSpec(text ? forReading(text) : text) } },
+    },
+    components: {
+      AuthorizeBtnContainer: CredentialsSection,
+      authorizeOperationBtn: nothing,
+      ServersContainer: nothing,
+    },
+    wrapComponents: {
+      parameters: (Parameters) => (props) =>
+        h(React.Fragment, null, h(CallExample, { operation: props.operation }), h(Parameters, props)),
+      response: FoldedResponse,
+    },
+  };
+}
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const followTheme = () => document.documentElement.classList.toggle("dark-mode", prefersDark.matches);
+prefersDark.addEventListener("change", followTheme);
+followTheme();
+
 SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
   deepLinking: true,
-  defaultModelExpandDepth: 3,
+  defaultModelsExpandDepth: 0,
+  defaultModelExpandDepth: 0,
+  plugins: [referencePlugin],
   supportedSubmitMethods: [],
   validatorUrl: null,
 });

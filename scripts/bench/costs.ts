@@ -1,35 +1,74 @@
-/** What each call costs: counted by `test/http/prices.test.ts`, which fails when one of these numbers is not so. */
+/** What calls cost: counted by `test/http/prices.test.ts`, which fails when one of these numbers is wrong. */
 
 /** What one call does outside of the Worker's own code, by the names of `npm run bench -- --json`. */
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
 
 /**
- * The calls, for a group whose token no viewer has shown who allows stale answers; `viewer_stale` is one that is indexed. In a
- * directory that has just started, the first call of each API key reads its row too, and the first create two rows more. Once
- * an hour a call of a key writes when it was used last, and the next one reads its row again. The delete of the newest
- * group writes one more.
+ * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers. In a directory that has
+ * just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
+ * of a key writes when the key was last used, and the next call reads its row again. The delete of the newest group writes
+ * one row more. Each change writes one event, and one row more is billed when the event is deleted after EVENT_DAYS.
  */
 export const COUNTS = {
   get_hit: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
-  create: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 2 },
-  put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 1 },
-  post: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 1 },
-  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 1 },
+  create: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 3 },
+  put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
+  post: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
+  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
   viewer_strong: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   viewer_stale: { rpc: 0, kv_reads: 1, kv_writes: 0, rows_read: 0, rows_written: 0 },
 } as const satisfies Record<string, Counts>;
 
 export type CallName = keyof typeof COUNTS;
 
-/**
- * What comes on top when the index has to be told: at a token's first viewer who allows a stale answer, and from then on at
- * each PUT, POST and DELETE of its group. The outbox's row and its settling are two of the rows; the alarm, which changes
- * of the same five seconds share, is told separately: it is billed as one row written, and as one request when it runs.
- */
-export const INDEX_WRITE = { kv_writes: 1, rows_read_at_most: 8, rows_written: 2, alarms: 1 } as const;
+/** What a call costs on top when KV may hold a lease of the group's token. KV bills a delete at the price of a write. */
+export const LEASE_DELETE = {
+  put: { kv_writes: 0 },
+  post: { kv_writes: 1 },
+  delete: { kv_writes: 1 },
+} as const satisfies Partial<Record<CallName, Partial<Counts>>>;
 
-/** What an Idempotency-Key writes on top: its row and the index of that. A day later one more is billed, which deletes it. */
-export const IDEMPOTENCY_KEY = { rows_written: 2 } as const;
+/**
+ * What an Idempotency-Key costs on top: its row and the index on that, and a day later the row again, which an alarm
+ * deletes. The alarm is billed as one row written when it is set, and as one request when it runs; responses that expire
+ * soon after one another share it.
+ */
+export const IDEMPOTENCY_KEY = { rows_written: 2, rows_written_a_day_later: 1 } as const;
+
+/** What the first Idempotency-Key of an instance of the directory costs besides, to schedule the alarm for its end. */
+export const FIRST_IDEMPOTENCY_KEY = { alarms: 1 } as const;
+
+/**
+ * The views of one token at a steady rate with `max-age=60`, counted from one write of its lease to the next. A lease is
+ * used for 60 seconds. The directory answers the first view after that, and the second one, which writes the next lease.
+ *
+ * This assumes that each view ends before the next begins, and that a location sees a lease as soon as it is written. KV
+ * promises neither: views that arrive during the write go to the directory too, and each location may go on to use its own
+ * copy of an expired lease, or of its absence, for 30 seconds (the `cacheTtl` of `TokenIndex`). See `STALE_COPIES`.
+ */
+export const LEASE_PERIODS = [
+  { views_per_minute: 1, views: 3, rpc: 2, kv_reads: 3, kv_writes: 1, rows_read: 2, rows_written: 0 },
+  { views_per_minute: 100, views: 102, rpc: 2, kv_reads: 102, kv_writes: 1, rows_read: 2, rows_written: 0 },
+  { views_per_minute: 10_000, views: 10_002, rpc: 2, kv_reads: 10_002, kv_writes: 1, rows_read: 2, rows_written: 0 },
+] as const satisfies LeasePeriod[];
+
+/**
+ * The same for a location that uses each copy for the whole 30 seconds. The directory then answers about a third of the
+ * views, and asks for a lease every ten seconds in that time. KV refreshes copies that are read often before they expire, so
+ * the truth lies between this and `LEASE_PERIODS`. Further locations add views, but hardly a write: the directory counts
+ * those ten seconds for the token, wherever it is viewed.
+ */
+export const STALE_COPIES: LeasePeriod = {
+  views_per_minute: 1000,
+  views: 1401,
+  rpc: 500,
+  kv_reads: 1401,
+  kv_writes: 3,
+  rows_read: 500,
+  rows_written: 0,
+};
+
+export type LeasePeriod = Counts & { views_per_minute: number; views: number };
 
 /**
  * Dollars per million, beyond what a paid plan includes: Cloudflare's pages "Workers: Pricing", "Durable Objects: Pricing"
@@ -45,26 +84,14 @@ const DOLLARS_PER_MILLION = {
   rows_written: 1,
 } as const;
 
-/** Dollars for a million of one call. */
-export function dollarsPerMillion(counts: Counts): number {
+/** Dollars for a million of calls that cost these counts each, or for a million of which `calls` share them. */
+export function dollarsPerMillion(counts: Counts, calls = 1): number {
   const { worker_request, rpc, kv_reads, kv_writes, rows_read, rows_written } = DOLLARS_PER_MILLION;
-  return (
-    worker_request +
+  const shared =
     counts.rpc * rpc +
     counts.kv_reads * kv_reads +
     counts.kv_writes * kv_writes +
     counts.rows_read * rows_read +
-    counts.rows_written * rows_written
-  );
-}
-
-/** Dollars for a million of what the index costs on top of a call. */
-export function dollarsPerMillionIndexWrites(): number {
-  const { rpc, kv_writes, rows_read, rows_written } = DOLLARS_PER_MILLION;
-  return (
-    INDEX_WRITE.kv_writes * kv_writes +
-    INDEX_WRITE.rows_read_at_most * rows_read +
-    (INDEX_WRITE.rows_written + INDEX_WRITE.alarms) * rows_written +
-    INDEX_WRITE.alarms * rpc
-  );
+    counts.rows_written * rows_written;
+  return worker_request + shared / calls;
 }

@@ -4,20 +4,26 @@ import { DatabaseSync } from "node:sqlite";
 
 const GROUPS_PER_STEP = 20_000;
 
+/** The JSON that a group keeps. */
+export type GroupJson = { mapping: string; properties: string };
+
+const SMALL: GroupJson = { mapping: '{"sales":"warehouse-7"}', properties: '{"region":"eu","plans":["pro"]}' };
+
+type Filling = { groups: number; json?: GroupJson | undefined; onGroups?: (count: number) => void };
+
 /**
  * Writes groups into the database of one Durable Object, while its workerd does not run: a million calls would take
  * ten minutes and more, and end with the same rows. The group of number n has the id `group-n`.
  */
-export function fill(database: DatabaseSync, groups: number, onGroups: (count: number) => void): void {
+export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }: Filling): void {
   for (let from = 0; from < groups; from += GROUPS_PER_STEP) {
     const count = Math.min(GROUPS_PER_STEP, groups - from);
-    database.exec(`
+    const insert = database.prepare(`
       WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${from + count - 1})
-      INSERT INTO user_groups (provided_id, name, mapping, properties, nonce, indexed, grace_indexed, revision,
-        created_at, updated_at)
-      SELECT 'group-' || n, 'Group ' || n, '{"sales":"warehouse-7"}', '{"region":"eu","plans":["pro"]}', randomblob(16), 0, 0, 1,
-        0, 0 FROM numbers`);
-    onGroups(count);
+      INSERT INTO user_groups (provided_id, name, nonce, revision, created_at, updated_at, mapping, properties)
+      SELECT 'group-' || n, 'Group ' || n, randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
+    insert.run(json.mapping, json.properties);
+    onGroups?.(count);
   }
 }
 

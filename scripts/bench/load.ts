@@ -11,42 +11,46 @@ export type Request = {
 
 type Load = { pool: Pool; requests: Request[] };
 
-type Measured = { seconds: number; latenciesMs: number[]; bodies: string[] };
+/** `answeredBy` has the header X-Answered-By of each answer. */
+type Measured = { seconds: number; latenciesMs: number[]; bodies: string[]; answeredBy: unknown[] };
 
 /** Requests in flight at a time, each on a connection of its own. */
 const CONNECTIONS = 8;
 /** Of each of two loads. */
 const REQUESTS_PER_ROUND = 50;
 
-export const connect = (url: string): Pool => new Pool(url, { connections: CONNECTIONS, pipelining: 1 });
+export const connect = (url: string, connections = CONNECTIONS): Pool => new Pool(url, { connections, pipelining: 1 });
 
-/** Makes all requests, `atOnce` at a time, and tells how long they took. It throws at the first that is refused. */
+/** Makes all requests, `atOnce` at a time, and measures each. It throws at the first that is refused. */
 export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS): Promise<Measured> {
   const latenciesMs: number[] = [];
   const bodies: string[] = [];
+  const answeredBy: unknown[] = [];
   const left = requests.entries();
   const client = async () => {
     for (const [index, { method, path, headers, body }] of left) {
       const startedAt = performance.now();
-      const answer = await pool.request({
+      const response = await pool.request({
         method,
         path,
         headers: { "Content-Type": "application/json", ...headers },
         body: body ? JSON.stringify(body) : null,
       });
-      bodies[index] = await answer.body.text();
+      const text = await response.body.text();
       latenciesMs[index] = performance.now() - startedAt;
-      if (answer.statusCode !== 200) throw new Error(`${method} ${path} was answered with ${answer.statusCode}.`);
+      bodies[index] = text;
+      answeredBy[index] = response.headers["x-answered-by"];
+      if (response.statusCode !== 200) throw new Error(`${method} ${path} was answered with ${response.statusCode}.`);
     }
   };
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: atOnce }, client));
-  return { seconds: (performance.now() - startedAt) / 1000, latenciesMs, bodies };
+  return { seconds: (performance.now() - startedAt) / 1000, latenciesMs, bodies, answeredBy };
 }
 
 /**
  * Makes two loads, a round of each by turns: a shared machine changes its speed within a second, and so for both. Rounds are
- * short, since a garbage collection takes 100 ms: it comes at the same place of every run, and would stand for the call
+ * short, because a garbage collection takes 100 ms and comes at the same place of every run: it would stand for the call
  * that it meets there.
  */
 export async function* loadByTurns(one: Load, other: Load): AsyncGenerator<[Measured, Measured]> {
@@ -61,3 +65,5 @@ export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
+
+export const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -171,7 +171,8 @@ export class UserGroupClient {
   }
 }
 
-const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) => ({ name, mapping, properties });
+const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
+  ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;
 
 function tokenOf({ currentToken }: { currentToken: string | undefined }): string {
   if (currentToken === undefined)

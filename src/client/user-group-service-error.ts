@@ -1,4 +1,4 @@
-/** The codes of the service's refusals; the table "Refusals" in its README says what to do about each. */
+/** The codes of the service's refusals; docs/errors.md says what to do about each. */
 export const REFUSAL_CODES = [
   "malformed_json",
   "body_required",
@@ -12,6 +12,7 @@ export const REFUSAL_CODES = [
   "api_key_not_found",
   "route_not_found",
   "method_not_allowed",
+  "cursor_expired",
   "user_group_id_taken",
   "token_superseded",
   "user_group_mismatch",

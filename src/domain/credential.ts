@@ -1,4 +1,3 @@
-import type { Environment, EnvironmentTag } from "./environment.ts";
 import {
   MAC_BYTES,
   NONCE_BYTES,
@@ -6,7 +5,8 @@ import {
   SIGNING_KEY_BYTES_MIN,
   SIGNING_KEYS_MAX,
   VERIFIED_CREDENTIALS_MAX,
-} from "./limits.ts";
+} from "../limits.ts";
+import type { Environment, EnvironmentTag } from "./environment.ts";
 import { fail, ok, type Result } from "./result.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { UserGroup } from "../storage/records.ts";
+import type { UserGroup } from "../records.ts";
 import { etagOf } from "./user-group.ts";
 
 /** The states in which a change is allowed: those with one of these entity tags, or any (`"*"`). */

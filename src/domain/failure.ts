@@ -15,6 +15,7 @@ export type Failure =
   | { code: "api_key_not_found" }
   | { code: "route_not_found" }
   | { code: "method_not_allowed"; allow: string[] }
+  | { code: "cursor_expired" }
   | { code: "user_group_id_taken" }
   | { code: "token_superseded" }
   | { code: "user_group_mismatch" }

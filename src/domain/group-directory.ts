@@ -1,43 +1,48 @@
 import { DurableObject } from "cloudflare:workers";
+import {
+  DAY_MS,
+  ENVIRONMENT_BYTES_MAX,
+  EVENTS_PER_PURGE_MAX,
+  IDEMPOTENCY_SECONDS,
+  KEYS_PER_ENVIRONMENT_MAX,
+  LAST_USED_SECONDS,
+  RESPONSES_PER_PURGE_MAX,
+} from "../limits.ts";
+import type { Access, ApiKey, Lease, ListedGroup, RotatedGroup, StoredResponse, UserGroup } from "../records.ts";
+import { EventStore } from "../storage/event-store.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { hasTables, migrate } from "../storage/migrations.ts";
 import { ResponseStore } from "../storage/response-store.ts";
+import { type Chore, Chores } from "./chores.ts";
 import { newNonce, sameBytes } from "./credential.ts";
 import { allowsChange, type IfMatch } from "./entity-tag.ts";
+import {
+  type Author,
+  type ChangeDescription,
+  type EventPage,
+  type EventQuery,
+  readEvents,
+  updateDetails,
+} from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { LeaseRequests } from "./lease-requests.ts";
-import {
-  ENVIRONMENT_BYTES_MAX,
-  IDEMPOTENCY_SECONDS,
-  KEYS_PER_ENVIRONMENT_MAX,
-  LAST_USED_SECONDS,
-  PURGE_RETRY_SECONDS,
-  RESPONSES_PER_PURGE_MAX,
-} from "./limits.ts";
-import { log } from "./log.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
-  type Access,
-  type ApiKey,
   bytesOf,
   type GroupView,
-  type Lease,
   mapsTo,
-  type RotatedGroup,
-  type StoredResponse,
   snapshotFor,
   toGroupView,
   toRotatedGroup,
-  type UserGroup,
   type UserGroupChanges,
   type UserGroupDraft,
   withChanges,
 } from "./user-group.ts";
 
-/** An API key whose signature the Worker has checked. */
-export type Caller = { id: number; nonceHash: ArrayBuffer };
+/** An API key whose signature the Worker has checked, and the request that it makes. */
+export type Caller = { id: number; nonceHash: ArrayBuffer; requestId: string };
 
 /** A token whose signature the Worker has checked. `id` is the number of its group. */
 export type PresentedToken = { id: number; nonce: Uint8Array };
@@ -78,10 +83,12 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #groups: GroupStore;
   readonly #keys: KeyStore;
   readonly #responses: ResponseStore;
+  readonly #events: EventStore;
   readonly #leases = new LeaseRequests();
   #hasTables: boolean;
-  /** The time of the alarm that this instance has set. */
-  #alarmAt: number | undefined;
+  readonly #chores: Chores;
+  /** For how long events are kept. */
+  readonly #eventsMs: number;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -90,6 +97,12 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new KeyStore(ctx.storage.sql);
     this.#responses = new ResponseStore(ctx.storage.sql);
+    this.#events = new EventStore(ctx.storage.sql);
+    this.#eventsMs = Number(env.EVENT_DAYS) * DAY_MS;
+    this.#chores = new Chores(
+      [purgeResponses(this.#responses), purgeEvents(this.#events, this.#eventsMs)],
+      (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
+    );
   }
 
   /** Gets the group with the draft's id as it is, or creates it. A key with read access gets no token and creates nothing. */
@@ -119,7 +132,11 @@ export class GroupDirectory extends DurableObject<Env> {
       graceEndsAt: null,
       revision: 1,
     };
-    const group = this.#groups.insert(fresh, Date.now());
+    const group = this.#commit(authorOf(admitted.value, caller), (record) => {
+      const created = this.#groups.insert(fresh, Date.now());
+      record({ type: "user_group.created", group: created });
+      return created;
+    });
     return ok({ created: true, group: toGroupView(group, { mayReadToken }) });
   }
 
@@ -146,7 +163,12 @@ export class GroupDirectory extends DurableObject<Env> {
       return fail({ code: "user_group_id_taken" });
     if (this.#isFull() && bytesOf(changed) > bytesOf(group)) return fail({ code: "environment_full" });
 
-    return ok(toGroupView(this.#replace(group, changed), { mayReadToken: true }));
+    const updated = this.#commit(authorOf(admitted.value, caller), (record) => {
+      const after = this.#replace(group, changed);
+      record({ type: "user_group.updated", group: after, details: updateDetails(group, after) });
+      return after;
+    });
+    return ok(toGroupView(updated, { mayReadToken: true }));
   }
 
   /**
@@ -161,7 +183,7 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<Omit<RotatedGroup, "signingId"> & { signingId?: string } & EndedLeases, TokenFailure> {
     const found = this.#findByCurrentToken(caller, current, ifMatch, idempotency);
     if (!found.ok) return found;
-    const { stored, group } = found.value;
+    const { stored, group, author } = found.value;
     if (stored)
       return stored.rotated ? ok({ ...stored.rotated, endedLeases: [] }) : fail({ code: "idempotency_key_reused" });
 
@@ -170,7 +192,13 @@ export class GroupDirectory extends DurableObject<Env> {
       graceSeconds > 0
         ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
         : { graceNonce: null, graceEndsAt: null };
-    const rotated = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer }, idempotency);
+    const rotated = this.#commit(author, (record) => {
+      const after = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer });
+      record({ type: "user_group.token_rotated", group: after });
+      if (idempotency) this.#store(idempotency, { ...toRotatedGroup(after), signingId: idempotency.signingId });
+      return after;
+    });
+    if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ ...toRotatedGroup(rotated), endedLeases });
   }
 
@@ -183,7 +211,7 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<EndedLeases, TokenFailure | FailureOf<"user_group_mismatch">> {
     const found = this.#findByCurrentToken(caller, current, guards.ifMatch, idempotency);
     if (!found.ok) return found;
-    const { stored, group } = found.value;
+    const { stored, group, author } = found.value;
     if (stored) return stored.rotated ? fail({ code: "idempotency_key_reused" }) : ok({ endedLeases: [] });
 
     const { providedId = group.providedId, dataSource } = guards;
@@ -191,7 +219,12 @@ export class GroupDirectory extends DurableObject<Env> {
       return fail({ code: "user_group_mismatch" });
 
     const endedLeases = this.#leasesOf(group);
-    this.#commit(() => this.#groups.delete(group.teamId), idempotency && toStoredResponse(idempotency, null));
+    this.#commit(author, (record) => {
+      this.#groups.delete(group.teamId);
+      record({ type: "user_group.deleted", group });
+      if (idempotency) this.#store(idempotency, null);
+    });
+    if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ endedLeases });
   }
 
@@ -213,6 +246,20 @@ export class GroupDirectory extends DurableObject<Env> {
     return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
   }
 
+  /** One group as lists show it. */
+  show(caller: Caller, teamId: number): Result<ListedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "read");
+    if (!admitted.ok) return admitted;
+    const [group] = this.#groups.page({ order: "numbers", start: teamId }, 1);
+    return group?.teamId === teamId ? ok(group) : fail({ code: "user_group_not_found" });
+  }
+
+  /** One page of the events, oldest first. */
+  listEvents(caller: Caller, query: EventQuery): Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">> {
+    const admitted = this.#admit(caller, "read");
+    return admitted.ok ? readEvents(this.#events, query) : admitted;
+  }
+
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
   checkAccess(caller: Caller, access: Access): Result<undefined, AdmitFailure> {
     const admitted = this.#admit(caller, access);
@@ -222,7 +269,10 @@ export class GroupDirectory extends DurableObject<Env> {
   // Operators are checked by the Worker, which alone has the operator's token.
 
   /** Issues an API key. The first one of an environment creates its tables. */
-  issueKey({ name, access, nonceHash, expiresInSeconds }: ApiKeyDraft): Result<ApiKey, FailureOf<"environment_full">> {
+  issueKey(
+    { name, access, nonceHash, expiresInSeconds }: ApiKeyDraft,
+    author: Author,
+  ): Result<ApiKey, FailureOf<"environment_full">> {
     const now = Date.now();
     if (!this.#hasTables) {
       migrate(this.ctx.storage);
@@ -230,7 +280,13 @@ export class GroupDirectory extends DurableObject<Env> {
     }
     if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
     const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
-    return ok(this.#keys.insert({ name, access, nonceHash, createdAt: now, expiresAt }));
+    return ok(
+      this.#commit(author, (record) => {
+        const key = this.#keys.insert({ name, access, nonceHash, createdAt: now, expiresAt });
+        record({ type: "api_key.issued", details: keyDetails(key) });
+        return key;
+      }),
+    );
   }
 
   /** All API keys, revoked and expired ones included. */
@@ -239,10 +295,15 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
-  revokeKey(id: number): Result<undefined, FailureOf<"api_key_not_found">> {
+  revokeKey(id: number, author: Author): Result<undefined, FailureOf<"api_key_not_found">> {
     const key = this.#findKey(id);
     if (!key) return fail({ code: "api_key_not_found" });
-    this.#revokeAt(key, Date.now());
+    const now = Date.now();
+    if (key.revokedAt !== null && key.revokedAt <= now) return ok(undefined);
+    this.#commit(author, (record) => {
+      this.#revokeAt(key, now);
+      record({ type: "api_key.revoked", details: keyDetails(key) });
+    });
     return ok(undefined);
   }
 
@@ -251,6 +312,7 @@ export class GroupDirectory extends DurableObject<Env> {
     id: number,
     graceSeconds: number,
     nonceHash: ArrayBuffer,
+    author: Author,
   ): Result<ApiKey, FailureOf<"api_key_not_found" | "environment_full">> {
     const now = Date.now();
     const key = this.#findKey(id);
@@ -258,9 +320,11 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
     const { name, access, expiresAt } = key;
     return ok(
-      this.ctx.storage.transactionSync(() => {
+      this.#commit(author, (record) => {
         this.#revokeAt(key, now + graceSeconds * 1000);
-        return this.#keys.insert({ name, access, expiresAt, nonceHash, createdAt: now });
+        const successor = this.#keys.insert({ name, access, expiresAt, nonceHash, createdAt: now });
+        record({ type: "api_key.rolled", details: { ...keyDetails(key), successor_id: successor.id } });
+        return successor;
       }),
     );
   }
@@ -303,7 +367,10 @@ export class GroupDirectory extends DurableObject<Env> {
     current: PresentedToken | undefined,
     ifMatch: IfMatch | undefined,
     idempotency: IdempotencyRecord | undefined,
-  ): Result<{ group: UserGroup; stored?: never } | { stored: StoredResponse; group?: never }, TokenFailure> {
+  ): Result<
+    { group: UserGroup; author: Author; stored?: never } | { stored: StoredResponse; author?: never; group?: never },
+    TokenFailure
+  > {
     const admitted = this.#admit(caller, "write");
     if (!admitted.ok) return admitted;
 
@@ -316,7 +383,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!sameBytes(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
     if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
     if (idempotency && this.#isFull()) return fail({ code: "environment_full" });
-    return ok({ group });
+    return ok({ group, author: authorOf(admitted.value, caller) });
   }
 
   /** The nonces of the group's tokens for which KV may hold a lease. */
@@ -325,72 +392,77 @@ export class GroupDirectory extends DurableObject<Env> {
     return [nonce, graceNonce].filter((each) => each !== null).filter((each) => this.#leases.mayExist(each, now));
   }
 
-  #replace(before: UserGroup, changed: UserGroup, idempotency?: IdempotencyRecord): UserGroup {
+  /** Writes the next revision of a group. */
+  #replace(before: UserGroup, changed: UserGroup): UserGroup {
     const after = { ...changed, revision: before.revision + 1 };
     const now = Date.now();
-    const isRenamed = after.providedId !== before.providedId;
-    const rotated = idempotency && { ...toRotatedGroup(after), signingId: idempotency.signingId };
-    this.#commit(
-      () => (isRenamed ? this.#groups.rename(after, now) : this.#groups.replace(after, now)),
-      rotated && toStoredResponse(idempotency, rotated),
-    );
+    if (after.providedId === before.providedId) this.#groups.replace(after, now);
+    else this.#groups.rename(after, now);
     return after;
   }
 
-  /** Applies `change` and the stored response in one transaction, then schedules the alarm that deletes the response. */
-  #commit(change: () => void, response: StoredResponse | undefined): void {
-    if (!response) {
-      change();
-      return;
-    }
-    this.ctx.storage.transactionSync(() => {
-      change();
-      this.#responses.insert(response);
-    });
-    this.#schedulePurge();
+  #store({ key, request }: IdempotencyRecord, rotated: RotatedGroup | null): void {
+    this.#responses.insert({ key, request, rotated, expiresAt: Date.now() + IDEMPOTENCY_SECONDS * 1000 });
   }
 
   /**
-   * The platform calls this when the alarm is due. It never throws: after six failures the platform would give the alarm up
-   * (Durable Objects, "Alarms"), and responses would stay after they expire.
+   * Runs `change` in one transaction with the event that it records, so that no change is without its event. All changes of
+   * this class go through here.
    */
+  #commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
+    const value = this.ctx.storage.transactionSync(() =>
+      change(({ type, group, details = {} }) =>
+        this.#events.append({
+          ...author,
+          at: Date.now(),
+          type,
+          teamId: group?.teamId ?? null,
+          providedId: group?.providedId ?? null,
+          details,
+        }),
+      ),
+    );
+    this.#chores.schedule(Date.now() + this.#eventsMs);
+    return value;
+  }
+
+  /** The platform calls this when the alarm is due. */
   override alarm(): void {
-    this.#alarmAt = undefined;
-    try {
-      this.#purgeExpiredResponses();
-    } catch (error) {
-      log.error({ message: "Expired responses could not be deleted. The next try follows.", error: String(error) });
-      this.#setAlarm(Date.now() + PURGE_RETRY_SECONDS * 1000);
-    }
-  }
-
-  /** Deletes a bounded number of expired responses, and sets the alarm for the next one. */
-  #purgeExpiredResponses(): void {
-    if (!this.#hasTables) return;
-    const now = Date.now();
-    const expired = this.#responses.oldest(RESPONSES_PER_PURGE_MAX).findLast(({ expiresAt }) => expiresAt <= now);
-    if (expired) this.#responses.deleteUpTo(expired.id);
-    this.#schedulePurge();
-  }
-
-  /** Sets the alarm for the oldest response, unless this instance has set it. Setting it replaces an earlier one. */
-  #schedulePurge(): void {
-    if (this.#alarmAt !== undefined) return;
-    const [oldest] = this.#responses.oldest(1);
-    if (oldest) this.#setAlarm(Math.max(Date.now(), oldest.expiresAt));
-  }
-
-  #setAlarm(time: number): void {
-    this.#alarmAt = time;
-    this.ctx.waitUntil(this.ctx.storage.setAlarm(time));
+    if (this.#hasTables) this.#chores.run();
   }
 }
 
-const toStoredResponse = ({ key, request }: IdempotencyRecord, rotated: RotatedGroup | null): StoredResponse => ({
-  key,
-  request,
-  rotated,
-  expiresAt: Date.now() + IDEMPOTENCY_SECONDS * 1000,
+/** Deletes responses that have expired. */
+const purgeResponses = (responses: ResponseStore): Chore => ({
+  name: "delete expired responses",
+  dueAt: () => responses.oldest(1)[0]?.expiresAt,
+  run: (now) => {
+    const expired = responses.oldest(RESPONSES_PER_PURGE_MAX).findLast(({ expiresAt }) => expiresAt <= now);
+    if (expired) responses.deleteUpTo(expired.id);
+  },
+});
+
+/** Deletes events after `keepMs`, but never the newest: its id tells which come after it. */
+const purgeEvents = (events: EventStore, keepMs: number): Chore => ({
+  name: "delete old events",
+  dueAt: () => {
+    const [oldest, second] = events.oldest(2);
+    return oldest && second ? oldest.at + keepMs : undefined;
+  },
+  run: (now) => {
+    const old = events
+      .oldest(EVENTS_PER_PURGE_MAX + 1)
+      .slice(0, -1)
+      .findLast(({ at }) => at + keepMs <= now);
+    if (old) events.deleteUpTo(old.id);
+  },
+});
+
+const keyDetails = ({ id, name }: ApiKey) => ({ api_key: { id, name } });
+
+const authorOf = ({ id, name }: ApiKey, { requestId }: Caller): Author => ({
+  actor: { kind: "api_key", id, name },
+  requestId,
 });
 
 /** Why a key is no longer valid at `now`, if it is not. */

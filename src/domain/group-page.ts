@@ -1,6 +1,6 @@
+import { LIST_BYTES_MAX, TEXT_UNITS_MAX } from "../limits.ts";
+import type { ListedGroup } from "../records.ts";
 import type { GroupStore, ListRange } from "../storage/group-store.ts";
-import { LIST_BYTES_MAX, TEXT_UNITS_MAX } from "./limits.ts";
-import type { ListedGroup } from "./user-group.ts";
 
 /** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
 export type PageStart = number | string;

@@ -1,4 +1,4 @@
-import { LEASE_SECONDS_MAX, LEASE_SPACING_SECONDS, LEASE_TOKENS_MAX, LEASE_VIEWS_SECONDS } from "./limits.ts";
+import { LEASE_SECONDS_MAX, LEASE_SPACING_SECONDS, LEASE_TOKENS_MAX, LEASE_VIEWS_SECONDS } from "../limits.ts";
 
 /** The times of one token in milliseconds since 1970: its last view that accepted a stale answer, its last request for a lease. */
 type Times = { viewedAt: number; requestedAt: number | undefined };

@@ -1,4 +1,4 @@
-/** One JSON object per line, which Workers Logs takes apart into fields. No field may hold a credential or a body. */
+/** One JSON object per line, whose fields Workers Logs can search. No field may hold a credential or a body. */
 const line = (fields: Record<string, unknown>) => JSON.stringify(fields);
 
 export const log = {

@@ -1,6 +1,6 @@
 /**
- * What a rule answers: a value, or a refusal that the caller can be told about. Plain data, because class instances do
- * not cross an RPC. Exceptions are left for bugs.
+ * The outcome of a rule: a value, or a failure for the caller. It is plain data, because class
+ * instances do not cross an RPC. Exceptions are for bugs.
  */
 export type Result<Value, Refusal> = { ok: true; value: Value } | { ok: false; failure: Refusal };
 

@@ -1,5 +1,5 @@
+import { QUERY_PARAMETER_UNITS_MAX, QUERY_PARAMETERS_MAX } from "../limits.ts";
 import type { FailureOf } from "./failure.ts";
-import { QUERY_PARAMETER_UNITS_MAX, QUERY_PARAMETERS_MAX } from "./limits.ts";
 import { fail, ok, type Result } from "./result.ts";
 import {
   findAmbiguity,

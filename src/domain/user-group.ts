@@ -1,16 +1,5 @@
-import type {
-  Access,
-  ApiKey,
-  GroupSnapshot,
-  Lease,
-  ListedGroup,
-  RotatedGroup,
-  StoredResponse,
-  UserGroup,
-} from "../storage/records.ts";
+import type { GroupSnapshot, RotatedGroup, UserGroup } from "../records.ts";
 import { sameBytes } from "./credential.ts";
-
-export type { Access, ApiKey, GroupSnapshot, Lease, ListedGroup, RotatedGroup, StoredResponse, UserGroup };
 
 /** The fields of a new group. */
 export type UserGroupDraft = {
@@ -21,7 +10,7 @@ export type UserGroupDraft = {
 };
 
 /** The fields that the Worker needs to answer with a group. Without a `nonce` the answer shows no token. */
-export type GroupView = Pick<UserGroup, "teamId" | "providedId" | "name" | "properties" | "revision"> & {
+export type GroupView = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "mapping"> & {
   nonce: ArrayBuffer | undefined;
 };
 
@@ -51,19 +40,14 @@ export const etagOf = (group: Pick<UserGroup, "teamId" | "revision">): string =>
 
 /** The group after `changes`, or the same object if they change nothing. */
 export function withChanges(group: UserGroup, changes: UserGroupChanges): UserGroup {
-  const next: UserGroup = {
-    ...group,
+  const changed: Pick<UserGroup, keyof UserGroupDraft> = {
     providedId: changes.newProvidedId ?? group.providedId,
     name: changes.name ?? group.name,
     mapping: changes.mapping === undefined ? group.mapping : changes.mapping,
     properties: changes.properties === undefined ? group.properties : changes.properties,
   };
-  const isChanged =
-    next.providedId !== group.providedId ||
-    next.name !== group.name ||
-    next.mapping !== group.mapping ||
-    next.properties !== group.properties;
-  return isChanged ? next : group;
+  const isChanged = Object.entries(changed).some(([field, value]) => value !== Reflect.get(group, field));
+  return isChanged ? { ...group, ...changed } : group;
 }
 
 const utf8 = new TextEncoder();

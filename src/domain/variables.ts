@@ -1,8 +1,8 @@
-import type { GroupSnapshot } from "./user-group.ts";
+import type { GroupSnapshot } from "../records.ts";
 
 /**
- * What dashboards and the SQL editor read: the group's id and name, and each of its properties as `user_group.<key>`.
- * `properties` are the group's, for a caller that has parsed them already.
+ * The variables of dashboards and the SQL editor: the group's id and name, and each of its properties as `user_group.<key>`.
+ * A caller that has parsed the group's properties already gives them as `properties`.
  */
 export function variablesOf(
   group: GroupSnapshot,

@@ -2,7 +2,7 @@ import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
 import type { Caller } from "../domain/group-directory.ts";
-import type { GroupSnapshot } from "../domain/user-group.ts";
+import type { GroupSnapshot } from "../records.ts";
 import type { Directory } from "./directory.ts";
 
 /** The credential of a request, as far as it can be judged without the directory. */
@@ -19,6 +19,8 @@ export type AppEnv = {
     headers: Record<string, string>;
     ring: SigningRing;
     credential: Credential;
+    /** The kind of credential that the route takes, for the message to a caller without it. */
+    takes?: string;
     environment: Environment;
     caller: Caller;
     directory: Directory;
@@ -26,5 +28,9 @@ export type AppEnv = {
     group: GroupSnapshot;
     failureCode?: Failure["code"];
     keyId?: number;
+    /** The group or key of the call, once it has succeeded. */
+    teamId?: number;
+    subjectKeyId?: number;
+    operator?: string;
   };
 };

@@ -4,18 +4,20 @@ import { routePath } from "hono/route";
 import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
-import { respond } from "./respond.ts";
-import { apiKeys } from "./api-keys.ts";
 import type { AppEnv } from "./app-env.ts";
-import { readCredential } from "./authenticate.ts";
-import { demo } from "./demo.ts";
 import { DirectoryUnavailable, DirectoryUnreadable } from "./directory.ts";
-import { allowMethods, overrideMethod } from "./methods.ts";
-import { reference } from "./reference.ts";
-import { refuse } from "./refusals.ts";
-import { userGroupList } from "./user-group-list.ts";
-import { userGroups } from "./user-groups.ts";
-import { cors, viewers } from "./viewers.ts";
+import { refuse } from "./failures.ts";
+import { readCredential } from "./middleware/authenticate.ts";
+import { cors } from "./middleware/cors.ts";
+import { allowMethods, overrideMethod } from "./middleware/methods.ts";
+import { respond } from "./responses.ts";
+import { apiKeys } from "./routes/api-keys.ts";
+import { demo } from "./routes/demo.ts";
+import { events } from "./routes/events.ts";
+import { reference } from "./routes/reference.ts";
+import { userGroupList } from "./routes/user-group-list.ts";
+import { userGroups } from "./routes/user-groups.ts";
+import { viewers } from "./routes/viewers.ts";
 
 /**
  * Gives every answer its request id, forbids caches to store it, and writes one log line. Only static files have a
@@ -33,6 +35,9 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
     status: c.res.status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
+    operator: c.get("operator"),
+    team_id: c.get("teamId"),
+    subject_key_id: c.get("subjectKeyId"),
     workspace: c.get("environment")?.workspace,
     environment: c.get("environment")?.tag,
     milliseconds: Date.now() - startedAt,
@@ -69,12 +74,13 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
-  .use("/api/viewer/*", cors)
+  .use("/api/*", cors)
   .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => respond(c, { success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/user_groups", userGroupList)
+  .route("/api/events", events)
   .route("/api/keys", apiKeys)
   .route("/api/viewer", viewers)
   .route("/demo", demo)

@@ -1,7 +1,7 @@
-import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../domain/limits.ts";
 import type { DurableObject } from "cloudflare:workers";
 import type { GroupDirectory } from "../domain/group-directory.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
+import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
 import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
 /** Thrown when the directory could not be reached in time. Whether a change was made is unknown. */
@@ -22,11 +22,13 @@ const IDEMPOTENT: Record<Method, boolean> = {
   ensure: true,
   issueKey: false,
   list: true,
+  listEvents: true,
   listKeys: true,
   remove: false,
   revokeKey: true,
   rollKey: false,
   rotateToken: false,
+  show: true,
   update: false,
   view: true,
 };

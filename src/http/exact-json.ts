@@ -1,63 +1,89 @@
 import type { Issue } from "../domain/failure.ts";
-import { BODY_DEPTH_MAX, ISSUES_MAX } from "../domain/limits.ts";
+import { BODY_DEPTH_MAX, ISSUES_MAX } from "../limits.ts";
 
 /** JSON's tokens (RFC 8259), for a text that is known to be valid. */
 const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 
+/** An object or a list around the current token. */
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
 
 /**
- * Finds what `JSON.parse` would change in silence, as issues with their places: numbers that a double holds as another
- * decimal value, keys that stand twice in one object, strings with lone surrogates; and nesting past what the service
- * walks. `text` must be valid JSON. It reads tokens instead of using a reviver, which knows no places, does not see
- * doubled keys, and overflows the stack on deep nesting.
+ * Finds what `JSON.parse` would change silently, as issues with their places: numbers that a double holds as another decimal
+ * value, keys that stand twice in one object, strings with lone surrogates; and nesting deeper than the service walks. `text`
+ * must be valid JSON. A reviver would not do: it knows no places, does not see doubled keys, and overflows the stack on deep
+ * nesting.
  */
 export function findInexact(text: string, value: object): Issue[] {
   if (isCanonical(text, value)) return [];
-  const issues: Issue[] = [];
-  const frames: Frame[] = [];
-  const report = (message: string) => {
-    const path = frames.map((frame) => (frame.kind === "object" ? frame.key : frame.index));
-    if (issues.length < ISSUES_MAX) issues.push({ path, message });
-  };
+  const scan = new InexactScan();
+  for (const { 0: token, index } of text.matchAll(TOKENS)) if (!scan.take(token, index)) break;
+  return scan.issues;
+}
 
-  for (const [token] of text.matchAll(TOKENS)) {
-    const frame = frames.at(-1);
-    if (token === "{" || token === "[") {
-      if (frames.length === BODY_DEPTH_MAX) {
-        report(`Nest at most ${BODY_DEPTH_MAX} levels.`);
-        return issues;
-      }
-      frames.push(
-        token === "{" ? { kind: "object", keys: new Set(), key: "", atKey: true } : { kind: "array", index: 0 },
-      );
-    } else if (token === "}" || token === "]") {
-      frames.pop();
-    } else if (token === ",") {
-      if (frame?.kind === "object") frame.atKey = true;
-      else if (frame) frame.index += 1;
-    } else if (token === ":") {
-      if (frame?.kind === "object") frame.atKey = false;
-    } else if (token.startsWith('"')) {
-      const string: string = JSON.parse(token);
-      const isKey = frame?.kind === "object" && frame.atKey;
-      if (isKey) {
-        frame.key = string;
-        if (frame.keys.has(string)) report("This key is given twice; give it once.");
-        frame.keys.add(string);
-      }
-      if (!string.isWellFormed())
-        report("This text has an unpaired surrogate, which is no character; send whole characters.");
-    } else if (!isExact(token)) {
-      report(`The number ${token.slice(0, 40)} cannot be kept exactly; send it as a string.`);
-    }
+/** Reads the tokens of a JSON text in order, and collects issues. */
+class InexactScan {
+  readonly issues: Issue[] = [];
+  readonly #frames: Frame[] = [];
+  #position = 0;
+
+  /** Reads the token at `position`, in UTF-16 code units. Returns whether to go on. */
+  take(token: string, position: number): boolean {
+    this.#position = position;
+    const [first = ""] = token;
+    if (first === "{" || first === "[") return this.#open(first);
+    if (first === "}" || first === "]") this.#frames.pop();
+    else if (first === ",") this.#next();
+    else if (first === ":") this.#expectKey(false);
+    else if (first === '"') this.#takeString(token);
+    else if (!isExact(token))
+      this.#report(`The number ${token.slice(0, 40)} cannot be kept exactly; send it as a string.`);
+    return true;
   }
-  return issues;
+
+  #open(bracket: "{" | "["): boolean {
+    if (this.#frames.length === BODY_DEPTH_MAX) {
+      this.#report(`Nest at most ${BODY_DEPTH_MAX} levels.`);
+      return false;
+    }
+    this.#frames.push(
+      bracket === "{" ? { kind: "object", keys: new Set(), key: "", atKey: true } : { kind: "array", index: 0 },
+    );
+    return true;
+  }
+
+  #next(): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "array") frame.index += 1;
+    else this.#expectKey(true);
+  }
+
+  #expectKey(atKey: boolean): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "object") frame.atKey = atKey;
+  }
+
+  #takeString(token: string): void {
+    const text: string = JSON.parse(token);
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "object" && frame.atKey) {
+      frame.key = text;
+      if (frame.keys.has(text)) this.#report("This key is given twice; give it once.");
+      frame.keys.add(text);
+    }
+    if (!text.isWellFormed())
+      this.#report("This text has an unpaired surrogate, which is no character; send whole characters.");
+  }
+
+  #report(message: string): void {
+    const path = this.#frames.map((frame) => (frame.kind === "object" ? frame.key : frame.index));
+    if (this.issues.length < ISSUES_MAX)
+      this.issues.push({ path, message: `${message} It is at position ${this.#position} of the body.` });
+  }
 }
 
 /**
- * Whether `value` prints as `text` again, so that nothing was lost: the quick way, for the many clients that print JSON as
- * JavaScript does. It leaves alone what may nest too deep, and unpaired surrogates, which print as they came.
+ * Whether `value` prints as `text` again, so that nothing was lost: a fast path for the many clients that print JSON as
+ * JavaScript does. It does not decide on text that may nest too deep, nor on unpaired surrogates, which print as they came.
  */
 function isCanonical(text: string, value: object): boolean {
   const brackets = text.match(/[[{]/g)?.length ?? 0;

@@ -1,6 +1,9 @@
 import * as z from "zod/mini";
 import { WORKSPACE } from "../domain/environment.ts";
+import type { UserGroupDraft } from "../domain/user-group.ts";
 import {
+  EVENTS_DEFAULT,
+  EVENTS_MAX,
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
   LIST_GROUPS_DEFAULT,
@@ -10,17 +13,18 @@ import {
   PROPERTIES_DEPTH_MAX,
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
-} from "../domain/limits.ts";
+} from "../limits.ts";
+import type { EventType } from "../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
- * The bodies and queries that the calls take, by their published names. Unknown fields are refused, and nothing is trimmed or
- * coerced. What is registered tells the OpenAPI document what zod cannot: a sentence, and the bounds that are checked by
- * hand. The schemas are those of zod/mini, which takes half the time to start, and each is made when it is first asked for:
- * no request needs all of them, and a viewer's GET none.
+ * The schemas of bodies and queries, by their published names. Unknown fields are refused, and nothing is trimmed or coerced.
+ * The registered metadata gives the OpenAPI document what zod does not know: descriptions, and bounds that are checked by
+ * hand. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
  */
 
-const once = <Schema>(make: () => Schema): (() => Schema) => {
+/** Builds a value when it is first needed, and keeps it. */
+const lazy = <Schema>(make: () => Schema): (() => Schema) => {
   let made: Schema | undefined;
   return () => {
     made ??= make();
@@ -37,11 +41,11 @@ const isText = (value: unknown) => typeof value === "string" && value.length >= 
 
 const text = `a string of 1 to ${TEXT_UNITS_MAX} characters`;
 
-type Told = Parameters<typeof z.globalRegistry.add>[1];
+type Meta = Parameters<typeof z.globalRegistry.add>[1];
 type Payload = z.core.ParsePayload;
 
-/** Notes what the OpenAPI document tells of a schema. */
-const told = <Schema extends z.ZodMiniType>(schema: Schema, meta: Told): Schema => {
+/** Registers what the OpenAPI document says about a schema. */
+const withMeta = <Schema extends z.ZodMiniType>(schema: Schema, meta: Meta): Schema => {
   z.globalRegistry.add(schema, meta);
   return schema;
 };
@@ -50,8 +54,8 @@ const refuseValue = (payload: Payload, message: string, path: string[] = []): vo
   payload.issues.push({ code: "custom", message, path, input: payload.value });
 };
 
-const label = (meta: Told = {}) =>
-  told(
+const label = (meta: Meta = {}) =>
+  withMeta(
     z.string({ error: `Give ${text}.` }).check(
       z.refine(isText, { error: `Give ${text}.` }),
       z.refine((value) => !/\p{Cc}/u.test(value), {
@@ -61,22 +65,22 @@ const label = (meta: Told = {}) =>
     { minLength: 1, maxLength: TEXT_UNITS_MAX, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
   );
 
-const Label = once(() => label());
+const Label = lazy(() => label());
 
-const ProvidedId = once(() => label({ description: "Your own id of the user group, unique in its environment." }));
+const ProvidedId = lazy(() => label({ description: "Your own id of the user group, unique in its environment." }));
 
-const Credential = once(() =>
-  told(
-    z
-      .string({ error: "Give a user group token, a string." })
-      .check(z.minLength(1, { error: "Give a user group token." })),
-    { description: "The user group's current token, as GET or the last rotation showed it." },
-  ),
+const TOKEN_MESSAGE =
+  "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
+
+const Credential = lazy(() =>
+  withMeta(z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })), {
+    description: "The user group's current token, from GET or from the last rotation.",
+  }),
 );
 
 // Checked by hand rather than with z.record, which drops a key named __proto__.
-const Mapping = once(() =>
-  told(
+const Mapping = lazy(() =>
+  withMeta(
     z.pipe(
       z.unknown(),
       z.transform((value: unknown, payload: Payload) => {
@@ -102,8 +106,8 @@ const Mapping = once(() =>
   ),
 );
 
-const Properties = once(() =>
-  told(
+const Properties = lazy(() =>
+  withMeta(
     z.pipe(
       z.unknown(),
       z.transform((value: unknown, payload: Payload) => {
@@ -126,14 +130,14 @@ const Properties = once(() =>
   ),
 );
 
-/** Whether more than `levels` objects and lists stand inside one another. It looks no deeper than that. */
+/** Whether objects and lists are nested deeper than `levels`. It looks no deeper than that. */
 const nestsDeeper = (value: unknown, levels: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
 
-const seconds = (least: number, most: number, meta: Told = {}) =>
-  told(
+const seconds = (least: number, most: number, meta: Meta = {}) =>
+  withMeta(
     z
       .int({ error: "Give a whole number of seconds." })
       .check(z.refine((value) => value >= least && value <= most, { error: `Give ${least} to ${most} seconds.` })),
@@ -141,47 +145,52 @@ const seconds = (least: number, most: number, meta: Told = {}) =>
   );
 
 const Grace = (old: string) =>
-  told(z._default(seconds(0, GRACE_SECONDS_MAX), 0), { description: `How long the old ${old} stays good.` });
+  withMeta(z._default(seconds(0, GRACE_SECONDS_MAX), 0), {
+    description: `For how many seconds the old ${old} stays valid.`,
+  });
 
-const GroupFields = once(() => ({
-  name: told(z.optional(Label()), {
-    description: "The group's name. A new group without one takes its id for a name.",
-  }),
-  mapping: told(z.nullish(Mapping()), {
-    description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
-  }),
-  properties: told(z.nullish(Properties()), {
-    description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
-  }),
-}));
+const GroupFields = lazy(
+  () =>
+    ({
+      name: withMeta(z.optional(Label()), {
+        description: "The group's name. A new group without one takes its id for a name.",
+      }),
+      mapping: withMeta(z.nullish(Mapping()), {
+        description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
+      }),
+      properties: withMeta(z.nullish(Properties()), {
+        description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
+      }),
+    }) satisfies Record<Exclude<keyof UserGroupDraft, "providedId">, z.ZodMiniType>,
+);
 
 /** GET /api/user */
-export const EnsureBody = once(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
+export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 /** PUT /api/user */
-export const UpdateBody = once(() =>
+export const UpdateBody = lazy(() =>
   z.strictObject({
     user_group_id: ProvidedId(),
-    new_user_group_id: told(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
     ...GroupFields(),
   }),
 );
 
 /** POST /api/user */
-export const RotateBody = once(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
+export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
 
 /** DELETE /api/user */
-export const RemoveBody = once(() =>
+export const RemoveBody = lazy(() =>
   z.strictObject({
     current_token: Credential(),
-    user_group_id: told(z.optional(Label()), { description: "A guard: the id that the group must have." }),
-    data_source_provided_id: told(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
+    user_group_id: withMeta(z.optional(Label()), { description: "A guard: the id that the group must have." }),
+    data_source_provided_id: withMeta(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
       description: "A guard: a data source that the group's mapping must lead to.",
     }),
   }),
 );
 
-const ListCursor = once(() =>
+const ListCursor = lazy(() =>
   z.pipe(
     z.string(),
     z.transform((value: string, payload: Payload) => {
@@ -195,20 +204,20 @@ const ListCursor = once(() =>
 
 const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
 
-const Limit = once(() =>
+const Limit = lazy(() =>
   z
     .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
 /** GET /api/user_groups */
-export const ListQuery = once(() =>
+export const ListQuery = lazy(() =>
   z.pipe(
     z.strictObject({
-      cursor: told(z.optional(ListCursor()), {
+      cursor: withMeta(z.optional(ListCursor()), {
         description: "The next_cursor of the page before; without it, the first page.",
       }),
-      limit: told(z._default(Limit(), LIST_GROUPS_DEFAULT), {
+      limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
         type: "integer",
         minimum: 1,
         maximum: LIST_GROUPS_MAX,
@@ -216,7 +225,7 @@ export const ListQuery = once(() =>
         pattern: undefined,
         description: "The most groups on one page.",
       }),
-      user_group_id_prefix: told(z.optional(Label()), {
+      user_group_id_prefix: withMeta(z.optional(Label()), {
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
@@ -229,8 +238,40 @@ export const ListQuery = once(() =>
   ),
 );
 
-const Workspace = once(() =>
-  told(
+export const EVENT_TYPES = [
+  "user_group.created",
+  "user_group.updated",
+  "user_group.token_rotated",
+  "user_group.deleted",
+  "api_key.issued",
+  "api_key.rolled",
+  "api_key.revoked",
+] as const satisfies EventType[];
+
+/** GET /api/events */
+export const EventsQuery = lazy(() =>
+  z.strictObject({
+    cursor: withMeta(z.optional(z.string()), {
+      description:
+        "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
+    }),
+    limit: withMeta(z._default(Limit(), EVENTS_DEFAULT), {
+      type: "integer",
+      minimum: 1,
+      maximum: EVENTS_MAX,
+      default: EVENTS_DEFAULT,
+      pattern: undefined,
+      description: "The most events on one page.",
+    }),
+    type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
+      description: "Only events of this type.",
+    }),
+    user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
+  }),
+);
+
+const Workspace = lazy(() =>
+  withMeta(
     z.string({ error: "Give the workspace's slug." }).check(
       z.regex(WORKSPACE, {
         error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
@@ -241,25 +282,28 @@ const Workspace = once(() =>
 );
 
 /** The query by which the operator names an environment. */
-export const EnvironmentQuery = once(() =>
+export const EnvironmentQuery = lazy(() =>
   z.pipe(
     z.strictObject({
       workspace: Workspace(),
-      environment: told(z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }), {
-        description: "The environment; untagged is the one without a tag.",
-      }),
+      environment: withMeta(
+        z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
+        {
+          description: "The environment; untagged is the one without a tag.",
+        },
+      ),
     }),
     z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
   ),
 );
 
 /** POST /api/keys/{id}/roll */
-export const RollKeyBody = once(() => z.strictObject({ grace_seconds: Grace("key") }));
+export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
 
 /** POST /api/viewer/query */
-export const QueryBody = once(() =>
+export const QueryBody = lazy(() =>
   z.strictObject({
-    sql: told(
+    sql: withMeta(
       z.string({ error: "Give the SQL template, a string." }).check(
         z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
           error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
@@ -270,15 +314,15 @@ export const QueryBody = once(() =>
         description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
       },
     ),
-    placeholders: told(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
+    placeholders: withMeta(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
       description: "How placeholders are written: ? each, or $1, $2 and so on.",
     }),
   }),
 );
 
 /** The name of an API key. Lists show it beside other names, so it must be visible and must not imitate another. */
-const KeyName = once(() =>
-  told(
+const KeyName = lazy(() =>
+  withMeta(
     label().check(
       z.refine((name) => !/^\s+$/u.test(name), { error: "Give at least one character that is not a blank." }),
       z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
@@ -296,17 +340,20 @@ const KeyName = once(() =>
 );
 
 /** POST /api/keys */
-export const IssueKeyBody = once(() =>
+export const IssueKeyBody = lazy(() =>
   z.strictObject({
     workspace: Workspace(),
-    environment: told(z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })), {
-      description: "The environment in which the key acts; null is the one without a tag.",
-    }),
+    environment: withMeta(
+      z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
+      {
+        description: "The environment in which the key acts; null is the one without a tag.",
+      },
+    ),
     name: KeyName(),
-    access: told(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
+    access: withMeta(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
       description: "With read, a key sees groups and neither creates nor changes any.",
     }),
-    expires_in_seconds: told(z.optional(seconds(1, KEY_SECONDS_MAX)), {
+    expires_in_seconds: withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
       description: "When the key ends by itself; without it, never.",
     }),
   }),

@@ -1,7 +1,21 @@
 import type { Environment, EnvironmentTag } from "../domain/environment.ts";
-import type { ApiKey, GroupSnapshot, GroupView, ListedGroup, RotatedGroup } from "../domain/user-group.ts";
+import type { GroupView } from "../domain/user-group.ts";
+import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup, StoredEvent } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
+
+type WireNames = {
+  teamId: "team_id";
+  providedId: "provided_id";
+  name: "name";
+  mapping: "mapping";
+  properties: "properties";
+  createdAt: "created_at";
+  updatedAt: "updated_at";
+};
+
+/** An answer with all these fields: a new field of a group does not compile until each answer has it. */
+type Body<Field extends keyof ListedGroup> = Record<WireNames[Field], unknown> & Record<string, unknown>;
 
 const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
 
@@ -14,17 +28,19 @@ const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token:
 });
 
 /** `user_group` in the answer to GET. */
-export const getBody = (group: GroupView, token: string | undefined) => ({
-  ...common(group, token),
-  properties: parsed(group.properties),
-});
+export const getBody = (group: GroupView, token: string | undefined) =>
+  ({
+    ...common(group, token),
+    properties: parsed(group.properties),
+  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
 
 /** `user_group` in the answer to PUT. */
-export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) => ({
-  ...common(group, token),
-  properties: parsed(group.properties),
-  api_environment_tag: tag,
-});
+export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) =>
+  ({
+    ...common(group, token),
+    properties: parsed(group.properties),
+    api_environment_tag: tag,
+  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
 
 /** `user_group` in the answer to POST. */
 export const postBody = (group: Omit<RotatedGroup, "signingId">, token: string, tag: EnvironmentTag) => ({
@@ -33,14 +49,15 @@ export const postBody = (group: Omit<RotatedGroup, "signingId">, token: string, 
 });
 
 /** `user_group` as its viewers see it, without the token. */
-export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) => ({
-  team_id: group.teamId,
-  name: group.name,
-  provided_id: group.providedId,
-  properties: parsed(group.properties),
-  mapping: parsed(group.mapping),
-  api_environment_tag: tag,
-});
+export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) =>
+  ({
+    team_id: group.teamId,
+    name: group.name,
+    provided_id: group.providedId,
+    properties: parsed(group.properties),
+    mapping: parsed(group.mapping),
+    api_environment_tag: tag,
+  }) satisfies Body<Exclude<keyof GroupSnapshot, "validUntil">>;
 
 const time = (milliseconds: number | null) => (milliseconds === null ? null : new Date(milliseconds).toISOString());
 
@@ -56,15 +73,34 @@ export function listBody(groups: ListedGroup[], tag: EnvironmentTag, nextCursor:
 }
 
 function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
-  const before = { team_id: group.teamId, provided_id: group.providedId, name: group.name };
-  const after = {
-    api_environment_tag: tag,
-    created_at: time(group.createdAt),
-    updated_at: time(group.updatedAt),
-  };
-  const stored = `"mapping":${group.mapping ?? "null"},"properties":${group.properties ?? "null"}`;
-  return `${JSON.stringify(before).slice(0, -1)},${stored},${JSON.stringify(after).slice(1)}`;
+  const fields = {
+    team_id: JSON.stringify(group.teamId),
+    provided_id: JSON.stringify(group.providedId),
+    name: JSON.stringify(group.name),
+    mapping: group.mapping ?? "null",
+    properties: group.properties ?? "null",
+    api_environment_tag: JSON.stringify(tag),
+    created_at: JSON.stringify(time(group.createdAt)),
+    updated_at: JSON.stringify(time(group.updatedAt)),
+  } satisfies Body<keyof ListedGroup>;
+  const members = Object.entries(fields).map(([name, json]) => `"${name}":${json}`);
+  return `{${members.join(",")}}`;
 }
+
+/** One group as a list shows it, as JSON text. */
+export const groupBody = (group: ListedGroup, tag: EnvironmentTag): string =>
+  `{"success":1,"user_group":${listedGroup(group, tag)}}`;
+
+/** An event. Its group or key stands under its own name, and only where the event has one. */
+export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
+  id,
+  at: time(at),
+  type,
+  actor,
+  request_id: requestId,
+  ...(teamId !== null && { user_group: { team_id: teamId, provided_id: providedId } }),
+  ...details,
+});
 
 /** `api_key`, with times in ISO 8601, and never the key itself. */
 export const apiKeyBody = (key: ApiKey, { workspace, tag }: Environment) => ({

@@ -1,4 +1,4 @@
-import type { ListedGroup, UserGroup } from "./records.ts";
+import type { ListedGroup, UserGroup } from "../records.ts";
 
 /** The columns of a group, in the order of the table. */
 const COLUMNS = {
@@ -44,8 +44,18 @@ const INSERT = `INSERT INTO user_groups (team_id, created_at, updated_at, ${name
 const REPLACE = `UPDATE user_groups SET ${assigned(SAME_ID)}, updated_at = ? WHERE team_id = ?`;
 const RENAME = `UPDATE user_groups SET ${assigned(CHANGING)}, updated_at = ? WHERE team_id = ?`;
 
-const LISTED = `SELECT team_id AS teamId, provided_id AS providedId, name, mapping, properties, created_at AS createdAt,
-  updated_at AS updatedAt FROM user_groups`;
+const LISTED_COLUMNS: Record<keyof ListedGroup, string> = {
+  teamId: COLUMNS.teamId,
+  providedId: COLUMNS.providedId,
+  name: COLUMNS.name,
+  mapping: COLUMNS.mapping,
+  properties: COLUMNS.properties,
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+};
+const LISTED = `SELECT ${Object.entries(LISTED_COLUMNS)
+  .map(([field, column]) => `${column} AS ${field}`)
+  .join(", ")} FROM user_groups`;
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
 const SIZES = `SELECT team_id AS teamId, provided_id AS providedId, octet_length(provided_id) + octet_length(name)
   + coalesce(octet_length(mapping), 0) + coalesce(octet_length(properties), 0) AS bytes FROM user_groups`;

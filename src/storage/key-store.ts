@@ -1,4 +1,4 @@
-import type { ApiKey } from "./records.ts";
+import type { ApiKey } from "../records.ts";
 
 const COLUMNS = `id, name, access, nonce_hash AS nonceHash, created_at AS createdAt, expires_at AS expiresAt,
   last_used_at AS lastUsedAt, revoked_at AS revokedAt`;

@@ -5,7 +5,7 @@
  */
 const MIGRATIONS: { number: number; statements: string }[] = [
   {
-    number: 7,
+    number: 8,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `CREATE TABLE user_groups (
       team_id INTEGER PRIMARY KEY,
@@ -44,7 +44,19 @@ const MIGRATIONS: { number: number; statements: string }[] = [
       nonce BLOB,
       revision INTEGER,
       signing_id TEXT
-    ) STRICT;`,
+    ) STRICT;
+    CREATE TABLE events (
+      id INTEGER PRIMARY KEY,
+      at INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      actor TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      team_id INTEGER,
+      provided_id TEXT,
+      details TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL) STRICT;
+    INSERT INTO feed (id, incarnation) VALUES (1, lower(hex(randomblob(8))));`,
   },
 ];
 

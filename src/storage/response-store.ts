@@ -1,4 +1,4 @@
-import type { RotatedGroup, StoredResponse } from "./records.ts";
+import type { RotatedGroup, StoredResponse } from "../records.ts";
 
 type Row = { request: ArrayBuffer; expiresAt: number } & (RotatedGroup | { [Column in keyof RotatedGroup]: null });
 

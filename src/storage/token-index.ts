@@ -1,4 +1,4 @@
-import type { GroupSnapshot, Lease } from "./records.ts";
+import type { GroupSnapshot, Lease } from "../records.ts";
 
 /** How long an edge location may answer from its own copy. KV accepts no less than 30 seconds (KV, "Read key-value pairs"). */
 const EDGE_CACHE_SECONDS = 30;

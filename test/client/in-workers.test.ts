@@ -1,8 +1,17 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, it, vi } from "vitest";
-import { OperatorClient, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
+import { beforeEach, expectTypeOf, it, vi } from "vitest";
+import {
+  type EnsuredGroup,
+  type GroupFields,
+  OperatorClient,
+  UserGroupClient,
+  type ViewedGroup,
+  ViewerClient,
+} from "../../src/client/index.ts";
+import type { UserGroupDraft } from "../../src/domain/user-group.ts";
 import { app } from "../../src/http/app.ts";
+import type { getBody, viewBody } from "../../src/http/wire.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";
@@ -12,6 +21,19 @@ beforeEach(() => {
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) =>
     app.fetch(new Request(input, init) as Parameters<typeof app.fetch>[0], env, createExecutionContext()),
   );
+});
+
+/** The client's name of a field of the wire. */
+type ClientName<Name> = Name extends "provided_id"
+  ? "userGroupId"
+  : Name extends `${infer First}_${infer Rest}`
+    ? `${First}${Capitalize<ClientName<Rest> & string>}`
+    : Name;
+
+it("has every field of a group that the wire has", () => {
+  expectTypeOf<ClientName<keyof ReturnType<typeof viewBody>>>().toEqualTypeOf<keyof ViewedGroup>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof getBody>> | "etag">().toEqualTypeOf<keyof EnsuredGroup>();
+  expectTypeOf<Exclude<keyof UserGroupDraft, "providedId">>().toEqualTypeOf<keyof GroupFields<object>>();
 });
 
 it("works in a Worker", async ({ expect }) => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
-import { VERIFIED_CREDENTIALS_MAX } from "../../src/domain/limits.ts";
+import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/client.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
@@ -30,7 +30,6 @@ describe("a credential", () => {
       fc.asyncProperty(kinds, claims, async (kind, claim) => {
         const credential = await mintCredential(ring, kind, claim);
         expect(credential).toMatch(CREDENTIAL_PATTERN);
-        // The ring that made it remembers it; one that has only just been read does not.
         for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
           const verified = await verifyCredential(reader, kind, credential);
           expect(verified).toEqual({
@@ -46,7 +45,7 @@ describe("a credential", () => {
     );
   });
 
-  it("is made anew of every other kind, environment, number, nonce and key", async ({ expect }) => {
+  it("differs for every kind, environment, number, nonce and key", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)},k2:${base64(2)}`);
     const environment = { workspace: "acme", tag: null };
     const claim = { environment, id: 1, nonce: new Uint8Array(16) };

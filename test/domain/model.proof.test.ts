@@ -2,9 +2,9 @@ import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { runs, told } from "../proof/effort.ts";
-import { type Answer, call } from "../support/client.ts";
+import { report, runs } from "../proof/effort.ts";
 import { runAlarm } from "../support/alarm.ts";
+import { type Answer, call } from "../support/client.ts";
 import { operator } from "../support/states.ts";
 
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
@@ -372,6 +372,6 @@ it("does what a model of a few lists does, call by call", async () => {
     }, plan);
   });
   await fc.assert(property, runs(40, 20_000, 0.15));
-  told("model", { runs: run, ...tally });
+  report("model", { runs: run, ...tally });
   for (const code of OUTCOMES) expect(tally[code] ?? 0, code).toBeGreaterThan(0);
 }, 86_400_000);

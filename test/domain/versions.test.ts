@@ -3,181 +3,115 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { mintCredential, parseSigningKeys } from "../../src/domain/credential.ts";
 import { call } from "../support/client.ts";
-import { operator } from "../support/states.ts";
+import { issueKey, operator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
 
 /**
- * During a deploy a Worker of one release calls a directory of the other. These are the calls of release 0.3.0, each with
- * the fields of its answer that the Worker reads, and a database as that release creates it.
- *
- * Until 1.0 RPC methods and the schema may change, and this recording with them. From 1.0 on they are only added: a call that
- * is to change gets a new name, the old one stays until no Worker makes it, and each release adds its recording here.
+ * During a deploy a Worker of one release calls a directory of another. These are the calls of this release, with the fields
+ * that its Worker reads. Until 1.0 no release has been deployed: RPC methods may change, and this recording with them. From
+ * 1.0 on a recording is never edited: a changed call gets a new name, and the old one stays until no Worker makes it.
  */
+describe("the directory takes the recorded calls of 0.3", () => {
+  const author = { actor: { kind: "operator", id: null, name: "bootstrap" }, requestId: "request" };
+  const bytes = (length: number, value: number) => new Uint8Array(length).fill(value).buffer;
+
+  /** The directory, as a Worker that does not know today's types sees it, with a key. */
+  async function newDirectory() {
+    // biome-ignore lint/suspicious/noExplicitAny: another release does not know today's types.
+    const directory = env.GROUP_DIRECTORY.getByName("acme/Testing") as any;
+    const draft = { name: "backend", access: "write", nonceHash: bytes(32, 1), expiresInSeconds: undefined };
+    const issued = await directory.issueKey(draft, author);
+    return { directory, issued, caller: { id: 1, nonceHash: bytes(32, 1), requestId: "request" } };
+  }
+
+  it("issueKey, listKeys, rollKey, revokeKey, checkAccess", async ({ expect }) => {
+    const { directory, issued, caller } = await newDirectory();
+    const key = { id: 1, name: "backend", access: "write", expiresAt: null, lastUsedAt: null, revokedAt: null };
+    expect(issued).toMatchObject({ ok: true, value: { ...key, createdAt: expect.any(Number) } });
+    expect(await directory.checkAccess(caller, "write")).toEqual({ ok: true, value: undefined });
+    expect(await directory.rollKey(1, 3600, bytes(32, 2), author)).toMatchObject({ ok: true, value: { id: 2 } });
+    expect(await directory.listKeys()).toMatchObject([{ id: 1, revokedAt: expect.any(Number) }, { id: 2 }]);
+    expect(await directory.revokeKey(1, author)).toEqual({ ok: true, value: undefined });
+    expect(await directory.revokeKey(3, author)).toEqual({ ok: false, failure: { code: "api_key_not_found" } });
+    expect(await directory.checkAccess(caller, "read")).toEqual({ ok: false, failure: { code: "credential_revoked" } });
+  });
+
+  it("ensure, update, list, show", async ({ expect }) => {
+    const { directory, caller } = await newDirectory();
+    const draft = { providedId: "acme", name: "Acme", mapping: '{"m":"d"}', properties: '{"a":1}' };
+    expect(await directory.ensure(caller, draft)).toMatchObject({
+      ok: true,
+      value: {
+        created: true,
+        group: { teamId: 1, providedId: "acme", name: "Acme", properties: '{"a":1}', revision: 1 },
+      },
+    });
+    expect(await directory.update(caller, "acme", { newProvidedId: undefined, name: "B" }, ['"1.1"'])).toMatchObject({
+      ok: true,
+      value: { name: "B", revision: 2, nonce: expect.any(ArrayBuffer) },
+    });
+    expect(await directory.update(caller, "acme", {}, ['"1.1"'])).toEqual({
+      ok: false,
+      failure: { code: "revision_mismatch" },
+    });
+    await directory.ensure(caller, { providedId: "beta" });
+    const listed = { teamId: 1, providedId: "acme", mapping: '{"m":"d"}', createdAt: expect.any(Number) };
+    expect(await directory.list(caller, { start: undefined, prefix: undefined, limit: 1 })).toMatchObject({
+      ok: true,
+      value: { groups: [listed], next: 2 },
+    });
+    expect(await directory.list(caller, { start: undefined, prefix: "b", limit: 1 })).toMatchObject({
+      ok: true,
+      value: { groups: [{ providedId: "beta" }], next: null },
+    });
+    expect(await directory.show(caller, 1)).toMatchObject({ ok: true, value: listed });
+  });
+
+  it("view, rotateToken, remove, with a repeat", async ({ expect }) => {
+    const { directory, caller } = await newDirectory();
+    const { group } = (await directory.ensure(caller, { providedId: "acme" })).value;
+    const current = { id: 1, nonce: new Uint8Array(group.nonce) };
+    expect(await directory.view(current, true)).toMatchObject({
+      ok: true,
+      value: { readAt: expect.any(Number), group: { teamId: 1, validUntil: null }, writeLease: false },
+    });
+    expect(await directory.view(current, true)).toMatchObject({ value: { writeLease: true } });
+
+    const idempotency = { key: bytes(32, 3), request: bytes(32, 4), signingId: "k1" };
+    const options = { graceSeconds: 0, ifMatch: "*" };
+    const rotated = await directory.rotateToken(caller, current, options, idempotency);
+    expect(rotated).toMatchObject({ ok: true, value: { teamId: 1, revision: 2, endedLeases: [group.nonce] } });
+    expect(await directory.rotateToken(caller, current, options, { ...idempotency, signingId: "k2" })).toMatchObject({
+      ok: true,
+      value: { teamId: 1, revision: 2, nonce: rotated.value.nonce, signingId: "k1", endedLeases: [] },
+    });
+    const newest = { id: 1, nonce: new Uint8Array(rotated.value.nonce) };
+    const guards = { providedId: "other", dataSource: undefined, ifMatch: undefined };
+    expect(await directory.remove(caller, newest, guards, undefined)).toMatchObject({
+      failure: { code: "user_group_mismatch" },
+    });
+    expect(await directory.remove(caller, newest, {}, undefined)).toEqual({ ok: true, value: { endedLeases: [] } });
+    expect(await directory.view(newest, false)).toEqual({ ok: false, failure: { code: "credential_revoked" } });
+  });
+
+  it("listEvents", async ({ expect }) => {
+    const { directory, caller } = await newDirectory();
+    const query = { from: undefined, limit: 10, type: undefined, providedId: undefined };
+    const { value } = await directory.listEvents(caller, query);
+    expect(value).toMatchObject({
+      events: [{ id: 1, type: "api_key.issued", ...author, details: { api_key: { id: 1, name: "backend" } } }],
+      next: { incarnation: expect.any(String), after: 1 },
+      hasMore: false,
+    });
+    expect(await directory.listEvents(caller, { ...query, from: value.next })).toMatchObject({ value: { events: [] } });
+    expect(await directory.listEvents(caller, { ...query, from: "latest" })).toMatchObject({ value: { events: [] } });
+  });
+});
 
 const bytes = (length: number, value: number) => new Uint8Array(length).fill(value);
 const hashOf = (nonce: Uint8Array<ArrayBuffer>) => crypto.subtle.digest("SHA-256", nonce);
 
-// biome-ignore lint/suspicious/noExplicitAny: the Worker of 0.3.0 does not know today's types.
-const directory = (): any => env.GROUP_DIRECTORY.getByName("acme/Testing");
-
-const DRAFT = { providedId: "acme", name: "Acme", mapping: '{"m":"d"}', properties: '{"a":1}' };
-const SHOWN = { teamId: 1, providedId: "acme", name: "Acme", properties: '{"a":1}' };
-
-/** A caller with a new key, and what the directory answered when it was issued. */
-async function newCaller(access: "read" | "write" = "write") {
-  const nonceHash = await hashOf(crypto.getRandomValues(new Uint8Array(16)));
-  const issued = await directory().issueKey({ name: "backend", access, nonceHash, expiresInSeconds: undefined });
-  return { issued, caller: { id: issued.value.id, nonceHash } };
-}
-
-/** The same, and a group with its current token. */
-async function newGroup() {
-  const { caller } = await newCaller();
-  const ensured = await directory().ensure(caller, DRAFT);
-  const current = { id: 1, nonce: new Uint8Array(ensured.value.group.nonce) };
-  return { caller, ensured, current };
-}
-
-const refused = (code: string) => ({ ok: false, failure: { code } });
-
-describe("today's directory takes the calls of release 0.3.0:", () => {
-  it("issueKey, listKeys, rollKey, revokeKey and checkAccess", async ({ expect }) => {
-    const { issued, caller } = await newCaller();
-    const key = { id: 1, name: "backend", access: "write", createdAt: expect.any(Number), expiresAt: null };
-    expect(issued).toMatchObject({ ok: true, value: { ...key, lastUsedAt: null, revokedAt: null } });
-    expect(await directory().checkAccess(caller, "write")).toEqual({ ok: true, value: undefined });
-    expect(await directory().listKeys()).toMatchObject([{ ...key, lastUsedAt: expect.any(Number), revokedAt: null }]);
-
-    const nonceHash = await hashOf(bytes(16, 2));
-    const rolled = await directory().rollKey(1, 3600, nonceHash);
-    expect(rolled).toMatchObject({ ok: true, value: { ...key, id: 2, revokedAt: null } });
-    expect(await directory().checkAccess({ id: 2, nonceHash }, "read")).toEqual({ ok: true, value: undefined });
-    expect(await directory().revokeKey(1)).toEqual({ ok: true, value: undefined });
-    expect(await directory().revokeKey(3)).toEqual(refused("api_key_not_found"));
-    expect(await directory().rollKey(1, 0, nonceHash)).toEqual(refused("api_key_not_found"));
-    expect(await directory().checkAccess(caller, "read")).toEqual(refused("credential_revoked"));
-    expect(await directory().checkAccess({ id: 2, nonceHash: bytes(32, 0).buffer }, "read")).toEqual(
-      refused("unauthenticated"),
-    );
-  });
-
-  it("ensure", async ({ expect }) => {
-    const { caller, ensured } = await newGroup();
-    const group = { ...SHOWN, revision: 1, nonce: expect.any(ArrayBuffer) };
-    expect(ensured).toMatchObject({ ok: true, value: { created: true, group } });
-    const again = await directory().ensure(caller, { providedId: "acme" });
-    expect(again).toMatchObject({ ok: true, value: { created: false, group } });
-
-    const { caller: reader } = await newCaller("read");
-    const read = await directory().ensure(reader, { providedId: "acme" });
-    expect(read).toMatchObject({ ok: true, value: { created: false, group: { ...SHOWN, nonce: undefined } } });
-    expect(await directory().ensure(reader, { providedId: "unknown" })).toEqual(refused("user_group_not_found"));
-  });
-
-  it("update", async ({ expect }) => {
-    const { caller } = await newGroup();
-    const changes = { newProvidedId: undefined, name: "B", properties: null };
-    expect(await directory().update(caller, "acme", changes, ['"1.1"', '"other"'])).toMatchObject({
-      ok: true,
-      value: {
-        teamId: 1,
-        providedId: "acme",
-        name: "B",
-        properties: null,
-        revision: 2,
-        nonce: expect.any(ArrayBuffer),
-      },
-    });
-    expect(await directory().update(caller, "acme", {}, ['"1.1"'])).toEqual(refused("revision_mismatch"));
-    expect(await directory().update(caller, "acme", { newProvidedId: "b" }, "*")).toMatchObject({ ok: true });
-    expect(await directory().update(caller, "b", { name: "C" }, undefined)).toMatchObject({ ok: true });
-  });
-
-  it("rotateToken", async ({ expect }) => {
-    const { caller, current } = await newGroup();
-    const rotate = (token: object | undefined, options: object, idempotency?: object) =>
-      directory().rotateToken(caller, token, options, idempotency);
-    const plain = { graceSeconds: 0, ifMatch: undefined };
-    const idempotency = { key: bytes(32, 1).buffer, request: bytes(32, 2).buffer, signingId: "k1" };
-
-    const rotated = await rotate(current, { graceSeconds: 60, ifMatch: ['"1.1"'] }, idempotency);
-    const value = { teamId: 1, providedId: "acme", name: "Acme", revision: 2, nonce: expect.any(ArrayBuffer) };
-    expect(rotated).toMatchObject({ ok: true, value: { ...value, endedLeases: [] } });
-    const repeated = await rotate(current, plain, { ...idempotency, signingId: "k2" });
-    expect(repeated).toEqual({
-      ok: true,
-      value: { ...value, nonce: rotated.value.nonce, signingId: "k1", endedLeases: [] },
-    });
-    expect(await rotate(current, plain, { ...idempotency, request: bytes(32, 3).buffer })).toEqual(
-      refused("idempotency_key_reused"),
-    );
-    expect(await rotate(current, plain)).toEqual(refused("token_superseded"));
-    expect(await rotate(undefined, plain)).toEqual(refused("user_group_not_found"));
-    const newest = { id: 1, nonce: new Uint8Array(rotated.value.nonce) };
-    expect(await rotate(newest, { ...plain, ifMatch: ['"1.1"'] })).toEqual(refused("revision_mismatch"));
-  });
-
-  it("view, and the leases that a rotation ends", async ({ expect }) => {
-    const { caller, current } = await newGroup();
-    const viewed = (writeLease: boolean) => ({
-      ok: true,
-      value: { readAt: expect.any(Number), group: { ...DRAFT, teamId: 1, validUntil: null }, writeLease },
-    });
-    expect(await directory().view(current, false)).toEqual(viewed(false));
-    expect(await directory().view(current, true)).toEqual(viewed(false));
-    expect(await directory().view(current, true)).toEqual(viewed(true));
-
-    const rotated = await directory().rotateToken(caller, current, { graceSeconds: 60, ifMatch: undefined }, undefined);
-    expect(rotated.value.endedLeases.map((nonce: ArrayBuffer) => new Uint8Array(nonce))).toEqual([current.nonce]);
-    expect(await directory().view(current, false)).toMatchObject({
-      ok: true,
-      value: { group: { validUntil: expect.any(Number) } },
-    });
-    expect(await directory().view({ id: 2, nonce: bytes(16, 0) }, false)).toEqual(refused("credential_revoked"));
-  });
-
-  it("remove", async ({ expect }) => {
-    const { caller, current } = await newGroup();
-    const remove = (guards: object, idempotency?: object) => directory().remove(caller, current, guards, idempotency);
-    const idempotency = { key: bytes(32, 1).buffer, request: bytes(32, 2).buffer, signingId: "k1" };
-    const none = { providedId: undefined, dataSource: undefined, ifMatch: undefined };
-
-    expect(await remove({ ...none, providedId: "other" })).toEqual(refused("user_group_mismatch"));
-    expect(await remove({ ...none, dataSource: "other" })).toEqual(refused("user_group_mismatch"));
-    expect(await remove({ ...none, ifMatch: ['"1.2"'] })).toEqual(refused("revision_mismatch"));
-    const guards = { providedId: "acme", dataSource: "d", ifMatch: ['"1.1"'] };
-    for (const _ of ["first", "repeat"])
-      expect(await remove(guards, idempotency)).toEqual({ ok: true, value: { endedLeases: [] } });
-    expect(await remove(none)).toEqual(refused("user_group_not_found"));
-  });
-
-  it("list", async ({ expect }) => {
-    const { caller } = await newGroup();
-    for (const providedId of ["beta", "alpha"]) await directory().ensure(caller, { providedId });
-    const list = async (query: object) => (await directory().list(caller, query)).value;
-
-    const first = await list({ start: undefined, prefix: undefined, limit: 1 });
-    const times = { createdAt: expect.any(Number), updatedAt: expect.any(Number) };
-    expect(first).toMatchObject({ groups: [{ ...DRAFT, ...times, teamId: 1 }], next: 2 });
-    expect(await list({ start: 2, prefix: undefined, limit: 10 })).toMatchObject({
-      groups: [
-        { teamId: 2, providedId: "beta", mapping: null, properties: null },
-        { teamId: 3, providedId: "alpha" },
-      ],
-      next: null,
-    });
-    expect(await list({ start: undefined, prefix: "a", limit: 1 })).toMatchObject({
-      groups: [{ providedId: "acme" }],
-      next: "alpha",
-    });
-    expect(await list({ start: "alpha", prefix: "a", limit: 1 })).toMatchObject({
-      groups: [{ providedId: "alpha" }],
-      next: null,
-    });
-  });
-});
-
-describe("a database of release 0.3.0, whose schema has number 7,", () => {
+describe("a database of release 0.3.0, whose schema has number 8,", () => {
   const hex = (value: ArrayBuffer | Uint8Array) => `x'${new Uint8Array(value).toHex()}'`;
   const NONCES = { key: bytes(16, 1), current: bytes(16, 2), grace: bytes(16, 3), kept: bytes(16, 4) };
   const EXPIRES_AT = Date.UTC(2090, 0, 1);
@@ -185,7 +119,7 @@ describe("a database of release 0.3.0, whose schema has number 7,", () => {
   /** All that SQLite would dump of it, with a row in each table. */
   const dumpOf = (keyNonceHash: ArrayBuffer) => `
     CREATE TABLE migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT;
-    INSERT INTO migrations VALUES (7, 1000);
+    INSERT INTO migrations VALUES (8, 1000);
     CREATE TABLE user_groups (
       team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL,
       grace_nonce BLOB, grace_ends_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL,
@@ -202,7 +136,14 @@ describe("a database of release 0.3.0, whose schema has number 7,", () => {
       id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, request BLOB NOT NULL, expires_at INTEGER NOT NULL,
       team_id INTEGER, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
     INSERT INTO stored_responses VALUES (1, ${hex(bytes(32, 5))}, ${hex(bytes(32, 6))}, ${EXPIRES_AT}, 7, 'acme', 'Acme',
-      ${hex(NONCES.kept)}, 2, 'test');`;
+      ${hex(NONCES.kept)}, 2, 'test');
+    CREATE TABLE events (
+      id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, actor TEXT NOT NULL, request_id TEXT NOT NULL,
+      team_id INTEGER, provided_id TEXT, details TEXT NOT NULL) STRICT;
+    INSERT INTO events VALUES (1, 1000, 'api_key.issued', '{"kind":"operator","id":null,"name":"bootstrap"}', 'request', NULL,
+      NULL, '{"api_key":{"id":1,"name":"backend"}}');
+    CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL) STRICT;
+    INSERT INTO feed VALUES (1, '0123456789abcdef');`;
 
   const ENVIRONMENT = { workspace: "acme", tag: "Testing" } as const;
 
@@ -244,10 +185,11 @@ describe("a database of release 0.3.0, whose schema has number 7,", () => {
 
   it("goes on: stored responses are repeated, and no number is used again", async ({ expect }) => {
     const { key } = await restored();
-    const caller = { id: 1, nonceHash: await hashOf(NONCES.key) };
+    const caller = { id: 1, nonceHash: await hashOf(NONCES.key), requestId: "request" };
     const idempotency = { key: bytes(32, 5).buffer, request: bytes(32, 6).buffer, signingId: "test" };
     const options = { graceSeconds: 0, ifMatch: undefined };
-    expect(await directory().rotateToken(caller, undefined, options, idempotency)).toMatchObject({
+    const directory = env.GROUP_DIRECTORY.getByName("acme/Testing");
+    expect(await directory.rotateToken(caller, undefined, options, idempotency)).toMatchObject({
       ok: true,
       value: { teamId: 7, providedId: "acme", name: "Acme", nonce: NONCES.kept.buffer, revision: 2, signingId: "test" },
     });
@@ -258,7 +200,7 @@ describe("a database of release 0.3.0, whose schema has number 7,", () => {
   it("has the schema that today's directory creates", async ({ expect }) => {
     const columns = () =>
       runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-        ["migrations", "user_groups", "newest_deleted", "api_keys", "stored_responses"].map((table) =>
+        ["migrations", "user_groups", "newest_deleted", "api_keys", "stored_responses", "events", "feed"].map((table) =>
           storage.sql.exec("SELECT * FROM pragma_table_info(?)", table).toArray(),
         ),
       );
@@ -266,7 +208,7 @@ describe("a database of release 0.3.0, whose schema has number 7,", () => {
     const recorded = await columns();
     await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.deleteAll());
     await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
-    await newCaller();
+    await issueKey();
     expect(await columns()).toEqual(recorded);
   });
 });

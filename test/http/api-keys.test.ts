@@ -193,13 +193,15 @@ describe("DELETE /api/keys/{id}", () => {
 });
 
 describe("a key with read access", () => {
-  it("gets groups that exist without their tokens, and creates none", async ({ expect }) => {
+  it("gets groups that exist without their token, and creates none", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const reader = await issueKey({ access: "read" });
-    const found = await ensure(reader);
-    expect(found.body.new_user_group).toBe(false);
-    expect(found.body.user_group).toEqual({ team_id: 1, name: "acme", provided_id: "acme", properties: null });
+    expect((await ensure(reader)).body).toEqual({
+      success: 1,
+      new_user_group: false,
+      user_group: { team_id: 1, name: "acme", provided_id: "acme", properties: null },
+    });
     expect(codeOf(await ensure(reader, "unknown"))).toEqual([404, "user_group_not_found"]);
     expect((await ensure(await issueKey(), "unknown")).body.new_user_group).toBe(true);
   });

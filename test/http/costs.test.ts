@@ -3,15 +3,15 @@ import { call } from "../support/client.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
-/** A call by its name: the RPC that it makes, its status, and its method and body, given a current token. */
+/** Calls by name: the RPC that each makes, its status, and its method and body for a current token. */
 const CALLS: [string, string, number, (token: string) => [string, object]][] = [
   ["GET that creates", "ensure", 200, (token: string) => ["GET", { user_group_id: `new ${token.length}` }]],
   ["GET that finds", "ensure", 200, () => ["GET", { user_group_id: "acme" }]],
   ["PUT", "update", 200, () => ["PUT", { user_group_id: "acme", name: "x" }]],
   ["POST", "rotateToken", 200, (token: string) => ["POST", { current_token: token }]],
   ["DELETE", "remove", 200, (token: string) => ["DELETE", { current_token: token }]],
-  ["POST with a token that is none", "rotateToken", 404, () => ["POST", { current_token: "none" }]],
-  ["a body that is refused", "checkAccess", 422, () => ["PUT", { name: 7 }]],
+  ["POST with a malformed token", "rotateToken", 404, () => ["POST", { current_token: "none" }]],
+  ["a refused body", "checkAccess", 422, () => ["PUT", { name: 7 }]],
 ];
 
 describe("one RPC and no KV", () => {
@@ -28,7 +28,7 @@ describe("one RPC and no KV", () => {
 
   it.for([
     ["a list", "list", "/api/user_groups?limit=1", 200],
-    ["a list whose query is refused", "checkAccess", "/api/user_groups?limit=0", 422],
+    ["a list with a refused query", "checkAccess", "/api/user_groups?limit=0", 422],
   ] as const)("cost %s", async ([, rpc, path, status], { expect }) => {
     const { watched, costs } = watchedEnv();
     const credential = await issueKey();

@@ -30,8 +30,10 @@ describe("findInexact", () => {
     );
     fc.assert(
       fc.property(values, (value) => {
-        const found = find(JSON.stringify(value));
-        expect(find(JSON.stringify(value, null, 1))).toEqual(found);
+        // Only the positions differ.
+        const faults = (text: string) =>
+          find(text).map(({ path, message }) => [path, message.replace(/ It is at .*/, "")]);
+        expect(faults(JSON.stringify(value, null, 1))).toEqual(faults(JSON.stringify(value)));
       }),
     );
     expect(find(`${"[".repeat(30_000)}${"]".repeat(30_000)}`)).toHaveLength(1);

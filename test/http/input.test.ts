@@ -172,7 +172,7 @@ describe("the schema", () => {
     });
   });
 
-  it("tells all issues at once", async ({ expect }) => {
+  it("reports all issues at once", async ({ expect }) => {
     const { put } = await newIntegrator();
     const body = '{"user_group_id":"","propertes":{},"properties":{"n":1e999,"s":"\\ud800"},"mapping":{"a":1,"b":""}}';
     const { status, body: answer } = await put(body);
@@ -182,7 +182,7 @@ describe("the schema", () => {
     );
   });
 
-  it("tells of no more than a hundred issues", async ({ expect }) => {
+  it("reports a hundred issues at most", async ({ expect }) => {
     const { get } = await newIntegrator();
     const { body } = await get({ user_group_id: "a", ...entries(500) });
     expect(body.error.issues).toHaveLength(100);

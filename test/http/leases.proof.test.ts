@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, inject, it, vi } from "vitest";
-import { goesOn, told } from "../proof/effort.ts";
+import { goesOn, report } from "../proof/effort.ts";
 import { type Answer, call } from "../support/client.ts";
 import { FaultyKv } from "../support/faulty-kv.ts";
 import { randomOf } from "../support/random.ts";
@@ -188,7 +188,7 @@ it("no KV makes a viewer see an answer older than it accepts, or than 300 second
     for (let count = 0; count < STEPS; count += 1) await step(world, history, count, tally);
     for (const [fault, count] of Object.entries(world.kv.counts)) faults[fault] = (faults[fault] ?? 0) + count;
   }
-  told("leases", { histories, ...tally, ...faults });
+  report("leases", { histories, ...tally, ...faults });
   for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(50);
   expect(Object.keys(faults)).toHaveLength(4 + 6 + 6);
 }, 86_400_000);

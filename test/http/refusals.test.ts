@@ -106,7 +106,8 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
         expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
         const whose = credential === operator ? {} : { key_id: 1, workspace: "acme", environment: "Testing" };
         expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...whose });
-        expect(answer.headers.get("Access-Control-Allow-Origin")).toBeNull();
+        // A page can read the refusal, and its developer learns what is wrong.
+        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("Origin" in headers ? "*" : null);
       }
       expect(await call(method, path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
     },
@@ -345,10 +346,10 @@ describe("the secrets", () => {
         expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
         expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
       }
-      const told = JSON.stringify(logLines);
-      expect(told).toContain("SIGNING_KEYS is unusable");
-      expect(told).toContain("npx wrangler secret put SIGNING_KEYS");
-      expect(told).not.toContain(SECRET);
+      const logged = JSON.stringify(logLines);
+      expect(logged).toContain("SIGNING_KEYS is unusable");
+      expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
+      expect(logged).not.toContain(SECRET);
     },
   );
 
@@ -366,6 +367,44 @@ describe("the secrets", () => {
     }
     expect(JSON.stringify(logLines)).toContain("npx wrangler secret put OPERATOR_TOKEN");
   });
+});
+
+it.for([
+  ["/api/user", "PUT", "an API key, ugk_"],
+  ["/api/user_groups", "GET", "an API key, ugk_"],
+  ["/api/keys", "GET", "the operator's token"],
+  ["/api/viewer", "GET", "the token of a user group, ugt_"],
+] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind], { expect }) => {
+  for (const credential of [undefined, "x"]) {
+    const answer = await call(method, path, { credential });
+    expect(answer.status).toBe(401);
+    expect(answer.body.error.message).toContain(kind);
+  }
+});
+
+it("answers a browser's preflight on every route, so that its page can read refusals", async ({ expect }) => {
+  for (const path of ["/api/user", "/api/user_groups", "/api/keys", "/api/keys/1", "/api/viewer"]) {
+    const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
+    const preflight = await call("OPTIONS", path, { headers, undocumented: "A preflight is not an operation." });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("Access-Control-Allow-Methods")).toContain("PUT");
+    expect(preflight.headers.get("Access-Control-Allow-Headers")).toContain("Idempotency-Key");
+  }
+});
+
+it("says which call creates and which rotates where they are confused", async ({ expect }) => {
+  const { put, rotate } = await newIntegrator();
+  expect((await put({ user_group_id: "new", name: "x" })).body.error.message).toContain(
+    "GET /api/user creates a group",
+  );
+  const { issues } = (await rotate("", { user_group_id: "new" })).body.error;
+  expect(JSON.stringify(issues)).toContain("POST rotates it");
+});
+
+it("names the position of what JSON cannot keep", async ({ expect }) => {
+  const { get } = await newIntegrator();
+  const { issues } = (await get('{"user_group_id":"a","properties":{"n":1e400}}')).body.error;
+  expect(issues).toEqual([{ path: ["properties", "n"], message: expect.stringContaining("position 39 of the body") }]);
 });
 
 describe("the log", () => {

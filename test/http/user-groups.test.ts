@@ -168,7 +168,7 @@ describe("PUT /api/user", () => {
       expect(answer.status).toBe(status);
     });
 
-    it("tells a group from a later one with the same id", async ({ expect }) => {
+    it("distinguishes a group from a later one with the same id", async ({ expect }) => {
       const { get, put, remove, tokenOf } = await newIntegrator();
       const before = await get({ user_group_id: "acme" });
       await remove(before.body.user_group.token);
@@ -239,7 +239,7 @@ describe("POST /api/user", () => {
     const deleted = await tokenOf("deleted");
     await remove(deleted);
     const current = await tokenOf("acme");
-    // Of the same team id as the current one's, so that only the environment tells them apart.
+    // Of the same team id as the current one's, so that only the environment distinguishes them.
     const sameNumberIn = async (fields: object) => {
       const integrator = await newIntegrator(fields);
       await integrator.tokenOf("first");
@@ -283,7 +283,7 @@ describe("DELETE /api/user", () => {
 
   it.for([
     ["while the directory lives", async (): Promise<void> => undefined],
-    ["when it starts anew each time", (): Promise<void> => evictAllDurableObjects()],
+    ["when it restarts each time", (): Promise<void> => evictAllDurableObjects()],
   ] as const)("never gives a team id twice, not even the newest one, %s", async ([, between], { expect }) => {
     const { get, remove } = await newIntegrator();
     const seen = new Set<number>();

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { SQL_TEMPLATE_BYTES_MAX } from "../../src/domain/limits.ts";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../src/limits.ts";
 import { call, codeOf } from "../support/client.ts";
 import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";

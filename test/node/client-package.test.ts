@@ -7,7 +7,9 @@ import { freshCopy, removeCopy } from "./support/service.ts";
 
 const { url, key } = inject("service");
 const [, example = ""] =
-  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
+  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(
+    readFileSync("docs/typescript-client.md", "utf8"),
+  ) ?? [];
 
 /** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
@@ -62,7 +64,7 @@ const RUNTIMES: [string, string | undefined, string[]][] = [
 ];
 
 describe.for(RUNTIMES)("on %s", ([, program, args]) => {
-  it.skipIf(!program)("the README's example runs with the package, imported by its name", ({ expect }) => {
+  it.skipIf(!program)("the example of the docs runs with the package, imported by its name", ({ expect }) => {
     const { stdout, stderr, status } = spawnSync(program ?? "", args, {
       cwd: project,
       encoding: "utf8",
@@ -83,7 +85,7 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
 it.for([
   ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
   ["Node", ["--module", "nodenext"]],
-] as const)("the README's example compiles with the types as %s find them", ([, args], { expect }) => {
+] as const)("the example of the docs compiles with the types as %s find them", ([, args], { expect }) => {
   const { stdout } = spawnSync(
     resolve("node_modules/.bin/tsc"),
     [

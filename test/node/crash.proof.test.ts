@@ -1,6 +1,6 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { goesOn, told } from "../proof/effort.ts";
+import { goesOn, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
@@ -93,7 +93,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         await waitUntil(async () => {
           const stale = await viewed(service, found.token, { "cache-control": "max-age=60" });
           return stale.headers["x-answered-by"] === "index" && stale.body.user_group.name === found.name;
-        }, "the index had caught up");
+        }, "KV had a lease of the new token");
       };
       await Promise.all(known.slice(-CLIENTS).map(inspect));
     }
@@ -101,7 +101,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
     await service.stop();
     removeCopy(folder);
   }
-  told("crashes", counts);
+  report("crashes", counts);
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
 }, 86_400_000);

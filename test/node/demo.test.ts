@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { chromium } from "playwright-core";
-import { describe, inject, it } from "vitest";
+import { type Browser, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { call } from "./support/client.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
@@ -8,39 +8,102 @@ const { url, key } = inject("service");
 
 /** Debian's chromium; where there is none, these tests are skipped. */
 describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
-  it("shows the group, its variables and the bound SQL, at the width of a phone, and refusals in words", async ({
-    expect,
-  }) => {
+  let browser: Browser;
+  let token: string;
+  beforeAll(async () => {
     const body = { user_group_id: "demo page", properties: { region: ["eu", "<b>us</b>"] } };
-    const { token } = (await call("GET", "/api/user", body)).body.user_group;
-    const browser = await chromium.launch({
+    token = (await call("GET", "/api/user", body)).body.user_group.token;
+    browser = await chromium.launch({
       executablePath: CHROMIUM,
       args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
     });
-    const page = await browser.newPage({ viewport: { width: 360, height: 740 } });
+  });
+  afterAll(() => browser.close());
+
+  /** Opens the page on a phone. `show` fills the form in, and waits until the page has an outcome. */
+  async function openDemo({ colorScheme = "light" as "light" | "dark" } = {}) {
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 }, colorScheme });
+    onTestFinished(() => page.close());
     const complaints: string[] = [];
     page.on("console", (message) => complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(error.message));
-
     await page.goto(`${url}/demo`);
-    await page.getByLabel("User group token").fill(token);
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText('["demo page","eu","<b>us</b>"]').waitFor();
+    const show = async (shownToken: string, sql?: string) => {
+      await page.getByLabel("User group token").fill(shownToken);
+      if (sql !== undefined) await page.getByLabel("SQL template").fill(sql);
+      await page.getByRole("button", { name: "Show" }).click();
+      await page.locator("#refusal > p, #query:not([hidden])").first().waitFor();
+      return page.locator("body").innerText();
+    };
+    const emptyBoxes = async () => {
+      const boxes = await page.locator("pre:visible").allInnerTexts();
+      return boxes.filter((text) => text.trim() === "");
+    };
+    const isNarrowEnough = () => page.evaluate("document.documentElement.scrollWidth <= window.innerWidth");
+    return { page, complaints, show, emptyBoxes, isNarrowEnough };
+  }
 
-    const shown = await page.locator("body").innerText();
-    expect(shown).toContain('"provided_id": "demo page"');
-    expect(shown).toContain('"user_group_name": "demo page"');
-    expect(shown).toContain("AND region IN (?, ?)");
-    expect(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")).toBe(true);
-    expect(page.url()).not.toContain("ugt_");
-    expect(complaints).toEqual([]);
+  it.for(["light", "dark"] as const)(
+    "shows the group, its variables and the bound SQL on a %s phone",
+    async (colorScheme, { expect }) => {
+      const { page, complaints, show, isNarrowEnough } = await openDemo({ colorScheme });
+      const shown = await show(token);
+      expect(shown).toContain('["demo page","eu","<b>us</b>"]');
+      expect(shown).toContain('"provided_id": "demo page"');
+      expect(shown).toContain('"user_group_name": "demo page"');
+      expect(shown).toContain("AND region IN (?, ?)");
+      expect(await page.locator("#dropped").innerText()).toBe("None");
+      expect(await isNarrowEnough()).toBe(true);
+      expect(page.url()).not.toContain("ugt_");
+      expect(complaints).toEqual([]);
+    },
+  );
 
-    await page.getByLabel("SQL template").fill("x = {{user_group.gone}}");
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText("unknown_variable: ").waitFor();
-    await page.getByLabel("User group token").fill(key);
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText("secret_key_in_browser: ").waitFor();
-    await browser.close();
+  it("changes its background with the color scheme of the system", async ({ expect }) => {
+    const { page } = await openDemo({ colorScheme: "dark" });
+    const pixel = async () => (await page.screenshot({ clip: { x: 2, y: 2, width: 1, height: 1 } })).toString("base64");
+    const dark = await pixel();
+    await page.emulateMedia({ colorScheme: "light" });
+    expect(await pixel()).not.toBe(dark);
+  });
+
+  it("names the variables for which clauses were dropped, and has no empty box", async ({ expect }) => {
+    const { page, show, emptyBoxes } = await openDemo();
+    await show(token, "SELECT 1 [[WHERE plan = {{user_group.plan}}]]");
+    expect(await page.locator("#dropped").innerText()).toBe("user_group.plan");
+    await show(token, "[[WHERE plan = {{user_group.plan}}]]");
+    expect(await emptyBoxes()).toEqual([]);
+  });
+
+  it.for([
+    ["x = {{user_group.gone}}", "unknown_variable", "The user group has no such variable", "user_group.gone"],
+    ["x = '{{user_group_id}}'", "invalid_template", "The SQL template is not well formed", "A variable in a string"],
+    ["x".repeat(20_000), "invalid_body", "The request does not fit this call", "sql: Give at most 16384 bytes"],
+  ] as const)("says why a query is refused, below the group: %#", async ([sql, ...parts], { expect }) => {
+    const { page, show, emptyBoxes, isNarrowEnough } = await openDemo();
+    await show(token, sql);
+    const refusal = await page.getByRole("alert").innerText();
+    for (const part of parts) expect(refusal).toContain(part);
+    expect(await page.locator("#variables").isVisible()).toBe(true);
+    expect(await emptyBoxes()).toEqual([]);
+    expect(await isNarrowEnough()).toBe(true);
+  });
+
+  it("says that an API key does not belong in a browser, and shows no box", async ({ expect }) => {
+    const { page, show } = await openDemo();
+    expect(await show(key)).toContain("secret_key_in_browser");
+    expect(await page.locator("pre:visible").count()).toBe(0);
+  });
+
+  it("reports in plain words what the service could not answer", async ({ expect }) => {
+    const { page, show } = await openDemo();
+    expect(await show("ugt_ä b")).toContain("This is not a token");
+    await page.context().setOffline(true);
+    expect(await show(token)).toContain("The service cannot be reached.");
+    await page.context().setOffline(false);
+    await page.route("**/api/viewer", (route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" }));
+    const shown = await show(token);
+    expect(shown).toContain("The response is not from the service (status 502).");
+    expect(shown).not.toMatch(/TypeError|Failed to fetch|JSON|undefined/);
   });
 });

@@ -1,58 +1,148 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { type Browser, chromium } from "playwright-core";
+import { promisify } from "node:util";
+import { type Browser, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import openapi from "../../public/openapi.json" with { type: "json" };
+import { call } from "./support/client.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
-const { url } = inject("service");
+const THREE_PHONE_SCREENS_PX = 3 * 844;
+const { url, operatorToken } = inject("service");
+
+const operations = Object.values(openapi.paths).flatMap((methods) =>
+  Object.values<{ summary: string; security: object[] }>(methods),
+);
 
 /** Debian's chromium; where there is none, these tests are skipped. */
 describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
   let browser: Browser;
+  /** A page with all operations unfolded, which takes the browser seconds. */
+  let phone: Awaited<ReturnType<typeof openDocs>>;
   beforeAll(async () => {
     browser = await chromium.launch({
       executablePath: CHROMIUM,
       args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
     });
+    phone = await openDocs({ width: 390 });
+    await unfoldOperations(phone.page);
   });
   afterAll(() => browser.close());
+
+  /** Opens the page. `complaints` lists its errors, violations of its policy included, and `foreign` requests to other hosts. */
+  async function openDocs({ width = 1280, colorScheme = "light" as "light" | "dark" } = {}) {
+    const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    const foreign: string[] = [];
+    page.on("console", (message) => complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("request", (request) => {
+      if (!/^data:/.test(request.url()) && !request.url().startsWith(url)) foreign.push(request.url());
+    });
+    const response = await page.goto(`${url}/docs`);
+    await page.locator(".opblock-summary-control").first().waitFor();
+    const policy = response?.headers()["content-security-policy"] ?? "";
+    const isNarrowEnough = () => page.evaluate("document.documentElement.scrollWidth <= window.innerWidth");
+    return { page, policy, complaints, foreign, isNarrowEnough };
+  }
+
+  async function unfoldOperations(page: Page) {
+    await page.evaluate("document.querySelectorAll('.opblock-summary-control').forEach((button) => button.click())");
+    for (const operation of await page.locator(".opblock").all()) await successExample(operation).waitFor();
+  }
+
+  const successExample = (operation: Locator) => operation.locator(".response:not(.refusal *) .highlight-code");
 
   it.for([1280, 390])(
     "shows every operation at a width of %i, asks no other host, and needs nothing that its policy forbids",
     async (width, { expect }) => {
-      const page = await browser.newPage({ viewport: { width, height: 844 } });
-      const complaints: string[] = [];
-      const foreign: string[] = [];
-      page.on("console", (message) => complaints.push(message.text()));
-      page.on("pageerror", (error) => complaints.push(error.message));
-      page.on("request", (request) => {
-        if (!/^data:/.test(request.url()) && !request.url().startsWith(url)) foreign.push(request.url());
-      });
-      const isNarrowEnough = () => page.evaluate("document.documentElement.scrollWidth <= window.innerWidth");
+      const { page, policy, complaints, foreign, isNarrowEnough } = width === 390 ? phone : await openDocs({ width });
 
-      const response = await page.goto(`${url}/docs`);
-      const summaries = page.locator(".opblock-summary-control");
-      await summaries.first().waitFor();
-
-      const policy = response?.headers()["content-security-policy"];
       expect(policy).toContain("default-src 'none'");
       expect(policy).not.toMatch(/unsafe|\*|https?:/);
-      const document = await (await page.request.get(`${url}/openapi.json`)).json();
-      const operations = Object.values<object>(document.paths).flatMap((methods) => Object.values(methods));
       expect(await page.locator(".opblock-summary-description").allInnerTexts()).toEqual(
         expect.arrayContaining(operations.map(({ summary }) => summary)),
       );
       expect(await isNarrowEnough()).toBe(true);
 
-      await page.evaluate("document.querySelectorAll('.opblock-summary-control').forEach((button) => button.click())");
-      await page.locator("code", { hasText: "idempotency_key_reused" }).first().waitFor();
-      for (const index of [0, 1]) await page.getByRole("tab", { name: "Schema" }).nth(index).click();
-      await page.getByText("Whether this very call has created the group.").first().waitFor();
+      if (width !== 390) await unfoldOperations(page);
+      const folded = page.locator(".refusal summary", { hasText: "idempotency_key_reused" }).first();
+      await folded.click();
+      expect(await folded.locator("..").innerText()).toContain('"code": "');
       const answer = await page.locator(".response > .response-col_description").first().boundingBox();
       expect(answer?.width).toBeGreaterThan(width / 2);
       expect(await isNarrowEnough()).toBe(true);
       expect(foreign).toEqual([]);
       expect(complaints).toEqual([]);
-      await page.close();
     },
   );
+
+  it("shows the examples of each operation within three screens of a phone", async ({ expect }) => {
+    for (const operation of await phone.page.locator(".opblock").all()) {
+      const top = (await operation.boundingBox())?.y ?? Number.NaN;
+      const example = await successExample(operation).boundingBox();
+      const end = (example?.y ?? Number.NaN) + (example?.height ?? Number.NaN) - top;
+      expect(end).toBeGreaterThan(0);
+      expect(end).toBeLessThanOrEqual(THREE_PHONE_SCREENS_PX);
+    }
+  });
+
+  it("has a call of curl for each operation, which works as it is copied", async ({ expect }) => {
+    const body = { workspace: "curl", environment: "Testing", name: "docs" };
+    const apiKey: string = (await call("POST", "/api/keys", body, { Authorization: `Token ${operatorToken}` })).body
+      .key;
+    const shown = await phone.page.locator(".opblock").all();
+    expect(shown).toHaveLength(operations.length);
+
+    for (const operation of shown) {
+      await operation.getByRole("button", { name: "Copy curl" }).click();
+      await operation.getByText("Copied").waitFor();
+      const curl = String(await phone.page.evaluate("navigator.clipboard.readText()"));
+      expect(curl).toContain(url);
+
+      const group = { user_group_id: "acme", properties: { plans: ["pro"] } };
+      const { token } = (await call("GET", "/api/user", group, { Authorization: `Token ${apiKey}` })).body.user_group;
+      const env = { ...process.env, API_KEY: apiKey, TOKEN: token, OPERATOR_TOKEN: operatorToken };
+      const command = `${curl} -sS -w '\n%{http_code}'`;
+      const { stdout } = await promisify(execFile)("bash", ["-c", command], { env });
+      expect(stdout, curl).toMatch(/\n20[01]$/);
+    }
+  });
+
+  it("names the credential of each operation, and describes all of them", async ({ expect }) => {
+    const names = phone.page.locator(".credentials dt");
+    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "operator_token"]);
+    expect(await phone.page.locator(".call-example .credential").allInnerTexts()).toEqual(
+      operations.map(({ security }) => `Credential: ${security.flatMap(Object.keys).join() || "none"}`),
+    );
+  });
+
+  it("folds the schemas at first, and shows no pattern of control characters in them", async ({ expect }) => {
+    const { page } = await openDocs();
+    await page.locator(".opblock-summary-control").first().click();
+    expect(await page.getByRole("button", { name: "Schemas" }).getAttribute("aria-expanded")).toBe("false");
+    await page.getByRole("tab", { name: "Schema" }).first().click();
+    const schema = page.locator(".opblock-section-request-body");
+    const field = schema.getByText("user_group_id", { exact: true });
+    await schema.getByText("EnsureBody").waitFor();
+    expect(await field.isVisible()).toBe(false);
+
+    await schema.getByRole("button", { name: "Expand all" }).first().click();
+    await field.waitFor();
+    expect(await schema.innerText()).toContain("Your own id of the user group");
+    expect(await schema.innerText()).not.toMatch(/matches|u0000/);
+  });
+
+  it("follows the color scheme of the system, also when it changes", async ({ expect }) => {
+    const { page } = await openDocs({ colorScheme: "dark" });
+    const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+    const text = () => page.evaluate("getComputedStyle(document.querySelector('.info .title')).color");
+    expect(await background()).toBe("rgb(28, 32, 34)");
+    const darkText = await text();
+    await page.emulateMedia({ colorScheme: "light" });
+    await expect.poll(background).toBe("rgb(255, 255, 255)");
+    await expect.poll(text).not.toBe(darkText);
+  });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inject, it } from "vitest";
-import { goesOn, told } from "../proof/effort.ts";
+import { goesOn, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { record, type Service } from "./proof/histories.ts";
 import { type Answered, type Ask, type Call, isLinearizable } from "./proof/linearizability.ts";
@@ -50,7 +50,7 @@ it("every history of concurrent calls could have come from one call at a time", 
       if (!isLinearizable(calls, numberInToken)) failures.push(calls);
     }
   }
-  told("linearizability", counts);
+  report("linearizability", counts);
   expect(failures).toEqual([]);
   expect(counts.overlaps).toBeGreaterThan(counts.calls / 10);
 }, 86_400_000);
@@ -81,7 +81,7 @@ function plantedService(fault: string | undefined, random: (below: number) => nu
           name: "id",
         };
       }
-      const answer = { status: 200, isNew: isNew || (fault === "told new twice" && sometimes()), ...group };
+      const answer = { status: 200, isNew: isNew || (fault === "created twice" && sometimes()), ...group };
       if (fault === "a stale read" && !isNew && stale.status === 200 && sometimes()) return stale;
       stale = { ...answer, isNew: false };
       return answer;
@@ -141,7 +141,7 @@ it.for([
   "a lost update",
   "an update torn in two",
   "an update of nothing",
-  "told new twice",
+  "created twice",
   "two creators of one id",
   "two winners of one rotation",
   "a rotation that is not done",

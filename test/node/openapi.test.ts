@@ -57,6 +57,14 @@ describe("the OpenAPI document", () => {
     expect(silent.map(({ place, name }) => `${place}/${name}`)).toEqual([]);
   });
 
+  it("has examples of this version, with credentials of the form that the service issues", ({ expect }) => {
+    const credentials = committed.match(/ug[kt]_(?:customer|testing|untagged)_[\w-]*/g) ?? [];
+    expect(credentials.length).toBeGreaterThan(3);
+    // Version 1 and a key id of two characters, as `npm start` makes it, workspace acme, number, nonce and MAC.
+    expect(credentials.filter((credential) => !/_AQJrMQRhY21l[\w-]{54}$/.test(credential))).toEqual([]);
+    expect(document.components.schemas.Health.properties.version.examples).toEqual([document.info.version]);
+  });
+
   it("has no object that may have other fields than it names", ({ expect }) => {
     const open = objectSchemas(document).filter(({ schema }) => schema.additionalProperties !== false);
     expect(open.map(({ place }) => place)).toEqual([]);
@@ -75,7 +83,7 @@ describe("over the network", () => {
     expect(await body.text()).toBe(committed);
   });
 
-  it("tells whoever has the file already that it has not changed", async ({ expect }) => {
+  it("answers 304 to a client that has the file already", async ({ expect }) => {
     const first = await ask("GET", "/openapi.json");
     await first.body.dump();
     const { statusCode, body } = await ask("GET", "/openapi.json", { "If-None-Match": first.headers.etag });

@@ -2,7 +2,7 @@ import { inject } from "vitest";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** How hard the proofs try: `minutes` is 0 in `npm test`, and what `npm run proof` was told otherwise. */
+    /** The effort of the proofs: `minutes` is 0 in `npm test`, and the option of `npm run proof` otherwise. */
     effort: { minutes: number; seed: number };
   }
 }
@@ -10,7 +10,7 @@ declare module "vitest" {
 const { minutes, seed } = inject("effort");
 const isLong = minutes > 0;
 
-/** What fast-check is told: so many runs in `npm test`; in the long form so many more, or what fits into this share of it. */
+/** Options for fast-check: `quick` runs in `npm test`; in the long form `long` runs, or as many as fit into this share of the time. */
 export const runs = (quick: number, long: number, share: number) => ({
   seed,
   numRuns: isLong ? long : quick,
@@ -21,8 +21,8 @@ export const runs = (quick: number, long: number, share: number) => ({
 export const goesOn = (done: number, startedAt: number, quick: number, long: number, share: number): boolean =>
   done < (isLong ? long : quick) && !(isLong && Date.now() - startedAt > minutes * share * 60_000);
 
-/** Tells what a proof in the long form has done. */
-export function told(what: string, counts: Record<string, number>): void {
+/** Prints what a proof in the long form has done. */
+export function report(what: string, counts: Record<string, number>): void {
   if (!isLong) return;
   const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
   process.stderr.write(`${what}: ${listed.join(", ")} (seed ${seed})\n`);

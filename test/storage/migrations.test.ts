@@ -2,52 +2,50 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { it } from "vitest";
 import { hasTables, migrate, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
-import { newIntegrator } from "../support/states.ts";
+import { issueKey } from "../support/states.ts";
 
 const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
-const inDirectory = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
-  runInDurableObject(directory(), (_, { storage }) => job(storage));
 
-const migrations = () =>
-  inDirectory(({ sql }) => sql.exec<{ level: number; ran_at: number }>("SELECT * FROM migrations").toArray());
-const schema = () =>
-  inDirectory(({ sql }) => sql.exec("SELECT name, sql FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray());
-
-it("runs each migration once, in rising order, however often a directory starts", async ({ expect }) => {
-  await newIntegrator();
-  const first = await migrations();
+it("runs each migration once, however often a directory starts", async ({ expect }) => {
+  await issueKey();
+  const levels = () =>
+    runInDurableObject(directory(), (_, { storage }) =>
+      storage.sql.exec<{ level: number }>("SELECT level, ran_at FROM migrations ORDER BY level").toArray(),
+    );
+  const first = await levels();
   await evictDurableObject(directory());
-  expect(await migrations()).toEqual(first);
-  await inDirectory(migrate);
-  expect(await migrations()).toEqual(first);
+  expect(await levels()).toEqual(first);
+  await runInDurableObject(directory(), (_, { storage }) => migrate(storage));
+  expect(await levels()).toEqual(first);
 
   const numbers = first.map(({ level }) => level);
   expect(numbers.length).toBeGreaterThan(0);
   expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
 });
 
-it("creates nothing when it is asked whether there are tables", async ({ expect }) => {
-  expect(await inDirectory(hasTables)).toBe(false);
-  expect(await schema()).toEqual([]);
-  await inDirectory(migrate);
-  expect(await inDirectory(hasTables)).toBe(true);
+it("asking for the tables creates nothing", async ({ expect }) => {
+  const tables = await runInDurableObject(directory(), (_, { storage }) => [
+    hasTables(storage),
+    storage.sql.exec("SELECT name FROM sqlite_master").toArray(),
+  ]);
+  expect(tables).toEqual([false, []]);
 });
 
-it("refuses a database of a number that it does not know, and leaves it as it is", async ({ expect }) => {
-  await newIntegrator();
-  const before = await schema();
-  for (const number of [1, 6, 8]) {
-    const message = await inDirectory((storage) => {
-      storage.sql.exec("UPDATE migrations SET level = ?", number);
-      try {
-        migrate(storage);
-      } catch (error) {
-        return String(error);
-      }
-      return "no error";
-    });
-    expect(message).toContain(`${UNKNOWN_SCHEMA} the database has number ${number}`);
-    expect(await schema()).toEqual(before);
-    expect(await migrations()).toMatchObject([{ level: number }]);
-  }
+it.for([1, 7, 99])("refuses a database of number %i, and leaves it as it is", async (number, { expect }) => {
+  await issueKey();
+  const refused = await runInDurableObject(directory(), (_, { storage }) => {
+    const schema = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();
+    storage.sql.exec("UPDATE migrations SET level = ?", number);
+    const before = schema();
+    let message = "";
+    try {
+      migrate(storage);
+    } catch (error) {
+      message = String(error);
+    }
+    return { message, before, after: schema(), levels: storage.sql.exec("SELECT level FROM migrations").toArray() };
+  });
+  expect(refused.message).toContain(`${UNKNOWN_SCHEMA} the database has number ${number}`);
+  expect(refused.after).toEqual(refused.before);
+  expect(refused.levels).toEqual([{ level: number }]);
 });

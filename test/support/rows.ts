@@ -1,17 +1,33 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 
-/**
- * What SQL a directory ran and by which plans, how many rows that read and wrote as the platform counts and bills them, and
- * how often it set its alarm, which is billed as one row more.
- */
-export type Rows = { statements: string[]; plans: string[]; read: number; written: number; alarms: number };
+/** One execution of a statement: its plan, and the rows that it read and wrote as the platform counts and bills them. */
+export type Statement = { sql: string; plan: string[]; read: number; written: number };
+
+/** What a directory did in SQL, and how often it set its alarm, which is billed as one row written. */
+export class Rows {
+  readonly statements: Statement[] = [];
+  alarms = 0;
+
+  get read(): number {
+    return this.statements.reduce((sum, { read }) => sum + read, 0);
+  }
+
+  get written(): number {
+    return this.statements.reduce((sum, { written }) => sum + written, 0);
+  }
+
+  /** The steps of all plans. */
+  get plans(): string[] {
+    return this.statements.flatMap(({ plan }) => plan);
+  }
+}
 
 /** Counts, from now until its next eviction, what the directory of this name does in SQL. */
 export function countRows(directory: string): Promise<Rows> {
   return runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage }) => {
     const { sql } = storage;
-    const rows: Rows = { statements: [], plans: [], read: 0, written: 0, alarms: 0 };
+    const rows = new Rows();
     const setAlarm = storage.setAlarm.bind(storage);
     storage.setAlarm = (time) => {
       rows.alarms += 1;
@@ -19,15 +35,13 @@ export function countRows(directory: string): Promise<Rows> {
     };
     const exec = sql.exec.bind(sql);
     sql.exec = <Row extends Record<string, SqlStorageValue>>(statement: string, ...values: unknown[]) => {
+      const plan = [...exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)].map(({ detail }) => String(detail));
       const cursor = exec<Row>(statement, ...values);
       const names = cursor.columnNames;
       const all = [...cursor.raw<SqlStorageValue[]>()];
       const objects = all.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at]])));
-      rows.statements.push(statement);
-      for (const { detail } of exec(`EXPLAIN QUERY PLAN ${statement}`, ...values)) rows.plans.push(String(detail));
-      rows.read += cursor.rowsRead;
-      rows.written += cursor.rowsWritten;
-      // Of the runtime's own object, a getter does not run on another one.
+      rows.statements.push({ sql: statement, plan, read: cursor.rowsRead, written: cursor.rowsWritten });
+      // The getters of the runtime's cursor throw when they run on another object.
       const counts = { rowsWritten: { value: cursor.rowsWritten }, rowsRead: { value: cursor.rowsRead } };
       return Object.assign(Object.create(cursor, counts), {
         toArray: () => objects,

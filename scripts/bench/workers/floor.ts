@@ -10,9 +10,9 @@ export class FloorDirectory extends DurableObject<Bindings> {
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY,
-      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, mapping TEXT, properties TEXT, nonce BLOB NOT NULL,
-      grace_nonce BLOB, grace_ends_at INTEGER, indexed INTEGER NOT NULL, grace_indexed INTEGER NOT NULL,
-      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL) STRICT`);
+      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, grace_nonce BLOB, grace_ends_at INTEGER,
+      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT
+      ) STRICT`);
   }
 
   read(id: string) {
@@ -28,7 +28,7 @@ export class FloorDirectory extends DurableObject<Bindings> {
 
 /**
  * What the platform itself costs: the same request, its body parsed, one RPC, one SELECT, and for calls that write one
- * UPDATE. No credential is checked, no field judged, nothing logged.
+ * UPDATE. It checks no credential, validates no field and logs nothing.
  */
 const floor = new Hono<{ Bindings: Bindings }>();
 

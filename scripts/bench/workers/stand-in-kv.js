@@ -1,4 +1,4 @@
-/** KV's protocol in memory, as far as the token index speaks it: a network would only hide what the service costs. */
+/** The part of KV's protocol that the token index needs, in memory: a network would only hide what the service costs. */
 const entries = new Map();
 
 export default {

@@ -1,7 +1,14 @@
-import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../domain/limits.ts";
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
+import { apiKeyOperations } from "./api-keys.ts";
+import { curlOf } from "./curl.ts";
+import { eventOperations } from "./events.ts";
+import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
-import { OPERATIONS, type Operation, REQUEST_HEADERS } from "./operations.ts";
-import { errorSchemas, refusedWith } from "./refusals.ts";
+import { type Operation, type Operations, REQUEST_HEADERS } from "./operation.ts";
+import { referenceOperations } from "./reference.ts";
+import { userGroupListOperations } from "./user-group-list.ts";
+import { userGroupOperations } from "./user-groups.ts";
+import { viewerOperations } from "./viewers.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
@@ -10,10 +17,15 @@ Every credential is sent as \`Authorization: Token <credential>\`. A call that f
 lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
 
 Bodies are judged after the credential, in the order media type, size, JSON, schema. Unknown fields are refused, and nothing is
-trimmed or coerced. Lengths of strings are counted in UTF-16 code units.`;
+trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
+breaks and tabs.
+
+The examples for curl read the credentials from the shell variables \`API_KEY\`, \`TOKEN\` (of a user group) and
+\`OPERATOR_TOKEN\`.`;
 
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
+  Events: "The changes of an environment: who changed what, and when.",
   Dashboards: "What dashboards ask with the token of a group, from browsers too.",
   "API keys": "What the operator does.",
   About: "The service itself. None of these calls takes a credential.",
@@ -21,11 +33,11 @@ const TAGS: Record<Operation["tag"], string> = {
 
 const CREDENTIALS = {
   api_key:
-    "Credential: an API key, `Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
-  user_group_token: "Credential: the token of a user group, `Token ugt_…`. Browsers may send it.",
-  operator_token: "Credential: the operator's token, `Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
+    "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
+  user_group_token: "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it.",
+  operator_token:
+    "The operator's token: `Authorization: Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
 };
-const NO_CREDENTIAL = "Credential: none.";
 
 const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
   "X-Request-Id": {
@@ -55,6 +67,16 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
+/** Every call of the service. */
+const OPERATIONS: Operations = {
+  ...userGroupOperations,
+  ...userGroupListOperations,
+  ...eventOperations,
+  ...viewerOperations,
+  ...apiKeyOperations,
+  ...referenceOperations,
+};
+
 const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => map(value, name)));
 
@@ -81,13 +103,13 @@ function parameters(place: "path" | "query", object: Operation["path"] | Operati
 }
 
 /** One operation as the document has it. */
-function described(operation: Operation): object {
+function described(method: string, path: string, operation: Operation): object {
   const { body, answer } = operation;
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: `${operation.description}\n\n${operation.credential ? CREDENTIALS[operation.credential] : NO_CREDENTIAL}`,
+    description: operation.description,
     security: operation.credential ? [{ [operation.credential]: [] }] : [],
     parameters: [
       ...parameters("path", operation.path),
@@ -103,6 +125,7 @@ function described(operation: Operation): object {
         },
       },
     }),
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(method, path, operation) }],
     responses: {
       [answer.status]: {
         description: answer.description,
@@ -129,11 +152,13 @@ export function documentOf(version: string): object {
   return {
     openapi: "3.1.0",
     info: { title: "User group service", version, description: DESCRIPTION },
-    servers: [{ url: "/", description: "The service that this document comes from." }],
+    servers: [
+      { url: "/", description: "The service that this document comes from; $SERVICE_URL in the examples for curl." },
+    ],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: mapEntries(OPERATIONS, (methods, path) => [
       path,
-      mapEntries(methods, (operation, method) => [method, described(operation)]),
+      mapEntries(methods, (operation, method) => [method, described(method, path, operation)]),
     ]),
     components: {
       securitySchemes: mapEntries(CREDENTIALS, (description, name) => [

@@ -8,7 +8,8 @@ declare module "vitest" {
 }
 
 /** One service for all tests over sockets, started in a fresh copy as the README says. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (!project.vitest.projects.some(({ name }) => name.startsWith("node"))) return undefined;
   const running = await startService(freshCopy());
   const { url, key, operatorToken, folder, logFile } = running;
   project.provide("service", { url, key, operatorToken, folder, logFile });

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { GROUPS } from "./effort.ts";
+import { databasesIn, fill } from "./fill.ts";
+import type { Processes } from "./processes.ts";
+import type { WorkerdOptions } from "./workerd.ts";
+
+/** Creates the floor's directory and fills it with groups. */
+export async function makeFloor(processes: Processes): Promise<WorkerdOptions> {
+  const options = {
+    folder: processes.createFolder("floor"),
+    bundle: processes.build("scripts/bench/workers/floor.toml", "floor"),
+    durableObject: { binding: "FLOOR_DIRECTORY", className: "FloorDirectory" },
+  };
+  const worker = await processes.start(options);
+  await (await fetch(`${worker.url}/api/viewer`)).arrayBuffer();
+  await processes.stop(worker);
+  for (const database of databasesIn(join(options.folder, "data"))) {
+    fill(database, { groups: GROUPS });
+    database.close();
+  }
+  return options;
+}

@@ -1,0 +1,64 @@
+import { PURGE_RETRY_SECONDS } from "../limits.ts";
+import { log } from "./log.ts";
+
+/** Work that an object does without a call. `run` does a bounded amount of it, and `dueAt` says when to run next. */
+export type Chore = { name: string; dueAt: () => number | undefined; run: (now: number) => void };
+
+/** The chores of one Durable Object, which has one alarm for all of them. Times are milliseconds since 1970. */
+export class Chores {
+  readonly #setAlarm: (time: number) => void;
+  readonly #chores: Chore[];
+  /** The alarm that this instance has set. */
+  #alarmAt: number | undefined;
+
+  constructor(chores: Chore[], setAlarm: (time: number) => void) {
+    this.#chores = chores;
+    this.#setAlarm = setAlarm;
+  }
+
+  /**
+   * Sees to an alarm after a change. The first change of an instance looks at all chores, because setting the alarm replaces
+   * one that an earlier instance has set; later ones set it only if their own chore, at `dueAt`, comes before it.
+   */
+  schedule(dueAt: number): void {
+    const next = this.#alarmAt === undefined ? this.#nextAt() : dueAt;
+    if (next !== undefined && (this.#alarmAt === undefined || next < this.#alarmAt)) this.#set(next);
+  }
+
+  /**
+   * Runs the chores that are due. A chore that throws does not stop the others, and is tried again later. This never throws:
+   * after six failures the platform would give the alarm up (Durable Objects, "Alarms").
+   */
+  run(): void {
+    this.#alarmAt = undefined;
+    const now = Date.now();
+    const due = this.#chores.map((chore) => this.#runOne(chore, now));
+    const next = earliest(due);
+    if (next !== undefined) this.#set(Math.max(now, next));
+  }
+
+  /** Runs a chore if it is due. Returns when it is due next. */
+  #runOne({ name, dueAt, run }: Chore, now: number): number | undefined {
+    try {
+      if ((dueAt() ?? Number.POSITIVE_INFINITY) <= now) run(now);
+      return dueAt();
+    } catch (error) {
+      log.error({ message: `The chore "${name}" failed. The next try follows.`, error: String(error) });
+      return now + PURGE_RETRY_SECONDS * 1000;
+    }
+  }
+
+  #nextAt(): number | undefined {
+    return earliest(this.#chores.map(({ dueAt }) => dueAt()));
+  }
+
+  #set(time: number): void {
+    this.#alarmAt = time;
+    this.#setAlarm(time);
+  }
+}
+
+const earliest = (times: (number | undefined)[]): number | undefined => {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+};

@@ -1,0 +1,79 @@
+import { EVENTS_EXAMINED_MAX } from "../limits.ts";
+import type { Actor, EventDetails, EventType, StoredEvent, UserGroup } from "../records.ts";
+import type { EventStore } from "../storage/event-store.ts";
+import type { FailureOf } from "./failure.ts";
+import { fail, ok, type Result } from "./result.ts";
+
+/** Who makes a change, and by which request. */
+export type Author = { actor: Actor; requestId: string };
+
+/** The published names of a group's fields that an update can change. */
+const CHANGING: { field: keyof UserGroup; name: string }[] = [
+  { field: "providedId", name: "provided_id" },
+  { field: "name", name: "name" },
+  { field: "mapping", name: "mapping" },
+  { field: "properties", name: "properties" },
+];
+
+/** The details of an update: the names of the changed fields, and the previous id of a renamed group. */
+export function updateDetails(before: UserGroup, after: UserGroup): EventDetails {
+  const changed = CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+  return {
+    changed,
+    ...(before.providedId !== after.providedId && { previous_provided_id: before.providedId }),
+  };
+}
+
+/** A place in a feed: after the event with the id `after`, of the database with this incarnation. */
+export type FeedPosition = { incarnation: string; after: number };
+
+/** Asks for at most `limit` events after a position, or for the position after the newest event. */
+export type EventQuery = {
+  from: FeedPosition | "latest" | undefined;
+  limit: number;
+  type?: EventType | undefined;
+  providedId?: string | undefined;
+};
+
+/** Some events, and the position after the last one that was examined. */
+export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: boolean };
+
+/**
+ * Reads one page of a feed, oldest first. Filters examine a bounded number of events, so a page may be empty and have more
+ * after it. Refuses a position that this feed cannot continue: of another incarnation, before the oldest event, or after
+ * the newest.
+ */
+export function readEvents(
+  store: EventStore,
+  { from, limit, type, providedId }: EventQuery,
+): Result<EventPage, FailureOf<"cursor_expired">> {
+  const incarnation = store.incarnation();
+  const newest = store.newestId();
+  if (from === "latest") return ok({ events: [], next: { incarnation, after: newest }, hasMore: false });
+
+  const oldest = store.oldest(1)[0]?.id ?? 1;
+  const after = from?.after ?? oldest - 1;
+  const isOfThisFeed = from === undefined || from.incarnation === incarnation;
+  if (!isOfThisFeed || after < oldest - 1 || after > newest) return fail({ code: "cursor_expired" });
+
+  const isFiltered = type !== undefined || providedId !== undefined;
+  const examined = store.page(after, isFiltered ? EVENTS_EXAMINED_MAX : limit);
+  const matching = examined.filter(
+    (event) => (type === undefined || event.type === type) && (providedId === undefined || isAbout(event, providedId)),
+  );
+  const events = matching.slice(0, limit);
+  const last = matching.length > limit ? events.at(-1) : examined.at(-1);
+  const next = last?.id ?? after;
+  return ok({ events, next: { incarnation, after: next }, hasMore: next < newest });
+}
+
+/** Whether the event is about the group with this id, also under its previous id. */
+const isAbout = ({ providedId, details }: StoredEvent, id: string): boolean =>
+  providedId === id || details.previous_provided_id === id;
+
+/** An event without its id and time, as a change describes it. */
+export type ChangeDescription = {
+  type: EventType;
+  group?: Pick<UserGroup, "teamId" | "providedId">;
+  details?: EventDetails;
+};

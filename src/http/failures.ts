@@ -1,0 +1,154 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Failure } from "../domain/failure.ts";
+import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import type { AppEnv } from "./app-env.ts";
+import { respond } from "./responses.ts";
+
+/** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
+export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
+  malformed_json: {
+    status: 400,
+    message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
+  },
+  body_required: {
+    status: 400,
+    message:
+      "No body arrived. Send the JSON body with a Content-Length header (not chunked). If a client or proxy drops the body of a " +
+      "call to /api/user, send POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+  },
+  body_timeout: {
+    status: 408,
+    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it without a pause, with the right Content-Length.`,
+  },
+  unauthenticated: {
+    status: 401,
+    message: unauthenticatedMessage("a credential that this service has issued for this call"),
+  },
+  credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
+  credential_revoked: {
+    status: 401,
+    message: "This credential was valid once and has been revoked. Use the current one.",
+  },
+  insufficient_access: {
+    status: 403,
+    message: "This API key may only read. Use a key with write access for this call.",
+  },
+  secret_key_in_browser: {
+    status: 403,
+    message:
+      "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
+      "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
+  },
+  user_group_not_found: {
+    status: 404,
+    message:
+      "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
+      "With a key that may write, GET /api/user creates a group; PUT, POST and DELETE do not.",
+  },
+  api_key_not_found: {
+    status: 404,
+    message: "This environment has no such API key, or the key is no longer valid. GET /api/keys lists its keys.",
+  },
+  route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
+  method_not_allowed: {
+    status: 405,
+    message: "This path does not take this method. The Allow header lists those that it takes.",
+  },
+  cursor_expired: {
+    status: 410,
+    message:
+      "This cursor is before the oldest event, or belongs to a feed that no longer exists. Take the cursor of cursor=latest, list " +
+      "everything once, then follow the events from that cursor.",
+  },
+  user_group_id_taken: {
+    status: 409,
+    message: "Another user group of this environment has this id. Choose another new_user_group_id.",
+  },
+  token_superseded: {
+    status: 409,
+    message: "This token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
+  },
+  user_group_mismatch: {
+    status: 409,
+    message:
+      "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
+  },
+  revision_mismatch: {
+    status: 412,
+    message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
+  },
+  body_too_large: { status: 413, message: `The body is larger than ${BODY_BYTES_MAX} bytes. Send less.` },
+  unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
+  invalid_body: {
+    status: 422,
+    message: "The request does not fit this call. Each of the issues names a field and how to fix it.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message:
+      "This Idempotency-Key was used for another call within the last 24 hours. Repeat that call exactly, or give this one a " +
+      "key of its own.",
+  },
+  unknown_variable: {
+    status: 422,
+    message:
+      "The user group has no such variable. Check the name (user_group_id, user_group_name or user_group.<property>), give the " +
+      "group the property, or put a clause that is optional in [[ ]].",
+  },
+  unusable_variable: {
+    status: 422,
+    message:
+      "The variable's value cannot be a parameter here. Objects, empty lists, lists of lists and too many values never can; a list " +
+      "can only as an item of a list in parentheses or brackets, such as IN ({{variable}}).",
+  },
+  invalid_template: {
+    status: 422,
+    message: "The SQL template is not well formed. Fix it at the position as the reason says.",
+  },
+  rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
+  internal_error: {
+    status: 500,
+    message: "The service failed to handle this call. Report the request id to its operator.",
+  },
+  directory_unavailable: {
+    status: 503,
+    message:
+      "The directory of this environment is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
+      "It is unknown whether this call has changed anything; a GET shows it.",
+  },
+  service_not_configured: {
+    status: 503,
+    message: "The service is not configured. Its operator finds the reason in its log.",
+  },
+  environment_full: {
+    status: 507,
+    message:
+      "This environment holds as much as it may. Delete groups that are no longer needed, or shrink their properties. Issue no " +
+      "more keys, and leave the header Idempotency-Key out.",
+  },
+};
+
+/** Answers with a failure: its status, its fields, and the headers that its status calls for. */
+export function refuse(c: Context<AppEnv>, failure: Failure): Response {
+  const { code, ...fields } = failure;
+  const { status, message: general } = FAILURES[code];
+  const takes = c.get("takes");
+  const message = code === "unauthenticated" && takes ? unauthenticatedMessage(takes) : general;
+  c.set("failureCode", code);
+  const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
+  return respond(c, body, headersOf(failure, status), status);
+}
+
+function unauthenticatedMessage(takes: string): string {
+  return `This call takes ${takes}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
+}
+
+/** The headers that RFC 9110 asks for beside a status. */
+function headersOf(failure: Failure, status: number): Record<string, string> {
+  if (status === 401) return { "WWW-Authenticate": "Token" };
+  if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };
+  if (status === 503) return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
+  if (failure.code === "method_not_allowed") return { Allow: failure.allow.join(", ") };
+  return {};
+}

@@ -1,0 +1,32 @@
+import type { Context } from "hono";
+import type { FailureOf } from "../../domain/failure.ts";
+import type { IdempotencyRecord } from "../../domain/group-directory.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
+import type { AppEnv } from "../app-env.ts";
+
+const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
+
+const utf8 = new TextEncoder();
+
+/**
+ * Reads the header `Idempotency-Key` (as in the IETF draft "The Idempotency-Key HTTP Header Field"); `undefined` without it.
+ * `body` is the parsed body, so that the order of its fields does not matter. Only hashes of both leave the Worker.
+ */
+export async function idempotencyOf(
+  c: Context<AppEnv>,
+  body: object,
+): Promise<Result<IdempotencyRecord | undefined, FailureOf<"invalid_body">>> {
+  const key = c.req.header("Idempotency-Key");
+  if (key === undefined) return ok(undefined);
+  if (!VISIBLE_ASCII.test(key)) {
+    const message = `Send 1 to ${IDEMPOTENCY_KEY_UNITS_MAX} visible ASCII characters, or leave the header out.`;
+    return fail({ code: "invalid_body", issues: [{ path: ["Idempotency-Key"], message }] });
+  }
+  const digest = (text: string) => crypto.subtle.digest("SHA-256", utf8.encode(text));
+  return ok({
+    key: await digest(key),
+    request: await digest(`${c.req.method} ${JSON.stringify(body)}`),
+    signingId: c.get("ring").signingId,
+  });
+}

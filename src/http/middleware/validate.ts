@@ -1,0 +1,79 @@
+import { createMiddleware } from "hono/factory";
+import type * as z from "zod/mini";
+import type { FailureOf, Issue } from "../../domain/failure.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../../limits.ts";
+import type { Access } from "../../records.ts";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../failures.ts";
+import { checkCaller } from "./authenticate.ts";
+
+/** Parses `value` by the schema. A failure has the `known` issues first, then those of the schema. */
+export function validate<Schema extends z.ZodMiniType>(
+  schema: Schema,
+  value: unknown,
+  known: Issue[] = [],
+): Result<z.output<Schema>, FailureOf<"invalid_body">> {
+  const parsed = schema.safeParse(value);
+  const issues = [...known, ...(parsed.error?.issues.flatMap(issuesOf) ?? [])];
+  if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
+  return ok(parsed.data);
+}
+
+/** Parses the query by `schema`, for `c.req.valid("query")`. `jsonBody` explains `access`. */
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, { access }: { access?: Access } = {}) =>
+  createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
+    async (c, next) => {
+      const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
+      const query = validate(schema(), fields, issues);
+      if (!query.ok) return refuse(c, (await checkCaller(c, access)) ?? query.failure);
+      c.req.addValidatedData("query", query.value as object);
+      return next();
+    },
+  );
+
+/** The fields of a query. What Hono would drop or alter silently is an issue: a field given twice, and bytes that are no UTF-8. */
+function readQuery(text: string): { fields: Record<string, string>; issues: Issue[] } {
+  const fields = new Map<string, string>();
+  const issues: Issue[] = [];
+  for (const part of text.split("&").filter((each) => each !== "")) {
+    const [rawName = "", ...rest] = part.split("=");
+    const rawValue = rest.join("=");
+    const name = decode(rawName) ?? rawName;
+    const value = decode(rawValue);
+    if (value === undefined || decode(rawName) === undefined)
+      issues.push({ path: [name], message: "Percent-encode this field as UTF-8." });
+    if (fields.has(name)) issues.push({ path: [name], message: "This field is given twice; give it once." });
+    else fields.set(name, value ?? rawValue);
+  }
+  return { fields: Object.fromEntries(fields), issues };
+}
+
+/** Decodes percent-encoded text; `undefined` if it is not UTF-8. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As many issues as one answer may hold: each contains its path, whose keys can be long. */
+function bounded(issues: Issue[]): Issue[] {
+  let units = 0;
+  return issues.slice(0, ISSUES_MAX).filter((issue, index) => {
+    units += JSON.stringify(issue).length;
+    return index === 0 || units <= ISSUES_UNITS_MAX;
+  });
+}
+
+/** Zod reports all unknown fields of an object in one issue; here each one gets its own. */
+function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+  const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
+  return issue.code === "unrecognized_keys"
+    ? issue.keys.map((key) => ({
+        path: [...path, key],
+        message: "This call takes no such field. Check its spelling, or leave it out.",
+      }))
+    : [{ path, message: issue.message }];
+}

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "../schemas.ts";
+import type { apiKeyBody } from "../wire.ts";
+import { Done, Success, Tag, time, timeOrNull } from "./fields.ts";
+import { type Operations, WITH_A_BODY, WITH_A_DIRECTORY, WITH_OPTIONAL_BODY } from "./operation.ts";
+
+const KeyFields = z.strictObject({
+  id: z
+    .int()
+    .min(1)
+    .meta({ description: "The key's number in its environment.", examples: [1] }),
+  workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+  environment: Tag.meta({ description: "The environment in which the key acts." }),
+  name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
+  access: z.enum(["read", "write"]).meta({ description: "What the key may do.", examples: ["write"] }),
+  created_at: time("When it was issued."),
+  expires_at: timeOrNull("When it ends by itself, or null."),
+  last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
+  revoked_at: timeOrNull("When it stopped being good, or, within the grace of a roll, when it will; or null."),
+}) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
+
+const ApiKey = KeyFields.meta({ description: "The key's properties, without the key itself." });
+
+/** It has the form of a real key, and no service has signed it. */
+const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
+
+const Key = z.string().meta({ description: "The key itself. No other answer shows it.", examples: [EXAMPLE_KEY] });
+
+const IssuedKey = z.strictObject({ success: Success, api_key: ApiKey, key: Key });
+
+const ListedKeys = z.strictObject({
+  success: Success,
+  api_keys: z.array(KeyFields).meta({ description: "All keys of the environment, oldest first." }),
+});
+
+const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
+
+const KeyId = z.strictObject({
+  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The key's number, as the list shows it." }),
+});
+
+/** The calls of operators on API keys. */
+export const apiKeyOperations: Operations = {
+  "/api/keys": {
+    post: {
+      id: "issueKey",
+      tag: "API keys",
+      summary: "Issue an API key",
+      description: "Issues a key for one workspace and environment. The answer is the only one that shows the key.",
+      credential: "operator_token",
+      body: {
+        name: "IssueKeyBody",
+        schema: IssueKeyBody(),
+        example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
+      },
+      answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
+      refusals: [...WITH_A_DIRECTORY, ...WITH_A_BODY, "environment_full"],
+    },
+    get: {
+      id: "listKeys",
+      tag: "API keys",
+      summary: "List API keys",
+      description: "All keys of an environment, revoked and expired ones included. The list never shows a key itself.",
+      credential: "operator_token",
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
+      answer: { status: 200, description: "The keys.", content: { name: "ListedKeys", schema: ListedKeys } },
+      refusals: [...WITH_A_DIRECTORY, "invalid_body"],
+    },
+  },
+  "/api/keys/{id}/roll": {
+    post: {
+      id: "rollKey",
+      tag: "API keys",
+      summary: "Roll an API key",
+      description:
+        "Makes a key with the same name, access and expiry, and ends the old one after the grace; at once where none is given.",
+      credential: "operator_token",
+      path: { schema: KeyId, example: { id: 1 } },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
+      body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
+      answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
+      refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found", "environment_full"],
+    },
+  },
+  "/api/keys/{id}": {
+    delete: {
+      id: "revokeKey",
+      tag: "API keys",
+      summary: "Revoke an API key",
+      description: "The key is refused from the answer on. A second call changes nothing.",
+      credential: "operator_token",
+      path: { schema: KeyId, example: { id: 1 } },
+      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
+      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+      refusals: [...WITH_A_DIRECTORY, "invalid_body", "api_key_not_found"],
+    },
+  },
+};

@@ -1,0 +1,165 @@
+import * as z from "zod";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { ISSUES_MAX } from "../../limits.ts";
+import { FAILURES } from "../failures.ts";
+import { jsonSchema } from "./json-schema.ts";
+
+export type Code = Failure["code"];
+
+/** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
+const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
+  malformed_json: {},
+  body_required: {},
+  body_timeout: {},
+  unauthenticated: {},
+  credential_expired: {},
+  credential_revoked: {},
+  insufficient_access: {},
+  secret_key_in_browser: {},
+  user_group_not_found: {},
+  api_key_not_found: {},
+  route_not_found: {},
+  method_not_allowed: {
+    allow: z
+      .array(z.string())
+      .meta({ description: "The methods that this path takes.", examples: [["GET", "PUT", "POST", "DELETE"]] }),
+  },
+  cursor_expired: {},
+  user_group_id_taken: {},
+  token_superseded: {},
+  user_group_mismatch: {},
+  revision_mismatch: {},
+  body_too_large: {},
+  unsupported_media_type: {},
+  invalid_body: {
+    issues: z
+      .array(
+        z.strictObject({
+          path: z
+            .array(z.union([z.string(), z.int()]))
+            .meta({ description: "Where: the keys from the top down.", examples: [["user_group_id"]] }),
+          message: z.string().meta({ description: "How to fix it, for people.", examples: ["Give a string."] }),
+        }),
+      )
+      .min(1)
+      .max(ISSUES_MAX)
+      .meta({
+        description: "All that is wrong, at once.",
+        examples: [[{ path: ["propertes"], message: "This call takes no such field." }]],
+      }),
+  },
+  unknown_variable: {
+    variable: z.string().meta({ description: "The variable that is missing.", examples: ["user_group.plan"] }),
+  },
+  unusable_variable: {
+    variable: z.string().meta({ description: "The variable with such a value.", examples: ["user_group.plans"] }),
+  },
+  invalid_template: {
+    position: z
+      .int()
+      .min(0)
+      .meta({ description: "Where in the template, in UTF-16 code units.", examples: [39] }),
+    reason: z.string().meta({
+      description: "What to fix, for people.",
+      examples: ["A variable in a string cannot be a parameter. Move it outside."],
+    }),
+  },
+  idempotency_key_reused: {},
+  rate_limited: {},
+  internal_error: {},
+  directory_unavailable: {},
+  service_not_configured: {},
+  environment_full: {},
+};
+
+/** Every code, in the order of the map of refusals. */
+const CODES = Object.keys(FAILURES).filter((code): code is Code => code in FIELDS);
+
+/** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
+const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(code)}` });
+
+/** The schema of each code's `error`. */
+export const errorSchemas = () =>
+  Object.fromEntries(
+    CODES.map((code) => {
+      const { status, message } = FAILURES[code];
+      const error = z
+        .strictObject({
+          code: z.literal(code).meta({ description: "What went wrong, for programs." }),
+          message: z
+            .string()
+            .meta({ description: "How to fix it, for people; it may be reworded.", examples: [message] }),
+          ...FIELDS[code],
+        })
+        .meta({ description: `Status ${status}. ${message}` });
+      return [schemaName(code), jsonSchema(error, "output")];
+    }),
+  );
+
+/** The headers that come with a refusal of this status, besides those of every answer. */
+function headersOf(status: number): string[] {
+  if (status === 401) return ["WWW-Authenticate"];
+  if (status === 405) return ["Allow"];
+  return status === 429 || status === 503 ? ["Retry-After"] : [];
+}
+
+function exampleOf(code: Code) {
+  const fields = Object.entries(FIELDS[code]).map(([name, schema]: [string, z.ZodType]) => [
+    name,
+    jsonSchema(schema, "output").examples?.[0],
+  ]);
+  return {
+    success: 0,
+    error: { code, message: FAILURES[code].message, ...Object.fromEntries(fields) },
+    request_id: "306fb79b-9ed8-482d-a39e-014f5a254811",
+  };
+}
+
+/** One status with the codes that a call may answer by it: the response's name, and what it is. */
+export type Refused = { status: number; name: string; headers: string[]; description: string; content: object };
+
+/** The responses by which an operation refuses with `codes`, one for each status. */
+export function refusedWith(codes: Code[]): Refused[] {
+  const statuses = [...new Set(codes.map((code) => FAILURES[code].status))].toSorted();
+  return statuses.map((status) => {
+    const ofStatus = CODES.filter((code) => codes.includes(code) && FAILURES[code].status === status);
+    const [only, ...others] = ofStatus.map(schemaRef);
+    const error =
+      others.length === 0
+        ? only
+        : {
+            oneOf: ofStatus.map(schemaRef),
+            discriminator: {
+              propertyName: "code",
+              mapping: Object.fromEntries(ofStatus.map((code) => [code, schemaRef(code).$ref])),
+            },
+          };
+    return {
+      status,
+      name: ofStatus.join("-or-"),
+      headers: headersOf(status),
+      description: ofStatus.map((code) => `\`${code}\``).join(" or "),
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            properties: {
+              success: { const: 0, description: "0 for a refusal; a success has 1." },
+              error,
+              request_id: {
+                type: "string",
+                format: "uuid",
+                description: "The request's id, as in X-Request-Id, to look up in the log.",
+              },
+            },
+            required: ["success", "error", "request_id"],
+            additionalProperties: false,
+          },
+          examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleOf(code) }])),
+        },
+      },
+    };
+  });
+}

@@ -1,0 +1,77 @@
+import type * as z from "zod";
+import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../limits.ts";
+import type { Code } from "./failures.ts";
+
+/** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
+
+type Method = "get" | "put" | "post" | "delete";
+
+export type Operation = {
+  id: string;
+  tag: "User groups" | "Events" | "Dashboards" | "API keys" | "About";
+  summary: string;
+  description: string;
+  credential?: "api_key" | "user_group_token" | "operator_token";
+  /** Names of request headers in `REQUEST_HEADERS`. */
+  headers?: string[];
+  /** The path's parameters, and those of the query, with a value of each to send. */
+  path?: { schema: z.ZodObject; example: Record<string, unknown> };
+  query?: { schema: z.core.$ZodType; example: Record<string, unknown> };
+  body?: { name: string; schema: z.core.$ZodType; isOptional?: boolean; example: object };
+  answer: {
+    status: 200 | 201;
+    description: string;
+    /** JSON by its name and schema, or the media type of anything else. */
+    content: { name: string; schema: z.core.$ZodType } | string;
+    headers?: string[];
+  };
+  refusals: Code[];
+};
+
+/** Operations by path and method. */
+export type Operations = Record<string, Partial<Record<Method, Operation>>>;
+
+export const EVERYWHERE: Code[] = ["secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
+export const WITH_A_DIRECTORY: Code[] = [...EVERYWHERE, "unauthenticated", "directory_unavailable"];
+export const WITH_AN_API_KEY: Code[] = [...WITH_A_DIRECTORY, "credential_expired", "credential_revoked"];
+export const WITH_A_TOKEN: Code[] = [...WITH_A_DIRECTORY, "credential_revoked"];
+export const WITH_OPTIONAL_BODY: Code[] = [
+  "malformed_json",
+  "body_timeout",
+  "body_too_large",
+  "unsupported_media_type",
+  "invalid_body",
+];
+export const WITH_A_BODY: Code[] = [...WITH_OPTIONAL_BODY, "body_required"];
+
+/** The request headers that some calls read, besides Authorization and Content-Type. */
+export const REQUEST_HEADERS: Record<string, { description: string; schema: object; example: string }> = {
+  "If-Match": {
+    description:
+      "The ETag of the state that you want to change, or several, or `*`. In any other state the call is refused with 412. A " +
+      'weak tag (`W/"1.2"`) counts as the strong one, because proxies weaken tags when they compress.',
+    schema: { type: "string" },
+    example: "*",
+  },
+  "X-HTTP-Method-Override": {
+    description:
+      "Turns this POST into a call of the method that it names (in upper or lower case), with the body and the answer of that " +
+      "method. For clients and proxies that send no body with a GET.",
+    schema: { type: "string", enum: ["GET", "PUT", "POST", "DELETE"] },
+    example: "POST",
+  },
+  "Idempotency-Key": {
+    description:
+      "Makes the call safe to repeat: for 24 hours the same key with the same body gets the same answer, byte for byte. With " +
+      "another body it gets 422 `idempotency_key_reused`.",
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\u0021-\\u007e]+$" },
+    example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
+  },
+  "Cache-Control": {
+    description:
+      `With \`max-age=N\`, N >= ${STALE_SECONDS_MIN}, the answer may be stale: at most N seconds old, and never more than ` +
+      `${LEASE_SECONDS_MAX}. Without it, or with \`no-cache\` or \`no-store\`, every change is in force.`,
+    schema: { type: "string" },
+    example: `max-age=${STALE_SECONDS_MIN}`,
+  },
+};

@@ -1,0 +1,154 @@
+import * as z from "zod";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
+import type { getBody, postBody, putBody } from "../wire.ts";
+import { Common, Done, EXAMPLE_TOKEN, Named, Properties, Success, Tag, Token } from "./fields.ts";
+import { type Operations, WITH_A_BODY, WITH_AN_API_KEY } from "./operation.ts";
+
+const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
+  ReturnType<typeof getBody>
+>;
+
+const GroupOnPut = z.strictObject({
+  ...Common,
+  properties: Properties,
+  api_environment_tag: Tag,
+}) satisfies z.ZodType<ReturnType<typeof putBody>>;
+
+const GroupOnPost = z.strictObject({ ...Named, token: Token, api_environment_tag: Tag }) satisfies z.ZodType<
+  ReturnType<typeof postBody>
+>;
+
+const Ensured = z.strictObject({
+  success: Success,
+  new_user_group: z.boolean().meta({ description: "Whether this call has created the group.", examples: [true] }),
+  user_group: GroupOnGet.meta({ description: "The group." }),
+});
+
+const Updated = z.strictObject({ success: Success, user_group: GroupOnPut.meta({ description: "The group." }) });
+
+const Rotated = z.strictObject({
+  success: Success,
+  user_group: GroupOnPost.meta({ description: "The group." }),
+});
+
+/** The calls on one user group. */
+export const userGroupOperations: Operations = {
+  "/api/user": {
+    get: {
+      id: "ensureUserGroup",
+      tag: "User groups",
+      summary: "Get or create a user group",
+      description:
+        "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
+        "body contains. An API key with read access creates none, and gets no `token`.\n\n" +
+        "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
+        "refuse or drop it. Then send the same body with `POST /api/user` and the header " +
+        "`X-HTTP-Method-Override: GET`. A GET whose body was lost gets `body_required` and creates nothing. " +
+        "Send a Content-Length, not chunks.",
+      credential: "api_key",
+      body: {
+        name: "EnsureBody",
+        schema: EnsureBody(),
+        example: {
+          user_group_id: "acme",
+          name: "Acme Inc.",
+          mapping: { sales: "warehouse-7" },
+          properties: { region: "eu", plans: ["pro"] },
+        },
+      },
+      answer: {
+        status: 200,
+        description: "The group, and whether this call has created it.",
+        content: { name: "Ensured", schema: Ensured },
+        headers: ["ETag"],
+      },
+      refusals: [...WITH_AN_API_KEY, ...WITH_A_BODY, "user_group_not_found", "environment_full"],
+    },
+    put: {
+      id: "updateUserGroup",
+      tag: "User groups",
+      summary: "Change a user group",
+      description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
+      credential: "api_key",
+      headers: ["If-Match"],
+      body: {
+        name: "UpdateBody",
+        schema: UpdateBody(),
+        example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
+      },
+      answer: {
+        status: 200,
+        description: "The group as it is now.",
+        content: { name: "Updated", schema: Updated },
+        headers: ["ETag"],
+      },
+      refusals: [
+        ...WITH_AN_API_KEY,
+        ...WITH_A_BODY,
+        "insufficient_access",
+        "user_group_not_found",
+        "user_group_id_taken",
+        "revision_mismatch",
+        "environment_full",
+      ],
+    },
+    post: {
+      id: "rotateToken",
+      tag: "User groups",
+      summary: "Rotate a token",
+      description:
+        "Replaces the current token by a new one. From the answer on the old one is refused, except for viewers within the grace.",
+      credential: "api_key",
+      headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
+      body: {
+        name: "RotateBody",
+        schema: RotateBody(),
+        example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
+      },
+      answer: {
+        status: 200,
+        description: "The group with its new token.",
+        content: { name: "Rotated", schema: Rotated },
+        headers: ["ETag"],
+      },
+      refusals: [
+        ...WITH_AN_API_KEY,
+        ...WITH_A_BODY,
+        "insufficient_access",
+        "user_group_not_found",
+        "method_not_allowed",
+        "token_superseded",
+        "revision_mismatch",
+        "idempotency_key_reused",
+        "environment_full",
+      ],
+    },
+    delete: {
+      id: "removeUserGroup",
+      tag: "User groups",
+      summary: "Delete a user group",
+      description:
+        "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
+        "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
+      credential: "api_key",
+      headers: ["Idempotency-Key", "If-Match"],
+      body: {
+        name: "RemoveBody",
+        schema: RemoveBody(),
+        example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
+      },
+      answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
+      refusals: [
+        ...WITH_AN_API_KEY,
+        ...WITH_A_BODY,
+        "insufficient_access",
+        "user_group_not_found",
+        "token_superseded",
+        "user_group_mismatch",
+        "revision_mismatch",
+        "idempotency_key_reused",
+        "environment_full",
+      ],
+    },
+  },
+};

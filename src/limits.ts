@@ -1,0 +1,84 @@
+/** Every bound of the service, with its unit last in the name. */
+
+export const BODY_BYTES_MAX = 64 * 1024;
+/** How much of a body that is too large is read and dropped, so that its client sees the refusal. */
+export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
+export const BODY_SECONDS_MAX = 10;
+export const BODY_DEPTH_MAX = 64;
+
+export const TEXT_UNITS_MAX = 255;
+export const MAPPING_ENTRIES_MAX = 100;
+export const PROPERTIES_BYTES_MAX = 16 * 1024;
+export const PROPERTIES_DEPTH_MAX = 32;
+export const ISSUES_MAX = 100;
+/** All issues of one answer, as JSON. */
+export const ISSUES_UNITS_MAX = 64 * 1024;
+
+export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60;
+
+export const IDEMPOTENCY_KEY_UNITS_MAX = 255;
+/** For how long a repeated call with the same Idempotency-Key gets the same answer. */
+export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
+/** How many expired responses one alarm deletes: a few milliseconds of work. If more are left, the next alarm follows at once. */
+export const RESPONSES_PER_PURGE_MAX = 500;
+export const PURGE_RETRY_SECONDS = 60;
+
+export const KEYS_PER_ENVIRONMENT_MAX = 1000;
+export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
+/** `last_used_at` of a key is written at most this often. */
+export const LAST_USED_SECONDS = 60 * 60;
+export const OPERATOR_TOKEN_UNITS_MIN = 32;
+
+/** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
+export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
+
+export const NONCE_BYTES = 16;
+export const MAC_BYTES = 16;
+export const SIGNING_KEY_BYTES_MIN = 32;
+export const SIGNING_KEY_BYTES_MAX = 64;
+export const SIGNING_KEYS_MAX = 8;
+/** How many verified credentials one isolate caches. */
+export const VERIFIED_CREDENTIALS_MAX = 10_000;
+
+/** A call that the directory has not answered in this time is refused. */
+export const DIRECTORY_SECONDS_MAX = 8;
+export const DIRECTORY_TRIES_MAX = 4;
+/** The wait before the second try. It doubles with each further try. */
+export const DIRECTORY_BACKOFF_MS = 50;
+export const UNAVAILABLE_RETRY_SECONDS = 1;
+
+/** A `max-age` shorter than this is answered by the directory. */
+export const STALE_SECONDS_MIN = 60;
+/** No viewer gets an answer from KV that is older than this, whatever `max-age` it sends. */
+export const LEASE_SECONDS_MAX = 300;
+/** How far the clock of the directory may be ahead of the Worker's. A lease from further ahead is ignored. */
+export const LEASE_CLOCK_SECONDS_MAX = 5;
+/** A token gets a lease when two viewers that accept stale answers ask the directory within this time. */
+export const LEASE_VIEWS_SECONDS = 60;
+/** The directory asks for a lease of one token at most this often. */
+export const LEASE_SPACING_SECONDS = 10;
+/** How many tokens a directory keeps in memory to decide about leases. */
+export const LEASE_TOKENS_MAX = 10_000;
+export const LEASE_READ_SECONDS_MAX = 1;
+
+export const LIST_GROUPS_MAX = 1000;
+export const LIST_GROUPS_DEFAULT = 100;
+/** The ids, names, mappings and properties of one page, in UTF-8. */
+export const LIST_BYTES_MAX = 1024 * 1024;
+
+export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
+export const EVENTS_MAX = 1000;
+export const EVENTS_DEFAULT = 100;
+/** How many events a page with a filter examines. */
+export const EVENTS_EXAMINED_MAX = 1000;
+/** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
+export const EVENTS_PER_PURGE_MAX = 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const QUERY_PARAMETERS_MAX = 10_000;
+/** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
+export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;
+export const CACHE_CONTROL_UNITS_MAX = 500;
+
+/** The period of the rate limits in wrangler.toml. */
+export const RATE_LIMIT_SECONDS = 60;

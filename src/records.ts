@@ -1,0 +1,98 @@
+/** Rows as the stores read and write them. Times are milliseconds since 1970. */
+
+/** What an API key may do: `read` sees groups that exist, without their tokens; `write` does everything. */
+export type Access = "read" | "write";
+
+/**
+ * One customer of an integrator. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
+ * code has a reason to look inside, and text that is not parsed cannot be altered.
+ */
+export type UserGroup = {
+  teamId: number;
+  providedId: string;
+  name: string;
+  /** The directory's half of the current token. */
+  nonce: ArrayBuffer;
+  /** The nonce before the last rotation. Viewers may present that token until `graceEndsAt`. */
+  graceNonce: ArrayBuffer | null;
+  graceEndsAt: number | null;
+  revision: number;
+  mapping: string | null;
+  properties: string | null;
+};
+
+/** What of a group its viewers and lists show: nothing of its tokens. */
+export type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
+
+/** A group as lists show it. */
+export type ListedGroup = ShownFields & { createdAt: number; updatedAt: number };
+
+/** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
+export type GroupSnapshot = ShownFields & { validUntil: number | null };
+
+/** An answer of the directory to a viewer, as KV keeps it. `readAt` is the time at which the directory read the group. */
+export type Lease = { readAt: number; group: GroupSnapshot };
+
+/** An API key. Only the SHA-256 of its nonce is stored, so the key itself cannot be shown a second time. */
+export type ApiKey = {
+  id: number;
+  name: string;
+  access: Access;
+  nonceHash: ArrayBuffer;
+  createdAt: number;
+  expiresAt: number | null;
+  /** The last use, or a time less than an hour before it. */
+  lastUsedAt: number | null;
+  /** When the key was revoked, or, after a roll with grace, when it will be. */
+  revokedAt: number | null;
+};
+
+/** What a rotation answers: the group as it was then, and the id of the signing key of its token. */
+export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
+  signingId: string;
+};
+
+/**
+ * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
+ * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group.
+ */
+export type StoredResponse = {
+  key: ArrayBuffer;
+  request: ArrayBuffer;
+  expiresAt: number;
+  rotated: RotatedGroup | null;
+};
+
+/** Who made a change. */
+export type Actor = { kind: "api_key" | "operator" | "system"; id: number | null; name: string };
+
+export type EventType =
+  | "user_group.created"
+  | "user_group.updated"
+  | "user_group.token_rotated"
+  | "user_group.deleted"
+  | "api_key.issued"
+  | "api_key.rolled"
+  | "api_key.revoked";
+
+/** The published fields that only some events have: the first two those of an update, the others those of a key. */
+export type EventDetails = {
+  changed?: string[];
+  previous_provided_id?: string;
+  api_key?: { id: number; name: string };
+  successor_id?: number;
+};
+
+/** A change, without any value of what it changed. */
+export type ChangeEvent = {
+  at: number;
+  type: EventType;
+  actor: Actor;
+  requestId: string;
+  teamId: number | null;
+  providedId: string | null;
+  details: EventDetails;
+};
+
+/** An event with its number in the feed. */
+export type StoredEvent = ChangeEvent & { id: number };
