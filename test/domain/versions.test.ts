@@ -1,5 +1,10 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
+import { mintCredential, parseSigningKeys } from "../../src/domain/credential.ts";
+import { call } from "../support/client.ts";
+import { issueKey, operator } from "../support/states.ts";
+import { view } from "../support/viewers.ts";
 
 /**
  * During a deploy a Worker of one release calls a directory of another. These are the calls of this release, with the fields
@@ -100,5 +105,110 @@ describe("the directory takes the recorded calls of 0.3", () => {
     });
     expect(await directory.listEvents(caller, { ...query, from: value.next })).toMatchObject({ value: { events: [] } });
     expect(await directory.listEvents(caller, { ...query, from: "latest" })).toMatchObject({ value: { events: [] } });
+  });
+});
+
+const bytes = (length: number, value: number) => new Uint8Array(length).fill(value);
+const hashOf = (nonce: Uint8Array<ArrayBuffer>) => crypto.subtle.digest("SHA-256", nonce);
+
+describe("a database of release 0.3.0, whose schema has number 8,", () => {
+  const hex = (value: ArrayBuffer | Uint8Array) => `x'${new Uint8Array(value).toHex()}'`;
+  const NONCES = { key: bytes(16, 1), current: bytes(16, 2), grace: bytes(16, 3), kept: bytes(16, 4) };
+  const EXPIRES_AT = Date.UTC(2090, 0, 1);
+
+  /** All that SQLite would dump of it, with a row in each table. */
+  const dumpOf = (keyNonceHash: ArrayBuffer) => `
+    CREATE TABLE migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT;
+    INSERT INTO migrations VALUES (8, 1000);
+    CREATE TABLE user_groups (
+      team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL,
+      grace_nonce BLOB, grace_ends_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT) STRICT;
+    INSERT INTO user_groups VALUES (7, 'acme', 'Acme', ${hex(NONCES.current)}, ${hex(NONCES.grace)}, ${EXPIRES_AT}, 3, 1000, 2000,
+      '{"m":"d"}', '{"a":1}');
+    CREATE TABLE newest_deleted (id INTEGER PRIMARY KEY, team_id INTEGER NOT NULL) STRICT;
+    INSERT INTO newest_deleted VALUES (1, 9);
+    CREATE TABLE api_keys (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, access TEXT NOT NULL, nonce_hash BLOB NOT NULL,
+      created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER) STRICT;
+    INSERT INTO api_keys VALUES (1, 'backend', 'write', ${hex(keyNonceHash)}, 1000, ${EXPIRES_AT}, 2000, NULL);
+    CREATE TABLE stored_responses (
+      id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, request BLOB NOT NULL, expires_at INTEGER NOT NULL,
+      team_id INTEGER, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
+    INSERT INTO stored_responses VALUES (1, ${hex(bytes(32, 5))}, ${hex(bytes(32, 6))}, ${EXPIRES_AT}, 7, 'acme', 'Acme',
+      ${hex(NONCES.kept)}, 2, 'test');
+    CREATE TABLE events (
+      id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, actor TEXT NOT NULL, request_id TEXT NOT NULL,
+      team_id INTEGER, provided_id TEXT, details TEXT NOT NULL) STRICT;
+    INSERT INTO events VALUES (1, 1000, 'api_key.issued', '{"kind":"operator","id":null,"name":"bootstrap"}', 'request', NULL,
+      NULL, '{"api_key":{"id":1,"name":"backend"}}');
+    CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL) STRICT;
+    INSERT INTO feed VALUES (1, '0123456789abcdef');`;
+
+  const ENVIRONMENT = { workspace: "acme", tag: "Testing" } as const;
+
+  /** Puts the database in its place, and returns its credentials. */
+  async function restored() {
+    const dump = dumpOf(await hashOf(NONCES.key));
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+      storage.sql.exec(dump);
+    });
+    await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+    const ring = await parseSigningKeys(env.SIGNING_KEYS);
+    if (!ring.ok) throw new Error(ring.failure);
+    const token = (nonce: Uint8Array<ArrayBuffer>) =>
+      mintCredential(ring.value, "token", { environment: ENVIRONMENT, id: 7, nonce });
+    const key = await mintCredential(ring.value, "api_key", { environment: ENVIRONMENT, id: 1, nonce: NONCES.key });
+    return { key, token: await token(NONCES.current), graceToken: await token(NONCES.grace) };
+  }
+
+  it("is read by today's directory, with all that is in it", async ({ expect }) => {
+    const { key, token, graceToken } = await restored();
+    const found = await call("GET", "/api/user", { credential: key, body: { user_group_id: "acme" } });
+    expect(found.body).toMatchObject({
+      new_user_group: false,
+      user_group: { team_id: 7, token, name: "Acme", properties: { a: 1 } },
+    });
+    expect(found.headers.get("ETag")).toBe('"7.3"');
+    for (const each of [token, graceToken])
+      expect((await view(each)).body.user_group).toMatchObject({ provided_id: "acme", mapping: { m: "d" } });
+
+    const { body: listed } = await call("GET", "/api/user_groups", { credential: key });
+    expect(listed.user_groups).toMatchObject([
+      { team_id: 7, created_at: "1970-01-01T00:00:01.000Z", updated_at: "1970-01-01T00:00:02.000Z" },
+    ]);
+    const keys = await call("GET", "/api/keys?workspace=acme&environment=Testing", { credential: operator });
+    expect(keys.body.api_keys).toMatchObject([
+      { id: 1, name: "backend", access: "write", expires_at: "2090-01-01T00:00:00.000Z", revoked_at: null },
+    ]);
+  });
+
+  it("goes on: stored responses are repeated, and no number is used again", async ({ expect }) => {
+    const { key } = await restored();
+    const caller = { id: 1, nonceHash: await hashOf(NONCES.key), requestId: "request" };
+    const idempotency = { key: bytes(32, 5).buffer, request: bytes(32, 6).buffer, signingId: "test" };
+    const options = { graceSeconds: 0, ifMatch: undefined };
+    const directory = env.GROUP_DIRECTORY.getByName("acme/Testing");
+    expect(await directory.rotateToken(caller, undefined, options, idempotency)).toMatchObject({
+      ok: true,
+      value: { teamId: 7, providedId: "acme", name: "Acme", nonce: NONCES.kept.buffer, revision: 2, signingId: "test" },
+    });
+    const created = await call("GET", "/api/user", { credential: key, body: { user_group_id: "new" } });
+    expect(created.body.user_group.team_id).toBe(10);
+  });
+
+  it("has the schema that today's directory creates", async ({ expect }) => {
+    const columns = () =>
+      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+        ["migrations", "user_groups", "newest_deleted", "api_keys", "stored_responses", "events", "feed"].map((table) =>
+          storage.sql.exec("SELECT * FROM pragma_table_info(?)", table).toArray(),
+        ),
+      );
+    await restored();
+    const recorded = await columns();
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.deleteAll());
+    await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+    await issueKey();
+    expect(await columns()).toEqual(recorded);
   });
 });
