@@ -163,7 +163,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (changed === group) return ok(toGroupView(group, { mayReadToken: true }));
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    if (this.#isFull() && bytesOf(changed) > bytesOf(group)) return fail({ code: "environment_full" });
+    if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
 
     const updated = this.#commit(authorOf(admitted.value, caller), (record) => {
       const after = this.#replace(group, changed);

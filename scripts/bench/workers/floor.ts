@@ -13,6 +13,9 @@ export class FloorDirectory extends DurableObject<Bindings> {
       provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, grace_nonce BLOB, grace_ends_at INTEGER,
       revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT
       ) STRICT`);
+    this.#sql.exec(
+      "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, details TEXT) STRICT",
+    );
   }
 
   read(id: string) {
@@ -22,13 +25,14 @@ export class FloorDirectory extends DurableObject<Bindings> {
   write(id: string, name: string) {
     const row = this.read(id);
     this.#sql.exec("UPDATE user_groups SET name = ?, updated_at = ? WHERE team_id = ?", name, Date.now(), row?.team_id);
+    this.#sql.exec("INSERT INTO events (at, details) VALUES (?, ?)", Date.now(), id);
     return row;
   }
 }
 
 /**
  * What the platform itself costs: the same request, its body parsed, one RPC, one SELECT, and for calls that write one
- * UPDATE. It checks no credential, validates no field and logs nothing.
+ * UPDATE and one INSERT. It checks no credential, validates no field and logs nothing.
  */
 const floor = new Hono<{ Bindings: Bindings }>();
 
