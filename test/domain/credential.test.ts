@@ -61,7 +61,7 @@ describe("a credential", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("is cached once verified, up to a bound, and has a fingerprint and a hash of its own", async ({ expect }) => {
+  it("is cached after its verification, up to a bound, with its fingerprint and hash", async ({ expect }) => {
     const maker = await ringOf(`k1:${base64(1)}`);
     const ring = await ringOf(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };

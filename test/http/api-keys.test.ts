@@ -281,7 +281,7 @@ describe("last_used_at", () => {
 describe("POST /api/keys/{id}/roll", () => {
   const roll = (body?: object, id = 1) => manage("POST", `/api/keys/${id}/roll${ACME}`, body);
 
-  it("gives a new key with the same name, access and expiry, and ends the old one", async ({ expect }) => {
+  it("issues a key with the same name, access and expiry, and ends the old one", async ({ expect }) => {
     stopClock();
     const old = await issue({ name: "reports", access: "read", expires_in_seconds: 3600 });
     vi.setSystemTime(NOW.getTime() + 1000);
@@ -323,7 +323,7 @@ describe("POST /api/keys/{id}/roll", () => {
     expect(codeOf(await ensure(old.key))).toEqual([401, "credential_expired"]);
   });
 
-  it("is undone for the old key by a revocation within the grace, and not by a longer grace", async ({ expect }) => {
+  it("a revocation ends the grace of the old key, and a longer grace does not extend it", async ({ expect }) => {
     stopClock();
     const old = await issue();
     await roll({ grace_seconds: 60 });
@@ -333,7 +333,7 @@ describe("POST /api/keys/{id}/roll", () => {
     expect(codeOf(await ensure(old.key))).toEqual([401, "credential_revoked"]);
   });
 
-  it("refuses a key that is no longer good with 404, so that a dead key is not brought back", async ({ expect }) => {
+  it("refuses a key that is no longer valid with 404 api_key_not_found", async ({ expect }) => {
     stopClock();
     await issue({ expires_in_seconds: 60 });
     await issue();

@@ -17,7 +17,7 @@ it("is not there unless it is turned on, and deployed it is not", async ({ expec
   expect(await response.json()).toMatchObject({ error: { code: "route_not_found" } });
 });
 
-it("is kept by no cache, lets nothing in from elsewhere, and runs no script but its own", async ({ expect }) => {
+it("is not cached, loads nothing from other hosts, and runs only its own script", async ({ expect }) => {
   const callEnv = { ...env, DEMO_PAGE: "on" };
   const [one, other] = [await get(callEnv), await get(callEnv)];
   for (const { headers } of [one, other]) {

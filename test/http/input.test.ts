@@ -270,7 +270,7 @@ describe("what is accepted is kept exactly", () => {
   });
 });
 
-it("answers no more about a body than it could hold, however long the names of its fields", async ({ expect }) => {
+it("bounds the issues of a body, however long the names of its fields are", async ({ expect }) => {
   const { put } = await newIntegrator();
   const body = `{"user_group_id":"acme","properties":{"${"k".repeat(50_000)}":[${Array(100).fill("1e999").join()}]}}`;
   const answer = await put(body);

@@ -169,7 +169,7 @@ async function change(
   });
 }
 
-it("no KV makes a viewer see an answer older than it accepts, or than 300 seconds", async () => {
+it("no KV makes a viewer get an answer older than its max-age or 300 seconds", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   const startedAt = performance.now();
   const tally: Tally = { index: 0, directory: 0, refused: 0 };

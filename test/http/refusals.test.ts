@@ -274,7 +274,7 @@ describe("when something breaks", () => {
     ["/api/user", BODIES.GET, "ensure"],
     ["/api/user_groups", undefined, "list"],
   ] as const)(
-    "repeats a safe call that the platform calls retryable, each time with a new stub: GET %s",
+    "retries an idempotent call that failed as retryable, with a new stub: GET %s",
     async ([path, body, rpc], { expect }) => {
       const credential = await issueKey();
       const { brokenEnv, tries } = withDirectory((count, real) =>
@@ -293,17 +293,14 @@ describe("when something breaks", () => {
     ["POST", "retryable", 1],
     ["DELETE", "retryable", 1],
     ["DELETE", "overloaded", 1],
-  ] as const)(
-    "gives up on a %s whose directory is %s after tries: %i, with 503 and Retry-After",
-    async ([method, flag, most], { expect }) => {
-      const credential = await issueKey();
-      const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
-      const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
-      expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "directory_unavailable" } } });
-      expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
-      expect(tries).toHaveLength(most);
-    },
-  );
+  ] as const)("answers 503 to a %s whose directory is %s after tries: %i", async ([method, flag, most], { expect }) => {
+    const credential = await issueKey();
+    const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
+    const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
+    expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "directory_unavailable" } } });
+    expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    expect(tries).toHaveLength(most);
+  });
 
   it("does not wait for a directory that hangs, and asks it once", async ({ expect }) => {
     const credential = await issueKey();

@@ -42,9 +42,7 @@ const fill = (count: number, properties: string | null = null) =>
   ).then(() => undefined);
 
 describe("a list", () => {
-  it("shows each group of the key's environment in the order of their numbers, and never a token", async ({
-    expect,
-  }) => {
+  it("shows the groups of the key's environment in the order of numbers, without tokens", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, get, put, tokenOf } = await newIntegrator();
     const text = '{"user_group_id":"b","name":"B","mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}';
@@ -85,7 +83,7 @@ describe("a list", () => {
     expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
   });
 
-  it("is empty where there are no groups, and open to a key that may only read", async ({ expect }) => {
+  it("is empty without groups, and open to a key with read access", async ({ expect }) => {
     const answer = await list(await issueKey({ access: "read" }));
     expect(answer).toMatchObject({ status: 200, body: { success: 1, user_groups: [], next_cursor: null } });
   });
@@ -112,7 +110,7 @@ describe("a list", () => {
     expect(answers).toHaveLength(Math.ceil(250 / limit));
   });
 
-  it("misses and repeats no group that was there throughout, whatever comes, goes and is renamed meanwhile", async () => {
+  it("misses and repeats no group that stays, whatever else changes between pages", async () => {
     const change = fc.record({
       kind: fc.constantFrom("create", "delete", "rename", "rotate"),
       which: fc.nat(),
@@ -322,9 +320,7 @@ describe("refuses", () => {
       expect(answer.body.error.issues).toMatchObject([{ path: ["cursor"] }]);
     });
 
-    it("with any character changed, added or cut off, or else goes on somewhere in the same list", async ({
-      expect,
-    }) => {
+    it("with any character changed, added or cut off, unless it continues the same list", async ({ expect }) => {
       const { key, tokenOf } = await newIntegrator();
       for (const id of ["a", "b"]) await tokenOf(id);
       const cursor: string = (await list(key, { limit: "1" })).body.next_cursor;

@@ -32,9 +32,7 @@ describe("GET /api/user", () => {
     expect(body.user_group).toMatchObject({ name: "acme", provided_id: "acme", properties: null });
   });
 
-  it("says new_user_group to exactly one of 64 simultaneous calls, and shows all of them one token", async ({
-    expect,
-  }) => {
+  it("creates once for 64 simultaneous calls, and gives all of them one token", async ({ expect }) => {
     const { get } = await newIntegrator();
     for (let round = 0; round < 50; round += 1) {
       const answers = await Promise.all(Array.from({ length: 64 }, () => get({ user_group_id: `group ${round}` })));
@@ -177,7 +175,7 @@ describe("PUT /api/user", () => {
       expect(await put({ user_group_id: "acme", name: "x" }, stale)).toMatchObject({ status: 412 });
     });
 
-    it("keeps the ETag when a PUT changes nothing, and gives a new one after a rotation", async ({ expect }) => {
+    it("keeps the ETag if a PUT changes nothing, and changes it with a rotation", async ({ expect }) => {
       const { get, put, rotate } = await newIntegrator();
       const created = await get({ user_group_id: "acme", name: "Acme" });
       const same = await put({ user_group_id: "acme", name: "Acme" });
@@ -232,9 +230,7 @@ describe("POST /api/user", () => {
     }
   });
 
-  it("answers alike, but for the request id, for every token that is none of this environment's", async ({
-    expect,
-  }) => {
+  it("answers alike to every token that does not belong to this environment", async ({ expect }) => {
     const { rotate, remove, tokenOf, key } = await newIntegrator();
     const deleted = await tokenOf("deleted");
     await remove(deleted);

@@ -41,7 +41,7 @@ it("after all tests no file of the local state holds a credential or a secret", 
   for (const mac of macs) expect(stored.includes(mac)).toBe(false);
 });
 
-it("after all tests no log line holds a credential, but for the key that npm start prints on purpose", ({ expect }) => {
+it("after all tests no log line holds a credential, except the key of npm start", ({ expect }) => {
   const log = readFileSync(logFile, "utf8");
   expect(log).toContain('"path":"/api/user"');
   expect(log.match(CREDENTIAL)).toEqual([key, key]);

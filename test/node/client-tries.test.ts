@@ -180,7 +180,7 @@ describe("a rotation and a delete", () => {
     expect([...answers.keys()].every((key) => /^[\da-f-]{36}$/.test(key))).toBe(true);
   });
 
-  it("send the caller's key, and fail with the refusal of a key that another call used", async ({ expect }) => {
+  it("send the caller's key, and fail if another call has used it", async ({ expect }) => {
     const { url, received } = await standIn(() => refusal(422, "idempotency_key_reused"));
     const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }, { idempotencyKey: "mine" }));
     expect(error.code).toBe("idempotency_key_reused");
@@ -391,7 +391,7 @@ describe("a list", () => {
     expect(received.every(({ method, path }) => method === "GET" && path.startsWith("/api/user_groups?"))).toBe(true);
   });
 
-  it("ends in the middle of a page, and after the last group, when it is aborted", async ({ expect }) => {
+  it("ends in the middle of a page, and after the last group, if aborted", async ({ expect }) => {
     const reason = new Error("Enough.");
     const { url } = await standIn(() => page(["a", "b"], null));
     for (const most of [1, 2]) {
@@ -471,7 +471,7 @@ describe("a group without its token, as for a key with read access", () => {
     expect(updated).toStrictEqual({ ...expected, apiEnvironmentTag: null });
   });
 
-  it("is not a response to a rotation, and neither is a token that is not a string", async ({ expect }) => {
+  it("neither this nor a token that is not a string answers a rotation", async ({ expect }) => {
     for (const group of [tokenless, { ...GROUP, token: null }]) {
       const { url } = await standIn(() => ok({ success: 1, user_group: group }));
       const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }));
@@ -489,7 +489,7 @@ describe("a group without its token, as for a key with read access", () => {
   });
 });
 
-it("names the first issues of an invalid body in the message, and how many more there are", async ({ expect }) => {
+it("names the first issues of an invalid body, and how many more there are", async ({ expect }) => {
   const issues = Array.from({ length: 5 }, (_, index) => ({
     path: ["mapping", `${index}${"x".repeat(100)}`],
     message: "Fix it.",
@@ -584,7 +584,7 @@ describe("an argument that cannot work is refused before any call", () => {
     },
   );
 
-  it("a value that cannot be a header, and one that JSON or a URL would change", async ({ expect }) => {
+  it("a value that a header, JSON or a URL cannot hold unchanged", async ({ expect }) => {
     const properties = (value: unknown) => ({ userGroupId: "a", properties: { deep: value } as JsonObject });
     const { url, received } = await standIn(() => ok(ENSURED));
     const client = groups(url);

@@ -56,7 +56,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
   const successExample = (operation: Locator) => operation.locator(".response:not(.refusal *) .highlight-code");
 
   it.for([1280, 390])(
-    "shows every operation at a width of %i, asks no other host, and needs nothing that its policy forbids",
+    "shows every operation at a width of %i within its content security policy",
     async (width, { expect }) => {
       const { page, policy, complaints, foreign, isNarrowEnough } = width === 390 ? phone : await openDocs({ width });
 

@@ -136,7 +136,7 @@ it("prints no character that a terminal interprets or hides, and the same JSON",
   expect(JSON.parse(json)).toEqual({ success: 1, api_keys: [apiKey] });
 });
 
-it("rolls over the wire without a body, with an empty one, and with none of the fields", async ({ expect }) => {
+it("rolls without a body, with an empty one, and without any field", async ({ expect }) => {
   for (const [index, init] of [
     {},
     { body: "" },

@@ -263,7 +263,7 @@ describe("npm start", () => {
     expect(output).toContain("Set it to a random text of 32 characters or more.");
   });
 
-  it("warns that credentials are dead when it makes new secrets for a state that has some", async ({ expect }) => {
+  it("warns of dead credentials when it makes new secrets for an existing state", async ({ expect }) => {
     const copy = ownCopy();
     const first = await startUntil(copy, [], ["Get or create a user group"]);
     rmSync(join(copy, ".dev.vars"));

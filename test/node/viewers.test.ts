@@ -48,7 +48,7 @@ describe("bound SQL, run by SQLite", () => {
   };
   const TOTAL = "SELECT coalesce(sum(amount), 0) AS total FROM orders";
 
-  it("shows a viewer the rows of its own group, and with lists and clauses fewer of them", async ({ expect }) => {
+  it("shows a viewer the rows of its own group only", async ({ expect }) => {
     const token = await ensure("mine", { regions: ["eu", "us"] });
     expect(await run(token, `${TOTAL} WHERE tenant = {{user_group_id}}`)).toBe(7);
     expect(await run(token, `${TOTAL} WHERE tenant = {{user_group_id}} AND region IN ({{user_group.regions}})`)).toBe(
