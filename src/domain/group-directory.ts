@@ -243,11 +243,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
-  list(caller: Caller, query: PageQuery): Promise<Result<GroupPage, AdmitFailure>> {
-    return this.#turns.take(() => {
-      const admitted = this.#admit(caller, "read");
-      return admitted.ok ? ok(readPage(this.#groups, query)) : admitted;
-    });
+  async list(caller: Caller, query: PageQuery): Promise<Result<GroupPage, AdmitFailure>> {
+    return this.#inTurn(caller, () => ok(readPage(this.#groups, query)));
   }
 
   /** One group as lists show it. */
@@ -258,10 +255,12 @@ export class GroupDirectory extends DurableObject<Env> {
     return group?.teamId === teamId ? ok(group) : fail({ code: "user_group_not_found" });
   }
 
-  /** One page of the events, oldest first. */
-  listEvents(caller: Caller, query: EventQuery): Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">> {
-    const admitted = this.#admit(caller, "read");
-    return admitted.ok ? readEvents(this.#events, query) : admitted;
+  /** One page of the events, oldest first. It takes turns with lists. */
+  async listEvents(
+    caller: Caller,
+    query: EventQuery,
+  ): Promise<Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">>> {
+    return this.#inTurn(caller, () => readEvents(this.#events, query));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
@@ -348,6 +347,19 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Whether the environment takes no more data. Whatever ends or removes something goes on. */
   #isFull(): boolean {
     return this.ctx.storage.sql.databaseSize > ENVIRONMENT_BYTES_MAX;
+  }
+
+  /** Reads for a caller in its turn. The caller is admitted before it waits, and again when its turn has come. */
+  async #inTurn<Value, Failure>(
+    caller: Caller,
+    read: () => Result<Value, Failure>,
+  ): Promise<Result<Value, Failure | AdmitFailure>> {
+    const admitted = this.#admit(caller, "read");
+    if (!admitted.ok) return admitted;
+    return this.#turns.take(caller.id, () => {
+      const stillAdmitted = this.#admit(caller, "read");
+      return stillAdmitted.ok ? read() : stillAdmitted;
+    });
   }
 
   #admit(caller: Caller, access: Access): Result<ApiKey, AdmitFailure> {
