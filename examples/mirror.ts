@@ -6,36 +6,38 @@ import {
   UserGroupServiceError,
 } from "../src/client/index.ts";
 
+type Copy = Map<ListedGroup["teamId"], ListedGroup>;
+
 const hasCode = (error: unknown, code: string) => error instanceof UserGroupServiceError && error.code === code;
 
-/** Fills `copy`, by `teamId`, and keeps it in step until the signal is aborted. */
-export async function mirror(client: UserGroupClient, copy: Map<number, ListedGroup>, options: CallOptions) {
+/** Fills `copy`, and keeps it in step until the signal is aborted. */
+export async function mirror(client: UserGroupClient, copy: Copy, options: CallOptions): Promise<never> {
   for (;;) {
     try {
-      // The cursor comes first: a change that is made during the list is then in the list, in the events, or in both.
+      // The cursor comes first, so that a change made during the list is in the list, in the events, or in both.
       const cursor = await client.latestEventCursor(options);
-      const listed = await collect(client, options);
-      copy.clear();
-      for (const [teamId, group] of listed) copy.set(teamId, group);
+      await listInto(copy, client, options);
       for await (const { group } of client.follow({ cursor, pollMs: 1_000 }, options))
-        if (group) await refresh(client, copy, group.teamId, options);
+        if (group) await refresh(copy, group.teamId, () => client.get(group, options));
     } catch (error) {
-      // Events were missed, or the environment is another one now. List everything again.
       if (!hasCode(error, "cursor_expired")) throw error;
     }
   }
 }
 
-async function collect(client: UserGroupClient, options: CallOptions) {
-  const groups = new Map<number, ListedGroup>();
-  for await (const group of client.list({ pageSize: 1000 }, options)) groups.set(group.teamId, group);
-  return groups;
+async function listInto(copy: Copy, client: UserGroupClient, options: CallOptions) {
+  const listed = new Set<number>();
+  for await (const group of client.list({ pageSize: 1_000 }, options)) {
+    copy.set(group.teamId, group);
+    listed.add(group.teamId);
+  }
+  for (const teamId of copy.keys()) if (!listed.has(teamId)) copy.delete(teamId);
 }
 
-/** Reads the group as it is now: an event says that it changed, and not to what. */
-async function refresh(client: UserGroupClient, copy: Map<number, ListedGroup>, teamId: number, options: CallOptions) {
+/** Reads the group as it is now: an event does not hold the new values. */
+async function refresh(copy: Copy, teamId: number, get: () => Promise<ListedGroup>) {
   try {
-    copy.set(teamId, await client.get({ teamId }, options));
+    copy.set(teamId, await get());
   } catch (error) {
     if (!hasCode(error, "user_group_not_found")) throw error;
     copy.delete(teamId);

@@ -54,7 +54,7 @@ const actorOf = (actor: ResponseBody): Actor => ({
   name: actor.text("name"),
 });
 
-export function toChangeEvent(event: ResponseBody): ChangeEvent {
+function toChangeEvent(event: ResponseBody): ChangeEvent {
   const previous = event.textOrUndefined("previous_provided_id");
   return {
     id: event.number("id"),
