@@ -88,8 +88,12 @@ export const systemErrorCode = (error: unknown): string | undefined =>
 /** Writes a text and a line feed to standard output, or fails: what it prints may be a key that is shown only once. */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const settle = (error?: Error | null) =>
-      error ? reject(new CommandError(`Standard output could not be written: ${systemErrorCode(error)}.`)) : resolve();
+    const settle = (error?: Error | null) => {
+      // After a failure the stream emits the error once more, which this listener then takes.
+      if (error) return reject(new CommandError(`Standard output could not be written: ${systemErrorCode(error)}.`));
+      process.stdout.off("error", settle);
+      resolve();
+    };
     process.stdout.once("error", settle);
     process.stdout.write(`${text}\n`, settle);
   });

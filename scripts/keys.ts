@@ -1,27 +1,11 @@
 /** `npm run keys`: the operator's calls as a command. No secret is an argument, because other users can read arguments. */
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import {
-  type ApiKey,
-  type Environment,
-  type IssuedKey,
-  OperatorClient,
-  UserGroupServiceError,
-} from "../src/client/index.ts";
-import {
-  CommandError,
-  isRedirect,
-  notTheService,
-  print,
-  readArguments,
-  redirected,
-  runCommand,
-  serviceUrl,
-  URL_USAGE,
-  unreachable,
-} from "./command.ts";
+import { type ApiKey, type Environment, type IssuedKey, OperatorClient } from "../src/client/index.ts";
+import { CommandError, print, readArguments, runCommand, serviceUrl, URL_USAGE } from "./command.ts";
+import { commandErrorOf } from "./support/client-error.ts";
 import { RESPONSE_MS_MAX } from "./support/http.ts";
-import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
+import { jsonLineOf } from "./support/printable.ts";
 import { tableOf } from "./support/table.ts";
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND --workspace SLUG --environment Customer|Testing|untagged [options]
@@ -149,19 +133,10 @@ const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
   issued: apiKey,
 });
 
-/** The sentence for an error of a call to the service at `url`. */
-function commandErrorOf(error: unknown, url: URL): unknown {
-  if (!(error instanceof UserGroupServiceError)) return error;
-  const { code, status, message } = error;
-  if (code === "network_error" || code === "timeout") return unreachable(url);
-  if (code === "unexpected_answer")
-    return status !== undefined && isRedirect(status) ? redirected(url) : notTheService(url, status);
-  if (status === 401)
-    return new CommandError(
-      `The service at ${url.origin} refused OPERATOR_TOKEN (${code}). This command takes the operator's token of that service, from the environment or from .dev.vars.`,
-    );
-  return new CommandError(escapeInvisible(message));
-}
+const operatorTokenRefused = (url: URL, code: string): CommandError =>
+  new CommandError(
+    `The service at ${url.origin} refused OPERATOR_TOKEN (${code}). This command takes the operator's token of that service, from the environment or from .dev.vars.`,
+  );
 
 function checkOptions(name: string, { options }: Command, values: Arguments): void {
   const foreign = Object.values(COMMANDS)
@@ -185,7 +160,7 @@ async function run(): Promise<void> {
   const url = serviceUrl(values.url, process.env);
   const operator = new OperatorClient({ url, operatorToken: operatorToken(), timeoutMs: RESPONSE_MS_MAX });
   const { body, text, issued } = await command.run(operator, environment, { ...values, id }).catch((error) => {
-    throw commandErrorOf(error, url);
+    throw commandErrorOf(error, url, (code) => operatorTokenRefused(url, code));
   });
   await print(values.json ? jsonLineOf(body) : text).catch((error: Error) => {
     throw issued

@@ -50,7 +50,7 @@ export type ServiceResponse = {
 
 const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+/g;
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
-const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
+export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;
 const ISSUES_IN_MESSAGE_MAX = 3;
@@ -264,7 +264,8 @@ export function headerValue(name: string, text: string | undefined): string {
   return text;
 }
 
-function milliseconds(name: string, value: number): number {
+/** Returns `value` if it can be a wait. */
+export function milliseconds(name: string, value: number): number {
   if (!(value >= 0 && value <= OPTION_MS_MAX))
     throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} milliseconds.`);
   return value;

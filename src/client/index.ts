@@ -6,6 +6,8 @@
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
 export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
+export type { Actor, ChangeEvent, EventPage, EventType } from "./event.ts";
+export type { EventsInput, FollowInput } from "./event-feed.ts";
 export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
 export {
   type ApiKey,
@@ -20,6 +22,7 @@ export type { EnvironmentTag } from "./response-body.ts";
 export type { EnsuredGroup, ListedGroup, Mapping, RotatedGroup, UpdatedGroup, ViewedGroup } from "./user-group.ts";
 export {
   type EnsureInput,
+  type GetInput,
   type GroupFields,
   type ListInput,
   type OnceOptions,

@@ -21,6 +21,11 @@ export class ResponseBody {
     this.#unexpected = unexpected;
   }
 
+  /** Whether the response has this field, which only some responses have. */
+  has(name: string): boolean {
+    return this.#fields[name] !== undefined;
+  }
+
   text(name: string): string {
     const value = this.#fields[name];
     return typeof value === "string" ? value : this.#refuse(name);
@@ -37,6 +42,10 @@ export class ResponseBody {
   number(name: string): number {
     const value = this.#fields[name];
     return typeof value === "number" ? value : this.#refuse(name);
+  }
+
+  numberOrNull(name: string): number | null {
+    return this.#fields[name] === null ? null : this.number(name);
   }
 
   boolean(name: string): boolean {

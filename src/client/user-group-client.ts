@@ -1,4 +1,6 @@
 import { type CallOptions, Connection, type ConnectionOptions, headerValue } from "./connection.ts";
+import type { ChangeEvent, EventPage } from "./event.ts";
+import { EventFeed, type EventsInput, eventsOf, type FollowInput } from "./event-feed.ts";
 import type { JsonObject, JsonProperties } from "./json.ts";
 import {
   type EnsuredGroup,
@@ -68,6 +70,9 @@ export type RemoveInput = {
   dataSourceProvidedId?: string | undefined;
 };
 
+/** The group to get, by the service's own number of it. */
+export type GetInput = { teamId: number };
+
 /** Selects the groups to list; all of them by default. */
 export type ListInput = {
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
@@ -81,9 +86,11 @@ const PATH = "/api/user";
 /** The user groups of one environment, for servers that have its API key. */
 export class UserGroupClient {
   readonly #connection: Connection;
+  readonly #feed: EventFeed;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
     this.#connection = new Connection(options, "apiKey", apiKey);
+    this.#feed = new EventFeed(this.#connection);
   }
 
   /**
@@ -162,6 +169,47 @@ export class UserGroupClient {
       if (next !== null && next === cursor) throw unexpected("leads to the same page again");
       cursor = next;
     } while (cursor !== null);
+  }
+
+  /** Gets a group by its number, without its token. It never creates one. */
+  async get({ teamId }: GetInput, { signal }: CallOptions = {}): Promise<ListedGroup> {
+    if (!Number.isSafeInteger(teamId) || teamId < 1)
+      throw new TypeError("Give teamId as a positive whole number, as list and events show it.");
+    const call = { method: "GET", path: `/api/user_groups/${teamId}`, retryable: true } as const;
+    const { body } = await this.#connection.send(call, signal);
+    return toListedGroup(body.object("user_group"));
+  }
+
+  /** Gets one page of the environment's events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
+  eventPage(input: EventsInput = {}, options: CallOptions = {}): Promise<EventPage> {
+    return this.#feed.page(input, options);
+  }
+
+  /** Gets the cursor after the newest event. */
+  async latestEventCursor(options: CallOptions = {}): Promise<string> {
+    return (await this.#feed.page({ cursor: "latest" }, options)).nextCursor;
+  }
+
+  /** Yields the environment's events, oldest first, and ends after the newest. It requests pages as they are needed. */
+  events(input: EventsInput = {}, options: CallOptions = {}): AsyncGenerator<ChangeEvent, void, undefined> {
+    return eventsOf(this.#feed.pages(input, options), options);
+  }
+
+  /**
+   * Yields the environment's events, and waits for more after the newest, until its signal is aborted or the loop is left.
+   * Each event is yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout,
+   * a 429, 502, 503 or 504) are tried again with a growing wait. Other failures end it, such as `cursor_expired`.
+   */
+  follow(input: FollowInput = {}, options: CallOptions = {}): AsyncGenerator<ChangeEvent, void, undefined> {
+    return eventsOf(this.#feed.followPages(input, options), options);
+  }
+
+  /**
+   * Yields pages as `follow` yields events. To continue after a restart of your own process, store `nextCursor` once you
+   * have handled the page. A page may be empty.
+   */
+  followPages(input: FollowInput = {}, options: CallOptions = {}): AsyncGenerator<EventPage, void, undefined> {
+    return this.#feed.followPages(input, options);
   }
 
   #sendOnce(method: "POST" | "DELETE", body: Record<string, unknown>, secret: string, options: OnceOptions) {

@@ -29,6 +29,7 @@ const anonymous = (text: string) =>
   text
     .replaceAll(/ug([kt])_([a-z]+)_[\w-]{60,154}/g, "ug$1_$2_…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
+    .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "UUID")
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
     .trim();

@@ -1,0 +1,106 @@
+import { type CallOptions, type Connection, milliseconds, OPTION_MS_MAX } from "./connection.ts";
+import { type ChangeEvent, type EventPage, type EventType, toEventPage } from "./event.ts";
+import { UserGroupServiceError } from "./user-group-service-error.ts";
+import { pause } from "./with-timeout.ts";
+
+/** Selects events; all of them by default. */
+export type EventsInput = {
+  /** Starts after the page that had this `nextCursor`; without it, at the oldest event that is kept. */
+  cursor?: string | undefined;
+  /** Only events of this type. */
+  type?: EventType | undefined;
+  /** Only events of the group with this id, also those of its renames from and to this id. */
+  userGroupId?: string | undefined;
+  /** The `limit` of one page, 1 to 1000; 100 by default. */
+  pageSize?: number | undefined;
+};
+
+/** Selects the events to follow, and how often to look for them. */
+export type FollowInput = EventsInput & {
+  /** The wait before the next look after the newest event; 5 seconds by default. An API key has 600 pages a minute. */
+  pollMs?: number | undefined;
+  /** Is called with each temporary failure that `follow` survives, for a log. */
+  onFailure?: ((error: UserGroupServiceError) => void) | undefined;
+};
+
+const POLL_MS = 5_000;
+/** Half of the longest wait after the first failure, if `pollMs` is shorter. */
+const BACKOFF_MS = 100;
+/** The longest wait after failures, unless `pollMs` or the service's `Retry-After` is longer. */
+const BACKOFF_MS_MAX = 60_000;
+/** Too many calls, and a service or a proxy that is not available for now. */
+const TEMPORARY_STATUSES = [429, 502, 503, 504];
+
+const isTemporary = (error: unknown): error is UserGroupServiceError =>
+  error instanceof UserGroupServiceError &&
+  (error.code === "network_error" || error.code === "timeout" || TEMPORARY_STATUSES.includes(error.status ?? 0));
+
+/** The feed of changes in one environment. */
+export class EventFeed {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async page({ cursor, type, userGroupId, pageSize }: EventsInput, { signal }: CallOptions): Promise<EventPage> {
+    const query = { cursor, type, user_group_id: userGroupId, limit: pageSize?.toString() };
+    const call = { method: "GET", path: "/api/events", query, retryable: true } as const;
+    const { body, unexpected } = await this.#connection.send(call, signal);
+    const page = toEventPage(body);
+    if (page.hasMore && page.nextCursor === cursor) throw unexpected("leads to the same page again");
+    return page;
+  }
+
+  /** Yields each page up to the newest event. */
+  async *pages(input: EventsInput, options: CallOptions): AsyncGenerator<EventPage, void, undefined> {
+    for (let { cursor } = input; ; ) {
+      const page = await this.page({ ...input, cursor }, options);
+      yield page;
+      if (!page.hasMore) return;
+      cursor = page.nextCursor;
+    }
+  }
+
+  /** Yields each page, and goes on for ever. The cursor moves on only after a page was received. */
+  async *followPages(
+    { pollMs = POLL_MS, onFailure, ...input }: FollowInput,
+    options: CallOptions,
+  ): AsyncGenerator<EventPage, never, undefined> {
+    milliseconds("pollMs", pollMs);
+    let { cursor } = input;
+    for (let failures = 0; ; ) {
+      const page = await this.page({ ...input, cursor }, options).catch(async (error: unknown) => {
+        if (!isTemporary(error)) throw error;
+        onFailure?.(error);
+        failures += 1;
+        await pause(waitMsAfter(failures, pollMs, error.retryAfterMs), options.signal);
+      });
+      if (!page) continue;
+      failures = 0;
+      cursor = page.nextCursor;
+      yield page;
+      options.signal?.throwIfAborted();
+      if (!page.hasMore) await pause(pollMs, options.signal);
+    }
+  }
+}
+
+/** The events of these pages, one after the other. */
+export async function* eventsOf(
+  pages: AsyncIterable<EventPage>,
+  { signal }: CallOptions,
+): AsyncGenerator<ChangeEvent, void, undefined> {
+  for await (const { events } of pages)
+    for (const event of events) {
+      yield event;
+      signal?.throwIfAborted();
+    }
+}
+
+/** A wait that doubles with each failure, with a random part, and is never shorter than what the service asks for. */
+function waitMsAfter(failures: number, pollMs: number, retryAfterMs = 0): number {
+  const longest = Math.max(pollMs, BACKOFF_MS_MAX);
+  const backoffMs = Math.min(longest, Math.max(pollMs, BACKOFF_MS) * 2 ** failures) * (0.5 + Math.random() / 2);
+  return Math.min(OPTION_MS_MAX, Math.max(retryAfterMs, backoffMs));
+}

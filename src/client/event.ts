@@ -1,0 +1,77 @@
+import type { ResponseBody } from "./response-body.ts";
+
+/** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
+export type EventType =
+  | "user_group.created"
+  | "user_group.updated"
+  | "user_group.token_rotated"
+  | "user_group.deleted"
+  | "api_key.issued"
+  | "api_key.rolled"
+  | "api_key.revoked"
+  | (string & Record<never, never>);
+
+/** Who made a change. `id` is the number of an API key, as the operator's list of keys shows it. */
+export type Actor = { kind: string; id: number | null; name: string };
+
+/** One change in the environment. It never holds a credential, or a value of `mapping` or `properties`. */
+export type ChangeEvent = {
+  /** Rises with each event of the feed; numbers may be missing. */
+  id: number;
+  /** ISO 8601 in UTC. */
+  at: string;
+  type: EventType;
+  actor: Actor;
+  /** The `X-Request-Id` of the call that made the change. */
+  requestId: string;
+  /** The group, with the id that it has after the change. */
+  group?: { teamId: number; userGroupId: string };
+  /** The changed fields of an update, in the wire's words, such as `provided_id` and `name`. */
+  changed?: string[];
+  /** The id before a rename. */
+  previousUserGroupId?: string;
+  /** The key, of an event about a key. */
+  apiKey?: { id: number; name: string };
+  /** The id of the key that replaces a rolled one. */
+  successorId?: number;
+};
+
+/** Some events, and the cursor from which to continue after them. */
+export type EventPage = {
+  /** Oldest first. With a filter it may be empty although `hasMore` is true. */
+  events: ChangeEvent[];
+  nextCursor: string;
+  hasMore: boolean;
+};
+
+const groupOf = (group: ResponseBody) => ({ teamId: group.number("team_id"), userGroupId: group.text("provided_id") });
+
+const apiKeyOf = (key: ResponseBody) => ({ id: key.number("id"), name: key.text("name") });
+
+const actorOf = (actor: ResponseBody): Actor => ({
+  kind: actor.text("kind"),
+  id: actor.numberOrNull("id"),
+  name: actor.text("name"),
+});
+
+function toChangeEvent(event: ResponseBody): ChangeEvent {
+  const previous = event.textOrUndefined("previous_provided_id");
+  return {
+    id: event.number("id"),
+    at: event.text("at"),
+    type: event.text("type"),
+    actor: actorOf(event.object("actor")),
+    requestId: event.text("request_id"),
+    ...(event.has("user_group") && { group: groupOf(event.object("user_group")) }),
+    ...(event.has("changed") && { changed: event.texts("changed") }),
+    ...(previous !== undefined && { previousUserGroupId: previous }),
+    ...(event.has("api_key") && { apiKey: apiKeyOf(event.object("api_key")) }),
+    ...(event.has("successor_id") && { successorId: event.number("successor_id") }),
+  };
+}
+
+export const toEventPage = (body: ResponseBody): EventPage => ({
+  events: body.objects("events").map(toChangeEvent),
+  nextCursor: body.text("next_cursor"),
+  hasMore: body.boolean("has_more"),
+});

@@ -1,0 +1,161 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { describe, inject, it } from "vitest";
+import { UserGroupClient } from "../../src/client/index.ts";
+import { waitUntil } from "./support/service.ts";
+import { refusal, standIn } from "./support/stand-in.ts";
+import { keyOfWorkspace } from "./support/workspace.ts";
+
+const { url, folder } = inject("service");
+
+/** Starts the command. `output` has what it printed so far. */
+function startEvents(args: readonly string[], apiKey: string, at = url) {
+  const { PATH } = process.env;
+  const child = spawn(process.execPath, ["scripts/events.ts", ...args], {
+    cwd: folder,
+    env: { PATH, API_KEY: apiKey, SERVICE_URL: at },
+  });
+  const output = { stdout: "" };
+  child.stdout.on("data", (chunk) => (output.stdout += chunk));
+  const ended = Promise.all([once(child, "close"), text(child.stderr as Readable)]);
+  const outcome = ended.then(([[status], stderr]) => ({ status, stdout: output.stdout.trim(), stderr: stderr.trim() }));
+  return { child, output, outcome };
+}
+
+const events = (args: readonly string[], apiKey: string, at = url) => startEvents(args, apiKey, at).outcome;
+
+/** A key of a workspace in which a group was created and renamed, and a client with this key. */
+async function changed(workspace: string) {
+  const apiKey = await keyOfWorkspace(workspace);
+  const client = new UserGroupClient({ url, apiKey });
+  await client.ensure({ userGroupId: "acme" });
+  await client.update({ userGroupId: "acme", newUserGroupId: "b  by \u202e" });
+  return { apiKey, client };
+}
+
+const withoutTimes = (stdout: string) => stdout.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME").split("\n");
+
+it("prints a line for each event, and nothing that a terminal interprets", async ({ expect }) => {
+  const { apiKey } = await changed("events-lines");
+  const { status, stdout, stderr } = await events([], apiKey);
+  expect(withoutTimes(stdout)).toEqual([
+    'TIME  api_key.issued            key 1 "backend"  by operator "bootstrap"',
+    'TIME  user_group.created        "acme"  by api_key 1 "backend"',
+    'TIME  user_group.updated        "acme" -> "b  by \\u202e" (provided_id)  by api_key 1 "backend"',
+  ]);
+  expect(stderr).toMatch(/^To continue after these: --cursor [\w-]+$/);
+  expect(status).toBe(0);
+});
+
+it("prints the API's own JSON with --json", async ({ expect }) => {
+  const { apiKey } = await changed("events-json");
+  const { stdout } = await events(["--json"], apiKey);
+  const response = await fetch(`${url}/api/events`, { headers: { Authorization: `Token ${apiKey}` } });
+  const { events: wire } = (await response.json()) as { events: object[] };
+  expect(stdout.split("\n").map((line) => JSON.parse(line))).toEqual(wire);
+  expect(stdout).not.toMatch(/[^\n\P{Cc}]/u);
+});
+
+it("filters, and continues from the cursor that it printed", async ({ expect }) => {
+  const { apiKey, client } = await changed("events-filters");
+  expect((await events(["--type", "user_group.created"], apiKey)).stdout).toMatch(/^\S+ {2}user_group.created[^\n]+$/);
+  expect((await events(["--user-group-id", "acme"], apiKey)).stdout.split("\n")).toHaveLength(2);
+  const [, cursor = ""] = /--cursor (\S+)/.exec((await events([], apiKey)).stderr) ?? [];
+  expect((await events(["--cursor", cursor], apiKey)).stdout).toBe("");
+  await client.ensure({ userGroupId: "later" });
+  expect((await events(["--cursor", cursor], apiKey)).stdout).toContain('"later"');
+});
+
+it("--follow prints changes as they are made, until Ctrl-C", async ({ expect }) => {
+  const { apiKey, client } = await changed("events-follow");
+  const { child, output, outcome } = startEvents(["--follow", "--cursor", "latest"], apiKey);
+  // Events from before `latest` is read are not printed, so create groups until one is.
+  let count = 0;
+  await waitUntil(async () => {
+    count += 1;
+    await client.ensure({ userGroupId: `g-${count}` });
+    return output.stdout.includes('"g-');
+  }, "a change was printed");
+  child.kill("SIGINT");
+  const { status, stdout, stderr } = await outcome;
+  expect(status).toBe(0);
+  const printed = [...stdout.matchAll(/"g-(\d+)"/g)].map(([, number]) => Number(number));
+  expect(printed).toEqual(printed.map((_, index) => (printed[0] ?? 0) + index));
+  expect(stdout).not.toContain('"acme"');
+  expect(stderr).toMatch(/--cursor [\w-]+$/);
+});
+
+it("--follow waits for a service that restarts, and prints each event once", async ({ expect }) => {
+  const page = (id: number) => ({
+    status: 200,
+    body: {
+      success: 1,
+      events: [
+        {
+          id,
+          at: "2035-01-01T00:00:00.000Z",
+          type: "t",
+          actor: { kind: "system", id: null, name: "\u009b31m" },
+          request_id: "r",
+        },
+      ],
+      next_cursor: String(id),
+      has_more: true,
+    },
+  });
+  const { url: at } = await standIn(({ path }, count) => {
+    const after = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
+    if (count > 1 && count < 8) return count % 2 === 0 ? "drop" : refusal(503, "directory_unavailable");
+    return after < 3 ? page(after + 1) : { status: 200, body: { ...page(3).body, events: [], has_more: false } };
+  });
+  const { child, output, outcome } = startEvents(["--follow", "--json"], "k", at);
+  await waitUntil(() => output.stdout.includes('"id":3'), "the last event was printed");
+  child.kill("SIGTERM");
+  const { status, stdout, stderr } = await outcome;
+  expect(stdout.split("\n").map((line) => JSON.parse(line).id)).toEqual([1, 2, 3]);
+  expect(stdout).toContain("\\u009b31m");
+  expect(stderr).toMatch(/^Waiting for the service: .*\n[\s\S]*--cursor 3$/);
+  expect(status).toBe(0);
+});
+
+describe("fails with a sentence", () => {
+  const run = (args: string[], apiKey = "k") => events(args, apiKey);
+
+  it.for<[string, string[], string | undefined, RegExp]>([
+    ["for an unknown option", ["--nope"], undefined, /An option is unknown/],
+    ["for an argument", ["export"], undefined, /takes options alone/],
+    ["without an API key", [], "", /Set API_KEY/],
+    ["for a refused key", [], undefined, /refused API_KEY \(unauthenticated\)/],
+    ["where there is no service", ["--url", "http://127.0.0.1:1"], undefined, /cannot be reached/],
+  ])("%s", async ([, args, apiKey, sentence], { expect }) => {
+    const { status, stdout, stderr } = await run(args, apiKey);
+    expect(stderr).toMatch(sentence);
+    expect(stderr.split("\n")).toHaveLength(1);
+    expect([status, stdout]).toEqual([1, ""]);
+  });
+
+  it("for an unknown type and a foreign cursor", async ({ expect }) => {
+    const { apiKey } = await changed("events-refused");
+    expect((await run(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
+    expect((await run(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
+  });
+
+  it("when standard output is full", async ({ expect }) => {
+    const { apiKey } = await changed("events-full");
+    const env = { ...process.env, API_KEY: apiKey, SERVICE_URL: url };
+    const { status, stderr } = spawnSync("sh", ["-c", "node scripts/events.ts >/dev/full"], {
+      cwd: folder,
+      env,
+      encoding: "utf8",
+    });
+    expect([status, stderr.trim()]).toEqual([1, "Standard output could not be written: ENOSPC."]);
+  });
+});
+
+it("--help shows every option", ({ expect }) => {
+  const help = execFileSync(process.execPath, ["scripts/events.ts", "--help"], { cwd: folder, encoding: "utf8" });
+  for (const option of ["follow", "json", "type", "user-group-id", "cursor", "url"])
+    expect(help).toContain(`--${option}`);
+});

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { inject, it, onTestFinished } from "vitest";
+import { mirror } from "../../examples/mirror.ts";
+import { type ListedGroup, UserGroupClient } from "../../src/client/index.ts";
+import { waitUntil } from "./support/service.ts";
+import { refusal, standIn } from "./support/stand-in.ts";
+import { keyOfWorkspace } from "./support/workspace.ts";
+
+const { url } = inject("service");
+
+const WRITERS = 4;
+const ROUNDS = 12;
+
+/** Starts the mirror, which ends with the test. */
+function startMirror(client: UserGroupClient) {
+  const copy = new Map<number, ListedGroup>();
+  const stop = new AbortController();
+  const ended = mirror(client, copy, { signal: stop.signal }).catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  onTestFinished(() => {
+    stop.abort();
+    return ended;
+  });
+  return copy;
+}
+
+const hasGroup = (copy: Map<number, ListedGroup>, userGroupId: string) =>
+  [...copy.values()].some((group) => group.userGroupId === userGroupId);
+
+/** Creates, changes, renames, rotates and deletes groups. Every third group remains as it was created. */
+async function write(client: UserGroupClient, writer: number) {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const userGroupId = `${writer}-${round}`;
+    const { group } = await client.ensure({ userGroupId, properties: { round } });
+    if (round % 3 === 0) continue;
+    await client.update({ userGroupId, name: `Name ${round}`, mapping: { a: userGroupId }, properties: null });
+    await client.update({ userGroupId, newUserGroupId: `${userGroupId}-renamed` });
+    const { token } = await client.rotateToken({ currentToken: group.token });
+    if (round % 3 === 1) await client.remove({ currentToken: token });
+  }
+}
+
+it("is equal to a list after concurrent writers", async ({ expect }) => {
+  const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror") });
+  await write(client, 0);
+
+  const writing = Promise.all(Array.from({ length: WRITERS }, (_, index) => write(client, index + 1)));
+  const copy = startMirror(client);
+  await writing;
+  // The mirror applies events in their order, so with the last group it has all of them.
+  await client.ensure({ userGroupId: "last" });
+  await waitUntil(() => hasGroup(copy, "last"), "the mirror had the last group");
+
+  const exported = await Array.fromAsync(client.list());
+  expect([...copy.values()].toSorted((a, b) => a.teamId - b.teamId)).toEqual(exported);
+  expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
+});
+
+it("starts over when its cursor has expired", async ({ expect }) => {
+  const group = (id: number) => ({
+    team_id: id,
+    provided_id: `g-${id}`,
+    name: "x",
+    mapping: null,
+    properties: null,
+    api_environment_tag: null,
+    created_at: "2035-01-01T00:00:00.000Z",
+    updated_at: "2035-01-01T00:00:00.000Z",
+  });
+  let lists = 0;
+  const { url: at, received } = await standIn(({ path }) => {
+    if (path.startsWith("/api/user_groups")) {
+      lists += 1;
+      return { status: 200, body: { success: 1, user_groups: [group(lists)], next_cursor: null } };
+    }
+    if (path.includes("cursor=1")) return refusal(410, "cursor_expired");
+    return {
+      status: 200,
+      body: { success: 1, events: [], next_cursor: String(lists + 1), has_more: false },
+    };
+  });
+  const copy = startMirror(new UserGroupClient({ url: at, apiKey: "k" }));
+  await waitUntil(() => copy.has(2) && !copy.has(1), "the mirror had listed again");
+  expect([...copy.keys()]).toEqual([2]);
+  expect(received.slice(0, 4).map(({ path }) => path.replace(/\?limit.*/, ""))).toEqual([
+    "/api/events?cursor=latest",
+    "/api/user_groups",
+    "/api/events?cursor=1",
+    "/api/events?cursor=latest",
+  ]);
+});
+
+it("docs/events.md shows the mirror as it is", ({ expect }) => {
+  const [, shown] =
+    /`examples\/mirror.ts`:\n\n```ts\n([\s\S]*?)```\n/.exec(readFileSync("docs/events.md", "utf8")) ?? [];
+  expect(shown).toBe(readFileSync("examples/mirror.ts", "utf8"));
+});
