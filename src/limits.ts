@@ -69,6 +69,8 @@ export const LIST_PAUSE_MS = 25;
 export const LIST_BYTES_MAX = 1024 * 1024;
 
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
+/** For how many days events are kept if the variable EVENT_DAYS is missing or not a number. */
+export const EVENT_DAYS_DEFAULT = 90;
 export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
 /** How many events a page with a filter examines. */

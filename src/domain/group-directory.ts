@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import {
   DAY_MS,
   ENVIRONMENT_BYTES_MAX,
+  EVENT_DAYS_DEFAULT,
   EVENTS_PER_PURGE_MAX,
   IDEMPOTENCY_SECONDS,
   KEYS_PER_ENVIRONMENT_MAX,
@@ -100,7 +101,7 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#keys = new KeyStore(ctx.storage.sql);
     this.#responses = new ResponseStore(ctx.storage.sql);
     this.#events = new EventStore(ctx.storage.sql);
-    this.#eventsMs = Number(env.EVENT_DAYS) * DAY_MS;
+    this.#eventsMs = daysOf(env.EVENT_DAYS) * DAY_MS;
     this.#chores = new Chores(
       [purgeResponses(this.#responses), purgeEvents(this.#events, this.#eventsMs)],
       (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
@@ -446,6 +447,12 @@ export class GroupDirectory extends DurableObject<Env> {
   override alarm(): void {
     if (this.#hasTables) this.#chores.run();
   }
+}
+
+/** Parses a number of days, fractions allowed. A text that is none counts as the default. */
+function daysOf(text: string): number {
+  const days = Number(text || Number.NaN);
+  return days >= 0 && Number.isFinite(days) ? days : EVENT_DAYS_DEFAULT;
 }
 
 /** Deletes responses that have expired. */

@@ -122,6 +122,30 @@ it("examines 1,000 events a page for a filter, so that a page may be empty", asy
   expect(await feed(key, { user_group_id: "needle" })).toMatchObject([{ type: "user_group.created" }]);
 });
 
+it("a poller beside 50 writers sees what a full read shows", async ({ expect }) => {
+  const { key, get, put } = await newIntegrator();
+  const writers = Array.from({ length: 50 }, async (_, writer) => {
+    for (const name of ["a", "b", "c"]) {
+      await get({ user_group_id: `group ${writer}` });
+      await put({ user_group_id: `group ${writer}`, name });
+    }
+  });
+  let isWriting = true;
+  const written = Promise.all(writers).finally(() => {
+    isWriting = false;
+  });
+  const polled: Event[] = [];
+  let cursor: string | undefined;
+  for (let more = true; isWriting || more; ) {
+    const { body } = await list(key, { limit: "7", ...(cursor !== undefined && { cursor }) });
+    polled.push(...body.events);
+    [cursor, more] = [body.next_cursor, body.has_more];
+  }
+  await written;
+  expect(polled).toEqual(await feed(key));
+  expect(polled).toHaveLength(1 + 50 * 4);
+});
+
 describe("cursor", () => {
   it("latest answers no event, and leads to those after it", async ({ expect }) => {
     const { key, get } = await newIntegrator();

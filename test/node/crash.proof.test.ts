@@ -13,6 +13,8 @@ type Known = {
   name: string;
   token: string;
   teamId: number;
+  /** How many changes were acknowledged. */
+  changes: number;
   asked?: { name: string } | "rotation" | undefined;
 };
 
@@ -39,6 +41,17 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
     // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an answer, whatever its type.
     return { status: response.statusCode, headers: response.headers, body: (await response.body.json()) as any };
   };
+  /** How many events the feed has of the group with this id. */
+  const countEvents = async (service: RunningService, id: string) => {
+    let count = 0;
+    for (let cursor = "", more = true; more; ) {
+      const query = `user_group_id=${encodeURIComponent(id)}&limit=1000${cursor && `&cursor=${cursor}`}`;
+      const { body } = await call(service, "GET", `/api/events?${query}`, undefined);
+      count += body.events.length;
+      [cursor, more] = [body.next_cursor, body.has_more];
+    }
+    return count;
+  };
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
 
@@ -51,7 +64,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         const id = `client ${index} of kill ${kill}`;
         const created = await call(running, "GET", "/api/user", { user_group_id: id });
         const { name, token, team_id: teamId } = created.body.user_group;
-        const mine: Known = { id, name, token, teamId };
+        const mine: Known = { id, name, token, teamId, changes: 0 };
         known.push(mine);
         for (let count = 0; ; count += 1) {
           const isRotation = random(2) === 0;
@@ -62,6 +75,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
             : await call(running, "PUT", "/api/user", { user_group_id: id, name: `name ${count}` });
           if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
           mine.asked = undefined;
+          mine.changes += 1;
           mine.name = body.user_group.name;
           mine.token = body.user_group.token;
           counts.acknowledged += 1;
@@ -77,7 +91,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
 
       service = await startService(folder);
       const inspect = async (mine: Known) => {
-        const { body } = await call(service, "GET", "/api/user", { user_group_id: mine.id });
+        const { body, headers } = await call(service, "GET", "/api/user", { user_group_id: mine.id });
         const found = body.user_group;
         expect(body.new_user_group).toBe(false);
         expect(found.team_id).toBe(mine.teamId);
@@ -87,6 +101,10 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         const names = typeof mine.asked === "object" ? [mine.name, mine.asked.name] : [mine.name];
         expect(names).toContain(found.name);
         if (mine.asked !== "rotation") expect(found.token).toBe(mine.token);
+        // Each change counts one revision and has one event, whether or not it was acknowledged.
+        const [, revision] = /\.(\d+)"/.exec(String(headers.etag)) ?? [];
+        expect(Number(revision)).toBeGreaterThanOrEqual(1 + mine.changes);
+        expect(await countEvents(service, mine.id)).toBe(Number(revision));
         // Either the rotation was, and the old token is no more, or it was not.
         const old = await viewed(service, mine.token);
         expect(old.status).toBe(found.token === mine.token ? 200 : 401);

@@ -1,0 +1,51 @@
+import { it, vi } from "vitest";
+import { type Chore, Chores } from "../../src/domain/chores.ts";
+import { logLines } from "../support/each-test.ts";
+
+const NOW = Date.parse("2035-01-01T00:00:00.000Z");
+
+/** A chore that is due at these times, one after the other, and notes when it runs. */
+function choreAt(times: number[], fails = false): Chore & { ran: number[] } {
+  const ran: number[] = [];
+  const run = (now: number) => {
+    if (fails) throw new Error("broken");
+    ran.push(now);
+    times.shift();
+  };
+  return { name: "a chore", dueAt: () => times[0], run, ran };
+}
+
+function newChores(chores: Chore[]) {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  const alarms: number[] = [];
+  return { alarms, chores: new Chores(chores, (time) => alarms.push(time)) };
+}
+
+it("runs what is due, and sets the alarm for what is due next", ({ expect }) => {
+  const [due, later] = [choreAt([NOW, NOW + 500]), choreAt([NOW + 1000])];
+  const { alarms, chores } = newChores([due, later]);
+  chores.run();
+  expect([due.ran, later.ran]).toEqual([[NOW], []]);
+  expect(alarms).toEqual([NOW + 500]);
+});
+
+it("a chore that throws does not stop the others, and is tried again", ({ expect }) => {
+  const [broken, good] = [choreAt([NOW], true), choreAt([NOW])];
+  const { alarms, chores } = newChores([broken, good]);
+  chores.run();
+  expect(good.ran).toEqual([NOW]);
+  expect(alarms).toEqual([NOW + 60_000]);
+  expect(JSON.stringify(logLines)).toContain("a chore");
+});
+
+it("a change sets the alarm once, and again only for an earlier time", ({ expect }) => {
+  const { alarms, chores } = newChores([choreAt([NOW + 1000])]);
+  for (const dueAt of [NOW + 1000, NOW + 2000, NOW + 500, NOW + 700]) chores.schedule(dueAt);
+  expect(alarms).toEqual([NOW + 1000, NOW + 500]);
+});
+
+it("sets no alarm where no chore is due", ({ expect }) => {
+  const { alarms, chores } = newChores([choreAt([])]);
+  chores.run();
+  expect(alarms).toEqual([]);
+});
