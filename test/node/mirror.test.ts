@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { inject, it, onTestFinished } from "vitest";
 import { mirror } from "../../examples/mirror.ts";
-import { type ListedGroup, UserGroupClient } from "../../src/client/index.ts";
+import { type Fetch, type ListedGroup, UserGroupClient } from "../../src/client/index.ts";
 import { waitUntil } from "./support/service.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";
@@ -55,6 +55,24 @@ it("is equal to a list after concurrent writers", async ({ expect }) => {
   const exported = await Array.fromAsync(client.list());
   expect([...copy.values()].toSorted((a, b) => a.teamId - b.teamId)).toEqual(exported);
   expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
+});
+
+it("has a change that is made between the list and the first events", async ({ expect }) => {
+  const apiKey = await keyOfWorkspace("mirror-between");
+  const writer = new UserGroupClient({ url, apiKey });
+  const { group } = await writer.ensure({ userGroupId: "kept" });
+  const { group: doomed } = await writer.ensure({ userGroupId: "deleted" });
+  const changeAfterList: Fetch = async (to, init) => {
+    const response = await fetch(to, init);
+    if (to.includes("/api/user_groups?")) {
+      await writer.update({ userGroupId: "kept", name: "Changed" });
+      await writer.remove({ currentToken: doomed.token });
+    }
+    return response;
+  };
+  const copy = startMirror(new UserGroupClient({ url, apiKey, fetch: changeAfterList }));
+  await waitUntil(() => copy.size === 1, "the mirror had removed the deleted group");
+  expect(copy.get(group.teamId)?.name).toBe("Changed");
 });
 
 it("starts over when its cursor has expired", async ({ expect }) => {
