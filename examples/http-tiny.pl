@@ -5,6 +5,8 @@ use warnings;
 use HTTP::Tiny;
 use JSON::PP qw(decode_json encode_json);
 
+binmode STDERR, ':encoding(UTF-8)';
+
 my $http = HTTP::Tiny->new(verify_SSL => 1);
 my $id = shift // "example";
 

@@ -36,7 +36,7 @@ describe.for(CLIENTS)("$name", (client) => {
     expect(status).toBeGreaterThan(0);
     expect(stdout).toBe("");
     expect(stderr).toContain("unauthenticated");
-    expect(stderr).toContain("This call needs the header Authorization");
+    expect(stderr).toContain("This call takes an API key");
     expect(stderr.includes(forged)).toBe(false);
   });
 

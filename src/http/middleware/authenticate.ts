@@ -16,8 +16,8 @@ import { refuse } from "../failures.ts";
  * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
  * Deno and Bun sends neither.
  *
- * Refused credentials are counted by client address: those that this service did not issue, and those that the directory
- * does not know any more, which somebody with a stolen signing key could make without end. From a browser they are counted before they
+ * Refused credentials are counted by client address: those that this service did not sign, and API keys that their directory
+ * does not know. A token that was valid once is not a guess; its own limit counts it. From a browser they are counted before they
  * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
@@ -37,7 +37,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   await next();
 
-  const isRefused = credential.kind === "unknown" || c.res.status === 401;
+  const isRefused = credential.kind === "unknown" || c.get("failureCode") === "unauthenticated";
   if (isRefused && !(isBrowser && credential.kind === "unknown") && !(await countRefused(c))) {
     // Hono adds the headers of the response that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
     c.res = undefined;
