@@ -31,16 +31,52 @@ const realService =
     return { status, isNew: body.new_user_group, token, name, teamId };
   };
 
+/** The letters of the events that these calls must have caused, sorted: created, updated, rotated, deleted. */
+const lettersOf = (calls: Call[]): string =>
+  calls
+    .filter(({ ask, answer }) => answer?.status === 200 && (ask.do !== "ensure" || answer.isNew))
+    .map(({ ask }) => ({ ensure: "c", update: "u", rotate: "r", remove: "d", view: "" })[ask.do])
+    .toSorted()
+    .join("");
+
+const LETTERS: Record<string, string> = {
+  "user_group.created": "c",
+  "user_group.updated": "u",
+  "user_group.token_rotated": "r",
+  "user_group.deleted": "d",
+};
+/** Lives of groups, one after the other: each is created first, and ends with its deletion. */
+const LIVES = /^(c[ur]*d)*(c[ur]*)?$/;
+
+/** The letters of the events after a cursor, in the order of the feed, by the id of their group. */
+async function eventsAfter(cursor: string): Promise<Map<string, string>> {
+  const letters = new Map<string, string>();
+  for (let next = cursor, more = true; more; ) {
+    const { body } = await call("GET", `/api/events?limit=1000&cursor=${next}`);
+    for (const { type, user_group: group } of body.events)
+      if (group) letters.set(group.provided_id, (letters.get(group.provided_id) ?? "") + LETTERS[type]);
+    [next, more] = [body.next_cursor, body.has_more];
+  }
+  return letters;
+}
+
 it("every history of concurrent calls could have come from one call at a time", async ({ expect }) => {
   const startedAt = Date.now();
-  const counts = { histories: 0, calls: 0, overlaps: 0 };
+  const counts = { histories: 0, calls: 0, overlaps: 0, events: 0 };
   const failures: Call[][] = [];
   for (let round = 0; failures.length === 0 && goesOn(round, startedAt, 200, 10_000, 0.35); round += TOGETHER) {
+    const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest")).body;
+    const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
     const recorded = await Promise.all(
-      Array.from({ length: TOGETHER }, (_, index) =>
-        record(realService(`history ${seed} ${round + index}`), randomOf(seed * 1_000_003 + round + index)),
-      ),
+      ids.map((id, index) => record(realService(id), randomOf(seed * 1_000_003 + round + index))),
     );
+    const events = await eventsAfter(cursor);
+    for (const [index, id] of ids.entries()) {
+      const letters = events.get(id) ?? "";
+      counts.events += letters.length;
+      expect(letters).toMatch(LIVES);
+      expect([...letters].toSorted().join("")).toBe(lettersOf(recorded[index] ?? []));
+    }
     for (const calls of recorded) {
       counts.histories += 1;
       counts.calls += calls.length;
