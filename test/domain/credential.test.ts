@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
 import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
-import { CREDENTIAL_PATTERN } from "../support/client.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
 

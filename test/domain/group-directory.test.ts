@@ -1,7 +1,8 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { it } from "vitest";
-import { type Answer, CREDENTIAL_PATTERN } from "../support/client.ts";
+import type { Answer } from "../support/client.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { newIntegrator } from "../support/states.ts";
 
 /** A walk through all operations and most refusals, with `between` run before every call. */

@@ -2,11 +2,12 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { runAlarm } from "../support/alarm.ts";
-import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
+import { type Answer, call, codeOf } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { logLines } from "../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 
-const NOW = new Date("2035-01-01T00:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an event, whatever its type.

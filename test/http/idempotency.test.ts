@@ -2,13 +2,13 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { runAlarm } from "../support/alarm.ts";
-import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
+import { type Answer, call, codeOf } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
-// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
-const NOW = new Date("2035-01-01T00:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** An integrator with a group, and its two calls that take an Idempotency-Key. */

@@ -2,12 +2,11 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { LeaseRequests } from "../../src/domain/lease-requests.ts";
 import { call, codeOf } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
 import { newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
-
-const NOW = new Date("2035-01-01T00:00:00.000Z");
 
 /** Stops the clock at `NOW`. Returns a function that moves it on. */
 function stopClock(): (seconds: number) => void {

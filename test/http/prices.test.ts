@@ -15,6 +15,7 @@ import {
 import { IDEMPOTENCY_SECONDS } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
 import { newIntegrator, operator } from "../support/states.ts";
@@ -22,8 +23,6 @@ import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 const DIRECTORY = "acme/Testing";
-// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
-const NOW = new Date("2035-01-01T00:00:00.000Z");
 
 /** SQL for a JSON text of so many bytes. */
 const jsonOf = (bytes: number): string => `json_object('filler', hex(zeroblob(${bytes / 2})))`;

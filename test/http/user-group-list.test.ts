@@ -2,7 +2,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
-import { type Answer, CREDENTIAL_PATTERN, call, codeOf } from "../support/client.ts";
+import { type Answer, call, codeOf } from "../support/client.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 
 const PAGES_MAX = 300;

@@ -2,12 +2,10 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../src/limits.ts";
 import { call, codeOf } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
 import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
-
-// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
-const NOW = new Date("2035-01-01T00:00:00.000Z");
 
 /** What shows no group, and never did. */
 const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [

@@ -2,10 +2,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { inject, it } from "vitest";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { call } from "./support/client.ts";
 
 const { folder, key, logFile } = inject("service");
-const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/g;
+const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, "g");
 
 /** The bytes of every file of the local state; one that KV takes away meanwhile holds nothing any more. */
 const state = () =>
@@ -35,7 +36,7 @@ it("after all tests no file of the local state holds a credential or a secret", 
   const stored = Buffer.concat(files.map(({ bytes }) => bytes));
 
   expect(stored.includes("at rest")).toBe(true);
-  expect(files.filter(({ bytes }) => bytes.toString("latin1").match(CREDENTIAL)).map(({ file }) => file)).toEqual([]);
+  expect(files.filter(({ bytes }) => bytes.toString("latin1").match(CREDENTIALS)).map(({ file }) => file)).toEqual([]);
   for (const secret of secrets) expect(stored.includes(secret)).toBe(false);
   for (const secret of secrets) expect(stored.includes(Buffer.from(secret, "base64"))).toBe(false);
   for (const mac of macs) expect(stored.includes(mac)).toBe(false);
@@ -44,5 +45,5 @@ it("after all tests no file of the local state holds a credential or a secret", 
 it("after all tests no log line holds a credential, except the key of npm start", ({ expect }) => {
   const log = readFileSync(logFile, "utf8");
   expect(log).toContain('"path":"/api/user"');
-  expect(log.match(CREDENTIAL)).toEqual([key, key]);
+  expect(log.match(CREDENTIALS)).toEqual([key, key]);
 });

@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { request } from "undici";
 import { inject, it } from "vitest";
 import { report, runs } from "../proof/effort.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { call } from "./support/client.ts";
 
 const { url, key, operatorToken } = inject("service");
 const CODES = new Set(
   [...readFileSync("src/domain/failure.ts", "utf8").matchAll(/code: "(\w+)"/g)].map(([, code]) => code),
 );
-const CREDENTIAL = /ug[kt]_(customer|testing|untagged)_[\w-]{60,154}/;
 const TOGETHER = 20;
 const HANG_MS = 20_000;
 
@@ -206,7 +206,7 @@ it("answers every request with JSON and a documented code, and never with a 5xx"
     expect(CODES).toContain(answer.error.code);
     expect(answer.error.message).toMatch(/\w/);
     expect(answer.request_id).toBe(response.headers["x-request-id"]);
-    expect(text).not.toMatch(CREDENTIAL);
+    expect(text).not.toMatch(CREDENTIAL_PATTERN);
   };
   const batches = fc.array(requests, { minLength: TOGETHER, maxLength: TOGETHER });
   await fc.assert(

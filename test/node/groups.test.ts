@@ -10,10 +10,10 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { endGroup, runNpm, waitUntil } from "./support/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
-const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]{60,154}/;
 
 /** Runs a command in a terminal (util-linux). */
 const SCRIPT = "/usr/bin/script";
@@ -52,7 +52,8 @@ function startGroups(args: readonly string[], apiKey: string, at = url) {
   const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
   const outcome = ended.then(([[status], stdout, stderr]) => {
     const result = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
-    if (CREDENTIAL.test(result.stdout + result.stderr)) throw new Error("The command has printed a credential.");
+    if (CREDENTIAL_PATTERN.test(result.stdout + result.stderr))
+      throw new Error("The command has printed a credential.");
     return result;
   });
   return { child, outcome };

@@ -6,8 +6,6 @@ import { call } from "./support/client.ts";
 const { url, key } = inject("service");
 const AUTHENTICATED = { Authorization: `Token ${key}`, "Content-Type": "application/json" };
 
-const ensure = async (id: string) => (await call("GET", "/api/user", { user_group_id: id })).body.user_group;
-
 describe("with curl and a body on every method", () => {
   const curl = (method: string, body: object, ...options: string[]) => {
     const headers = Object.entries(AUTHENTICATED).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
@@ -41,40 +39,6 @@ it("takes the override from fetch, which cannot send a body with GET", async ({ 
     body: JSON.stringify({ user_group_id: "fetch" }),
   });
   expect(await response.json()).toMatchObject({ success: 1, new_user_group: true });
-});
-
-describe("64 at once, 50 times", () => {
-  const ROUNDS = Array.from({ length: 50 }, (_, round) => round);
-  const at64 = <Value>(one: () => Promise<Value>) => Promise.all(Array.from({ length: 64 }, one));
-
-  it("of simultaneous POSTs with one token exactly one gets 200 and 63 get 409", async ({ expect }) => {
-    let { token } = await ensure("rotated");
-    for (const _ of ROUNDS) {
-      const answers = await at64(() => call("POST", "/api/user", { current_token: token }));
-      const winners = answers.filter(({ status }) => status === 200);
-      expect(winners).toHaveLength(1);
-      expect(answers.filter(({ status }) => status === 409)).toHaveLength(63);
-      token = winners[0]?.body.user_group.token;
-    }
-    expect((await ensure("rotated")).token).toBe(token);
-  });
-
-  it("exactly one of simultaneous GETs for one new id creates, and all get one token", async ({ expect }) => {
-    for (const round of ROUNDS) {
-      const answers = await at64(() => call("GET", "/api/user", { user_group_id: `created ${round}` }));
-      expect(answers.filter(({ body }) => body.new_user_group)).toHaveLength(1);
-      expect(new Set(answers.map(({ body }) => body.user_group.token)).size).toBe(1);
-    }
-  });
-
-  it("of simultaneous DELETEs exactly one succeeds, and the others find nothing", async ({ expect }) => {
-    for (const round of ROUNDS.slice(0, 10)) {
-      const { token } = await ensure(`deleted ${round}`);
-      const answers = await at64(() => call("DELETE", "/api/user", { current_token: token }));
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-      expect(answers.filter(({ status }) => status === 404)).toHaveLength(63);
-    }
-  });
 });
 
 /** How long a connection may be silent before the client gives up on it. */

@@ -3,9 +3,6 @@ import { env } from "cloudflare:workers";
 import { app } from "../../src/http/app.ts";
 import { undocumentedIn } from "./documented.ts";
 
-/** What a secret scanner would look for. */
-export const CREDENTIAL_PATTERN = /ug[kt]_(customer|testing|untagged)_[\w-]{60,154}/;
-
 export type Answer = {
   status: number;
   headers: Headers;

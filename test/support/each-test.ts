@@ -1,6 +1,6 @@
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, vi } from "vitest";
-import { CREDENTIAL_PATTERN } from "./client.ts";
+import { CREDENTIAL_PATTERN } from "./credential-pattern.ts";
 
 /** What the service has logged in this test. */
 export const logLines: Record<string, unknown>[] = [];
