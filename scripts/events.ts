@@ -76,7 +76,7 @@ function textLineOf(event: ChangeEvent): string {
   ].join("  ");
 }
 
-/** The pages to print. The first call fails if there is no such service; later failures are waited for. */
+/** The pages to print. The first call fails if there is no such service; later calls are retried. */
 async function* pagesOf(client: UserGroupClient, input: EventsInput, stop: AbortSignal | undefined) {
   let page: EventPage = await client.eventPage(input, { signal: stop });
   yield page;

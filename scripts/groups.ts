@@ -26,7 +26,7 @@ const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
 ${URL_USAGE}
 
 A line is an object with user_group_id and optional name, mapping and properties; the lines of an export can be imported as
-they are. A group that exists is counted as found and is not changed, whatever its line says: change it with PUT /api/user.
+they are. A group that exists is counted as found and is not changed, whatever its line contains: change it with PUT /api/user.
 So an import that was stopped can be run again. The API key is read from the environment variable API_KEY.`;
 
 const CONCURRENCY_MAX = 64;

@@ -15,7 +15,7 @@ import { escapeInvisible } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
 
-Creates a user group with an id of its own, updates, rotates, views and deletes it, and says whether GET requests with a body
+Creates a user group with an id of its own, updates, rotates, views and deletes it, and prints whether GET requests with a body
 reach the service. API_KEY is read from the environment, and must have write access; an environment "Testing" is best.
 
 ${URL_USAGE}`;
@@ -77,7 +77,7 @@ class SmokeTest {
 
   async #getWithBody(): Promise<void> {
     const { status, body } = await this.#step(
-      "GET with a body is that call, or says how to make it",
+      "GET with a body is the same call, or its refusal explains how to make it",
       this.#group("GET", { user_group_id: this.#id }),
       (response) =>
         (response.status === 200 && response.body.new_user_group === false) ||
@@ -115,13 +115,13 @@ class SmokeTest {
     await this.#step("its token is refused", this.#view(this.#token), isRevoked);
   }
 
-  /** Deletes the group by its current token, which a response that was lost may have shown. */
+  /** Deletes the group by its current token, which may have been in a lost response. */
   async #cleanUp(): Promise<void> {
     const { body } = await this.#group("POST", { user_group_id: this.#id }, override("GET"));
     await this.#group("POST", { current_token: body.user_group?.token }, override("DELETE"));
   }
 
-  /** Prints the outcome of a call, and keeps the token that the response shows. */
+  /** Prints the outcome of a call, and keeps the token in the response. */
   async #step(name: string, call: Promise<ServiceResponse>, isExpected: IsExpected): Promise<ServiceResponse> {
     const response = await call;
     const { error, user_group: group } = response.body;

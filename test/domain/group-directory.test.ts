@@ -5,7 +5,7 @@ import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { newIntegrator } from "../support/states.ts";
 
-/** A walk through all operations and most refusals, with `between` run before every call. */
+/** Makes calls of every kind, and most refusals, with `between` run before each call. */
 async function walk(workspace: string, between: () => Promise<unknown>): Promise<Answer[]> {
   const { get, put, rotate, remove } = await newIntegrator({ workspace });
   const answers: Answer[] = [];
@@ -34,7 +34,7 @@ async function walk(workspace: string, between: () => Promise<unknown>): Promise
   return answers;
 }
 
-it("answers alike whether or not it is evicted between any two calls", async ({ expect }) => {
+it("gives the same answers whether or not it is evicted between calls", async ({ expect }) => {
   const comparable = (answers: Answer[]) =>
     answers.map(({ status, headers, body }) => ({
       status,
@@ -49,7 +49,7 @@ it("answers alike whether or not it is evicted between any two calls", async ({ 
   ]);
 });
 
-it("lives in one object for each environment, named by it", async ({ expect }) => {
+it("is one object for each environment, named after it", async ({ expect }) => {
   for (const [environment, name] of [
     ["Customer", "acme/Customer"],
     ["Testing", "acme/Testing"],
@@ -64,7 +64,7 @@ it("lives in one object for each environment, named by it", async ({ expect }) =
   }
 });
 
-it("stores the nonce of a group token, and only the hash of an API key's nonce", async ({ expect }) => {
+it("stores the nonce of a group token, but only a hash of an API key's", async ({ expect }) => {
   const { key, rotate, tokenOf } = await newIntegrator();
   const old = await tokenOf("acme", { properties: { a: 1 } });
   const token: string = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
@@ -91,7 +91,7 @@ it("stores the nonce of a group token, and only the hash of an API key's nonce",
   }
 });
 
-it("shows no more over RPC than the product's verbs", async ({ expect }) => {
+it("has no RPC methods but the product's verbs", async ({ expect }) => {
   const { GroupDirectory } = await import("../../src/domain/group-directory.ts");
   expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual(
     [

@@ -15,9 +15,9 @@ describe("the directory takes the recorded calls of 0.3", () => {
   const author = { actor: { kind: "operator", id: null, name: "bootstrap" }, requestId: "request" };
   const bytes = (length: number, value: number) => new Uint8Array(length).fill(value).buffer;
 
-  /** The directory, as a Worker that does not know today's types sees it, with a key. */
+  /** The directory without its current types, as a Worker of another release calls it, and a key. */
   async function newDirectory() {
-    // biome-ignore lint/suspicious/noExplicitAny: another release does not know today's types.
+    // biome-ignore lint/suspicious/noExplicitAny: another release has other types.
     const directory = env.GROUP_DIRECTORY.getByName("acme/Testing") as any;
     const draft = { name: "backend", access: "write", nonceHash: bytes(32, 1), expiresInSeconds: undefined };
     const issued = await directory.issueKey(draft, author);
@@ -147,7 +147,7 @@ describe("a database of release 0.3.0, whose schema has number 8,", () => {
 
   const ENVIRONMENT = { workspace: "acme", tag: "Testing" } as const;
 
-  /** Puts the database in its place, and returns its credentials. */
+  /** Restores the database, and returns its credentials. */
   async function restored() {
     const dump = dumpOf(await hashOf(NONCES.key));
     await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
@@ -162,7 +162,7 @@ describe("a database of release 0.3.0, whose schema has number 8,", () => {
     return { key, token: await token(NONCES.current), graceToken: await token(NONCES.grace) };
   }
 
-  it("is read by today's directory, with all that is in it", async ({ expect }) => {
+  it("is read by the current directory, with all that is in it", async ({ expect }) => {
     const { key, token, graceToken } = await restored();
     const found = await call("GET", "/api/user", { credential: key, body: { user_group_id: "acme" } });
     expect(found.body).toMatchObject({
@@ -183,7 +183,7 @@ describe("a database of release 0.3.0, whose schema has number 8,", () => {
     ]);
   });
 
-  it("goes on: stored responses are repeated, and no number is used again", async ({ expect }) => {
+  it("still repeats stored responses, and uses no number twice", async ({ expect }) => {
     const { key } = await restored();
     const caller = { id: 1, nonceHash: await hashOf(NONCES.key), requestId: "request" };
     const idempotency = { key: bytes(32, 5).buffer, request: bytes(32, 6).buffer, signingId: "test" };
@@ -197,7 +197,7 @@ describe("a database of release 0.3.0, whose schema has number 8,", () => {
     expect(created.body.user_group.team_id).toBe(10);
   });
 
-  it("has the schema that today's directory creates", async ({ expect }) => {
+  it("has the schema that the current directory creates", async ({ expect }) => {
     const columns = () =>
       runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
         ["migrations", "user_groups", "newest_deleted", "api_keys", "stored_responses", "events", "feed"].map((table) =>

@@ -65,7 +65,7 @@ describe("an environment of more than 9 GB", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("goes on reading, shrinking, rotating, deleting and revoking", async ({ expect }) => {
+  it("still reads, shrinks, rotates, deletes and revokes", async ({ expect }) => {
     const { key, get, put, rotate, remove, token } = await fullEnvironment();
     const statusOf = async (answer: Promise<Answer>) => (await answer).status;
     expect([
@@ -93,7 +93,7 @@ describe("an environment of more than 9 GB", () => {
     expect([repeated.status, repeated.body]).toEqual([200, stored.body]);
   });
 
-  it("takes data again once it is no larger than 9 GB", async ({ expect }) => {
+  it("accepts data again when it is no larger than 9 GB", async ({ expect }) => {
     const { get } = await fullEnvironment();
     await setSize(ENVIRONMENT_BYTES_MAX);
     expect((await get({ user_group_id: "new" })).status).toBe(200);
@@ -150,7 +150,7 @@ describe("the limits of calls", () => {
     expect(new Set(ids).size).toBe(5);
   });
 
-  it("refuse the list of a key that lists too often, before any RPC, and no other", async ({ expect }) => {
+  it("refuse a key that lists too often, before any RPC, and no other key", async ({ expect }) => {
     const { watched, costs } = watchedEnv();
     const callEnv = { ...watched, LIST_LIMIT: limiter(2) };
     const [busy, other] = [await issueKey(), await issueKey()];
@@ -181,7 +181,7 @@ describe("the limits of calls", () => {
     expect((await view(other, {}, callEnv)).status).toBe(200);
   });
 
-  it("refuse an operator that calls too often, and wrong tokens use up nothing", async ({ expect }) => {
+  it("refuse an operator that calls too often, and do not count wrong tokens", async ({ expect }) => {
     const callEnv = { ...env, OPERATOR_LIMIT: limiter(2) };
     const list = (credential: string) => call("GET", `/api/keys${ACME}`, { credential, env: callEnv });
     for (let count = 0; count < 5; count += 1) expect((await list("wrong")).status).toBe(401);

@@ -44,7 +44,7 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
   const integrator = await newIntegrator({}, watched);
   await insertGroups(groups, json);
   const token = await integrator.tokenOf("acme");
-  // The first call of a key writes when it was used, and the second one reads that again.
+  // The first call of a key writes the time of its use, and the second one reads that.
   await integrator.tokenOf("acme");
   const rows = await countRows(DIRECTORY);
 
@@ -68,7 +68,7 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
 
 const snapshotOf = ({ read, written, alarms }: Rows) => ({ read, written, alarms });
 
-/** Throws for a refusal, which would cost less than the call that it stands for. */
+/** Throws if the call is refused: a refusal costs less than the call to measure. */
 async function succeed(answer: Promise<Answer>): Promise<Answer> {
   const { status, body } = await answer;
   if (status !== 200) throw new Error(`The call was answered with ${status}: ${JSON.stringify(body)}.`);
@@ -78,7 +78,7 @@ async function succeed(answer: Promise<Answer>): Promise<Answer> {
 const tokenIn = ({ body }: Answer): string => body.user_group.token;
 
 describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
-  it("every call costs what the price list says", async ({ expect }) => {
+  it("every call costs its price in the list", async ({ expect }) => {
     const { get, put, rotate, remove, leasedTokenOf, tokenOf, token, watched, costOf } =
       await newCountedIntegrator(groups);
     const leased = await leasedTokenOf("viewed");
@@ -102,21 +102,18 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect((await costOf(() => succeed(remove(newest)))).rows_written).toBe(COUNTS.delete.rows_written + 1);
   });
 
-  it.for(["put", "post", "delete"] as const)(
-    "a lease costs %s what the price list says on top",
-    async (name, { expect }) => {
-      const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
-      const leased = await leasedTokenOf("viewed");
-      await tokenOf("newest");
-      const calls = {
-        put: () => put({ user_group_id: "viewed", name: "Renamed" }),
-        post: () => rotate(leased),
-        delete: () => remove(leased),
-      };
-      const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
-      expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
-    },
-  );
+  it.for(["put", "post", "delete"] as const)("a lease adds its price in the list to %s", async (name, { expect }) => {
+    const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
+    const leased = await leasedTokenOf("viewed");
+    await tokenOf("newest");
+    const calls = {
+      put: () => put({ user_group_id: "viewed", name: "Renamed" }),
+      post: () => rotate(leased),
+      delete: () => remove(leased),
+    };
+    const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
+    expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
+  });
 
   it("no statement scans a table", async ({ expect }) => {
     const { key, get, put, remove, token, watched, rows } = await newCountedIntegrator(groups);
@@ -155,7 +152,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
 });
 
 describe("an Idempotency-Key", () => {
-  it("costs what the price list says on top, and a repeat changes nothing", async ({ expect }) => {
+  it("adds its price in the list, and a repeat changes nothing", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, token, tokenOf, costOf } = await newCountedIntegrator(10);
     const rotateOnce = (currentToken: string) =>
@@ -198,11 +195,11 @@ async function periodAt(viewsPerMinute: number, periods = 1) {
   };
   const toNextWrite = async () => {
     while ((await viewNext()) !== "index");
-    // Most of the next minute's views are alike, one read of KV each. They are counted without being made.
+    // Most views of the next minute cost the same, one read of KV. They are counted without being made.
     if (viewsPerMinute > 100) {
-      const alike = viewsPerMinute - 100;
-      views += alike;
-      notMade += alike;
+      const leased = viewsPerMinute - 100;
+      views += leased;
+      notMade += leased;
     }
     while ((await viewNext()) === "index");
   };
@@ -220,14 +217,11 @@ async function periodAt(viewsPerMinute: number, periods = 1) {
 }
 
 describe("a token that is viewed with max-age=60", () => {
-  it.for(LEASE_PERIODS)(
-    "$views_per_minute times a minute costs what the price list says",
-    async (period, { expect }) => {
-      expect(await periodAt(period.views_per_minute)).toEqual(period);
-    },
-  );
+  it.for(LEASE_PERIODS)("$views_per_minute times a minute costs its price in the list", async (period, { expect }) => {
+    expect(await periodAt(period.views_per_minute)).toEqual(period);
+  });
 
-  it("costs what the price list says when each copy of KV is used for 30 seconds", async ({ expect }) => {
+  it("costs its price in the list when KV's copies are used for 30 seconds", async ({ expect }) => {
     const copies = new Map<unknown, { value: unknown; until: number }>();
     replaceKv(async (operation, [key], real) => {
       if (operation !== "get") return real();
@@ -249,7 +243,7 @@ describe("a page of a list", () => {
     ["100,000 small groups", 100_000, {}, 1000],
     ["1,000 groups of 60 KB", 1000, LARGE, 17],
   ] as const)(
-    "of %s reads one size more than its limit, and the groups it shows",
+    "of %s reads one size more than its limit, and its groups",
     async ([, groups, json, shown], { expect }) => {
       const { key, remove, token, rows } = await newCountedIntegrator(groups, json);
       await remove(token);

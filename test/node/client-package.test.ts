@@ -11,7 +11,7 @@ const [, example = ""] =
     readFileSync("docs/typescript-client.md", "utf8"),
   ) ?? [];
 
-/** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
+/** An empty project of a user, in which npm has installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
 const installed = join(project, "node_modules", "user-group-service");
 

@@ -31,7 +31,7 @@ it("asking for the tables creates nothing", async ({ expect }) => {
   expect(tables).toEqual([false, []]);
 });
 
-it.for([1, 7, 99])("refuses a database of number %i, and leaves it as it is", async (number, { expect }) => {
+it.for([1, 7, 99])("refuses a database of number %i, and does not change it", async (number, { expect }) => {
   await issueKey();
   const refused = await runInDurableObject(directory(), (_, { storage }) => {
     const schema = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 /** One execution of a statement: its plan, and the rows that it read and wrote as the platform counts and bills them. */
 export type Statement = { sql: string; plan: string[]; read: number; written: number };
 
-/** What a directory did in SQL, and how often it set its alarm, which is billed as one row written. */
+/** The statements that a directory executed, and how often it set its alarm, which is billed as one row written. */
 export class Rows {
   readonly statements: Statement[] = [];
   alarms = 0;
@@ -23,7 +23,7 @@ export class Rows {
   }
 }
 
-/** Counts, from now until its next eviction, what the directory of this name does in SQL. */
+/** Records the statements of the directory of this name, from now until its next eviction. */
 export function countRows(directory: string): Promise<Rows> {
   return runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage }) => {
     const { sql } = storage;
