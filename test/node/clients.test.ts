@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, inject, it, onTestFinished } from "vitest";
@@ -83,6 +83,19 @@ describe("the matrix", () => {
   ] as const)("reports a GET that %s", async ([, script], { expect }) => {
     const { example } = fakeClient(script);
     expect(await checkLostBody({ command: example, throwsItself: true }, service)).toMatchObject({ ok: false });
+  });
+
+  it("makes a GET again whose response the client lost", async ({ expect }) => {
+    const marker = join(mkdtempSync(join(tmpdir(), "lost-response-")), "marker");
+    onTestFinished(() => rmSync(dirname(marker), { recursive: true, force: true }));
+    const { example } = fakeClient(`
+      const fs = require("node:fs");
+      if (!fs.existsSync("${marker}")) {
+        fs.writeFileSync("${marker}", "");
+        throw new Error("write EPIPE");
+      }
+      console.log('{"success":0,"error":{"code":"body_required"}}');`);
+    expect(await checkLostBody({ command: example }, service)).toEqual({ ok: true, result: "body_required" });
   });
 
   it("accepts a body that arrives, and cleans up", async ({ expect }) => {
