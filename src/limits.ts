@@ -73,6 +73,10 @@ export const LIST_BYTES_MAX = 1024 * 1024;
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 /** For how many days events are kept if the variable EVENT_DAYS is missing or not a number. */
 export const EVENT_DAYS_DEFAULT = 90;
+/** For how many days a deleted group can be restored if the variable UNDO_DAYS is missing or not a number. */
+export const UNDO_DAYS_DEFAULT = 30;
+/** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */
+export const GROUPS_PER_PURGE_MAX = 100;
 export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
 /** How many events a page with a filter examines. */

@@ -14,6 +14,7 @@ export type Failure =
   /** What the caller lacks: an API key a scope, an operator a role. */
   | { code: "insufficient_access"; required_scope?: Scope; required_role?: Role }
   | { code: "secret_key_in_browser" }
+  | { code: "user_group_suspended" }
   | { code: "user_group_not_found" }
   | { code: "api_key_not_found" }
   | { code: "operator_not_found" }
@@ -24,6 +25,7 @@ export type Failure =
   | { code: "user_group_id_taken" }
   | { code: "token_superseded" }
   | { code: "user_group_mismatch" }
+  | { code: "user_group_not_deleted" }
   | { code: "revision_mismatch" }
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }

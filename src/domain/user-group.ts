@@ -1,4 +1,4 @@
-import type { GroupSnapshot, RotatedGroup, UserGroup } from "../records.ts";
+import type { GroupSnapshot, GroupState, ListedGroup, RotatedGroup, UserGroup } from "../records.ts";
 import { sameBytes } from "./credential.ts";
 
 /** The fields of a new group. */
@@ -10,7 +10,7 @@ export type UserGroupDraft = {
 };
 
 /** The fields that the Worker needs to answer with a group. Without a `nonce` the answer shows no token. */
-export type GroupView = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "mapping"> & {
+export type GroupView = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "suspendedAt" | "mapping"> & {
   nonce: ArrayBuffer | undefined;
 };
 
@@ -30,7 +30,10 @@ export const toRotatedGroup = ({
 }: UserGroup): Omit<RotatedGroup, "signingId"> => ({ teamId, providedId, name, nonce, revision });
 
 /** The changes of an update; an absent field stays as it is, and `null` clears it. */
-export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { newProvidedId?: string | undefined };
+export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & {
+  newProvidedId?: string | undefined;
+  suspended?: boolean | undefined;
+};
 
 /**
  * The strong validator of a group's state (RFC 9110, section 8.8). The team id is part of it, because a new group with the
@@ -38,13 +41,15 @@ export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { n
  */
 export const etagOf = (group: Pick<UserGroup, "teamId" | "revision">): string => `"${group.teamId}.${group.revision}"`;
 
-/** The group after `changes`, or the same object if they change nothing. */
-export function withChanges(group: UserGroup, changes: UserGroupChanges): UserGroup {
-  const changed: Pick<UserGroup, keyof UserGroupDraft> = {
+/** The group after `changes` at the time `now`, or the same object if they change nothing. */
+export function withChanges(group: UserGroup, changes: UserGroupChanges, now: number): UserGroup {
+  const suspendedAt = changes.suspended ? (group.suspendedAt ?? now) : null;
+  const changed: Pick<UserGroup, keyof UserGroupDraft | "suspendedAt"> = {
     providedId: changes.newProvidedId ?? group.providedId,
     name: changes.name ?? group.name,
     mapping: changes.mapping === undefined ? group.mapping : changes.mapping,
     properties: changes.properties === undefined ? group.properties : changes.properties,
+    suspendedAt: changes.suspended === undefined ? group.suspendedAt : suspendedAt,
   };
   const isChanged = Object.entries(changed).some(([field, value]) => value !== Reflect.get(group, field));
   return isChanged ? { ...group, ...changed } : group;
@@ -55,6 +60,10 @@ const utf8 = new TextEncoder();
 /** The size in UTF-8 of what a group's owner can make it hold. */
 export const bytesOf = ({ providedId, name, mapping, properties }: UserGroup): number =>
   utf8.encode(providedId + name + (mapping ?? "") + (properties ?? "")).length;
+
+/** The state of a group that lists show. */
+export const stateOf = ({ suspendedAt, deletedAt }: Pick<ListedGroup, "suspendedAt" | "deletedAt">): GroupState =>
+  deletedAt !== null ? "deleted" : suspendedAt !== null ? "suspended" : "active";
 
 /** Whether the group's mapping contains `dataSource`. */
 export function mapsTo(group: UserGroup, dataSource: string): boolean {

@@ -41,6 +41,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
       "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
       "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
   },
+  user_group_suspended: {
+    status: 403,
+    message: "This user group is suspended, so its viewers see nothing. Whoever runs the application can resume it.",
+  },
   user_group_not_found: {
     status: 404,
     message:
@@ -83,6 +87,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 409,
     message:
       "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
+  },
+  user_group_not_deleted: {
+    status: 409,
+    message: "This user group exists, and only a deleted one can be purged. Delete it first.",
   },
   revision_mismatch: {
     status: 412,

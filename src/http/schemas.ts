@@ -169,25 +169,34 @@ const GroupFields = lazy(
 /** GET /api/user */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
-/** PUT /api/user */
-export const UpdateBody = lazy(() =>
-  z.strictObject({
-    user_group_id: ProvidedId(),
-    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
-    ...GroupFields(),
+const Changes = lazy(() => ({
+  new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+  ...GroupFields(),
+  suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
+    description: "With true, the group's viewers are refused until a false; nothing else changes.",
   }),
-);
+}));
+
+/** PUT /api/user */
+export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));
 
 /** PUT /api/user_groups/{team_id} */
-export const UpdateByNumberBody = lazy(() =>
-  z.strictObject({
-    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
-    ...GroupFields(),
-  }),
-);
+export const UpdateByNumberBody = lazy(() => z.strictObject(Changes()));
 
 /** POST /api/user_groups/{team_id}/rotate */
 export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token") }));
+
+/** POST /api/user_groups/{team_id}/restore */
+export const RestoreBody = lazy(() =>
+  z.strictObject({
+    new_user_group_id: withMeta(z.optional(Label()), {
+      description: "The id that the restored group gets, if another group has its own now.",
+    }),
+    rotate_token: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "With true, the group gets a new token, and the old one stays revoked.",
+    }),
+  }),
+);
 
 /** A query without fields. */
 export const NoQuery = lazy(() => z.strictObject({}));
@@ -226,6 +235,8 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
+const STATE_MESSAGE = "Give active, suspended or deleted.";
+
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
   z.pipe(
@@ -245,11 +256,17 @@ export const ListQuery = lazy(() =>
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
+      state: withMeta(z.optional(z.enum(["active", "suspended", "deleted"], { error: STATE_MESSAGE })), {
+        description:
+          "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
+      }),
     }),
-    z.transform(({ cursor, limit, user_group_id_prefix: prefix }, payload: Payload) => {
+    z.transform(({ cursor, limit, state, user_group_id_prefix: prefix }, payload: Payload) => {
       if (cursor && cursor.prefix !== prefix)
         refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
-      return { start: cursor?.start, prefix, limit };
+      if (state === "deleted" && prefix !== undefined)
+        refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
+      return { start: cursor?.start, prefix, state, limit };
     }),
   ),
 );
@@ -278,11 +295,24 @@ export const EnvironmentsQuery = lazy(() =>
   ),
 );
 
+/** GET /api/user_groups/{team_id} */
+export const ShowQuery = lazy(() =>
+  z.strictObject({
+    state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
+      description: "With deleted, the group is looked for among the deleted ones.",
+    }),
+  }),
+);
+
 export const EVENT_TYPES = [
   "user_group.created",
   "user_group.updated",
   "user_group.token_rotated",
+  "user_group.suspended",
+  "user_group.resumed",
   "user_group.deleted",
+  "user_group.restored",
+  "user_group.purged",
   "api_key.issued",
   "api_key.rolled",
   "api_key.revoked",

@@ -44,6 +44,7 @@ export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, a
   return [
     ...EVERYWHERE,
     ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked"] as const) : []),
+    ...(access?.isForViewers ? (["user_group_suspended"] as const) : []),
     ...(hasKeys ? (["credential_expired"] as const) : []),
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
     ...(access?.names ? (["environment_not_found"] as const) : []),
