@@ -42,6 +42,19 @@ export const SIGNING_KEYS_MAX = 8;
 /** How many verified credentials one isolate caches. */
 export const VERIFIED_CREDENTIALS_MAX = 10_000;
 
+/** For so long, at the longest, an offline verifier accepts a session that was revoked. */
+export const SESSION_SECONDS_MAX = 60 * 60;
+/** How far the clock of the Worker that minted a session may be ahead. */
+export const SESSION_CLOCK_SECONDS_MAX = 60;
+export const SESSION_ORIGINS_MAX = 10;
+/** `https://`, a domain name of 253 characters (RFC 1035, section 2.3.4), and a port. */
+export const ORIGIN_UNITS_MAX = 267;
+export const ISSUER_UNITS_MAX = 300;
+/** The variables in a session, as JSON in UTF-8. */
+export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
+/** The text of a session. With every claim at its bound it has 12,065 characters. */
+export const SESSION_UNITS_MAX = 12 * 1024;
+
 /** A call that the directory has not answered in this time is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;
 export const DIRECTORY_TRIES_MAX = 4;
