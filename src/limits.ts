@@ -42,6 +42,10 @@ export const SIGNING_KEYS_MAX = 8;
 /** How many verified credentials one isolate caches. */
 export const VERIFIED_CREDENTIALS_MAX = 10_000;
 
+export const SESSION_SECONDS_MIN = 60;
+export const SESSION_SECONDS_DEFAULT = 300;
+/** For how long verifiers may cache the public keys. */
+export const JWKS_SECONDS = 300;
 /** For so long, at the longest, an offline verifier accepts a session that was revoked. */
 export const SESSION_SECONDS_MAX = 60 * 60;
 /** How far the clock of the Worker that minted a session may be ahead. */

@@ -23,8 +23,11 @@ export type UserGroup = {
   name: string;
   /** The directory's half of the current token. */
   nonce: ArrayBuffer;
-  /** The nonce before the last rotation. Viewers may present that token until `graceEndsAt`. */
+  /** Random bits of the current token, which its viewer sessions have too: a session of another token is refused. */
+  generation: ArrayBuffer;
+  /** Both from before the last rotation. Viewers may present that token and its sessions until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
+  graceGeneration: ArrayBuffer | null;
   graceEndsAt: number | null;
   /** Since when viewers are refused, or `null`. */
   suspendedAt: number | null;
@@ -34,7 +37,10 @@ export type UserGroup = {
 };
 
 /** What of a group its viewers and lists show: nothing of its tokens. */
-type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "suspendedAt" | "revision">;
+type ShownFields = Omit<
+  UserGroup,
+  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "revision"
+>;
 
 /** A group as lists show it. A group without `deletedAt` exists. */
 export type ListedGroup = ShownFields & {

@@ -7,7 +7,16 @@ import {
   RESPONSES_PER_PURGE_MAX,
   UNDO_DAYS_DEFAULT,
 } from "../limits.ts";
-import type { Lease, ListedGroup, RotatedGroup, Scope, StoredKey, StoredResponse, UserGroup } from "../records.ts";
+import type {
+  GroupSnapshot,
+  Lease,
+  ListedGroup,
+  RotatedGroup,
+  Scope,
+  StoredKey,
+  StoredResponse,
+  UserGroup,
+} from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
@@ -16,7 +25,7 @@ import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
 import { type Caller, operatorAuthor, type PresentedKey } from "./caller.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Chore, Chores } from "./chores.ts";
-import { newNonce, sameBytes } from "./credential.ts";
+import { sameBytes } from "./credential.ts";
 import { daysToMs } from "./days.ts";
 import { allowsChange, type IfMatch } from "./entity-tag.ts";
 import {
@@ -39,6 +48,8 @@ import {
   bytesOf,
   type GroupView,
   mapsTo,
+  NO_GRACE,
+  newToken,
   snapshotFor,
   toGroupView,
   toRotatedGroup,
@@ -49,6 +60,12 @@ import {
 
 /** A token whose signature the Worker has checked. `id` is the number of its group. */
 export type PresentedToken = { id: number; nonce: Uint8Array };
+
+/** A viewer session whose signature the Worker has checked. */
+export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: number };
+
+/** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
+export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
 
 /** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
 export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
@@ -144,9 +161,8 @@ export class GroupDirectory extends DurableObject<Env> {
       name: draft.name ?? draft.providedId,
       mapping: draft.mapping ?? null,
       properties: draft.properties ?? null,
-      nonce: newNonce().buffer,
-      graceNonce: null,
-      graceEndsAt: null,
+      ...newToken(),
+      ...NO_GRACE,
       suspendedAt: null,
       revision: 1,
     };
@@ -287,7 +303,7 @@ export class GroupDirectory extends DurableObject<Env> {
     const providedId = newProvidedId ?? deleted.providedId;
     if (this.#groups.has(providedId)) return fail({ code: "user_group_id_taken" });
 
-    const token = rotateToken ? { nonce: newNonce().buffer, graceNonce: null, graceEndsAt: null } : {};
+    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
     const restored = { ...deleted, ...token, providedId, revision: deleted.revision + 1 };
     this.#commit(admitted.value.author, (record) => {
       this.#groups.restore(restored);
@@ -322,10 +338,35 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<View, FailureOf<"credential_revoked" | "user_group_suspended">> {
     const readAt = Date.now();
     const found = this.#schema.exists ? this.#groups.findByTeamId(viewer.id) : undefined;
-    const group = snapshotFor(found, viewer.nonce, readAt);
+    const group = snapshotFor(found, { nonce: viewer.nonce }, readAt);
     if (!group) return fail({ code: "credential_revoked" });
     if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
     return ok({ readAt, group, writeLease: acceptsStale && this.#leases.noteView(viewer.nonce, readAt) });
+  }
+
+  /** What a session for viewers of the group with this id is made of. It changes nothing, so the call can be repeated. */
+  startSession(
+    caller: Caller,
+    providedId: string,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    const found = this.#groups.findByProvidedId(providedId);
+    const group = found && snapshotFor(found, { nonce: found.nonce }, Date.now());
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    return ok({ group, generation: found.generation, keyEndsAt: this.#keys.endOf(admitted.value.keyId) });
+  }
+
+  /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
+  viewSession(
+    session: PresentedSession,
+  ): Result<GroupSnapshot, FailureOf<"credential_revoked" | "user_group_suspended">> {
+    const found = this.#schema.exists ? this.#groups.findByTeamId(session.teamId) : undefined;
+    const group = snapshotFor(found, { generation: session.generation }, Date.now());
+    if (!group || !this.#keys.findValid(session.keyId)) return fail({ code: "credential_revoked" });
+    if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
+    return ok(group);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
@@ -529,10 +570,14 @@ export class GroupDirectory extends DurableObject<Env> {
     const endedLeases = this.#leasesOf(group);
     const grace =
       graceSeconds > 0
-        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
-        : { graceNonce: null, graceEndsAt: null };
+        ? {
+            graceNonce: group.nonce,
+            graceGeneration: group.generation,
+            graceEndsAt: Date.now() + graceSeconds * 1000,
+          }
+        : NO_GRACE;
     const rotated = this.#commit(author, (record) => {
-      const after = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer }, Date.now());
+      const after = this.#replace(group, { ...group, ...grace, ...newToken() }, Date.now());
       record({ type: "user_group.token_rotated", group: after });
       store?.(after);
       return after;

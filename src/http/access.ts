@@ -47,6 +47,7 @@ export const ACCESS = {
   "POST /api/operators/:id/roll": { role: "admin" },
   "GET /api/environments": { role: "viewer", isList: true },
 
+  "POST /api/viewer_sessions": { scope: "sessions:create" },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
   "GET /api/viewer": { isForViewers: true },
   "POST /api/viewer/query": { isForViewers: true },

@@ -44,9 +44,11 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   rotateByNumber: false,
   rotateToken: false,
   show: true,
+  startSession: true,
   update: false,
   updateByNumber: false,
   view: true,
+  viewSession: true,
 };
 
 const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {

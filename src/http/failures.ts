@@ -1,7 +1,13 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_SECONDS_MAX,
+  RATE_LIMIT_SECONDS,
+  SESSION_VARIABLES_BYTES_MAX,
+  UNAVAILABLE_RETRY_SECONDS,
+} from "../limits.ts";
 import type { AppEnv } from "./app-env.ts";
 import { respond } from "./responses.ts";
 
@@ -39,7 +45,17 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 403,
     message:
       "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
-      "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
+      "Revoke it, issue a new one, and make this call from a server. A browser may send a viewer session, to /api/viewer.",
+  },
+  token_in_browser: {
+    status: 403,
+    message:
+      "This service does not take the long-lived token of a user group from a browser. Let your server mint a viewer session, " +
+      "POST /api/viewer_sessions, and give the page that.",
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: "This session is for the pages of other origins. Mint it with this page's origin among its origins.",
   },
   user_group_suspended: {
     status: 403,
@@ -123,6 +139,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   invalid_template: {
     status: 422,
     message: "The SQL template is not well formed. Fix it at the position as the reason says.",
+  },
+  variables_too_large: {
+    status: 422,
+    message: `The group's variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON. Leave include_variables out, or shrink the group's properties.`,
   },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {

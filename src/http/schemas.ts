@@ -3,6 +3,7 @@ import { BOOTSTRAP_NAME } from "../domain/caller.ts";
 import { WORKSPACE } from "../domain/environment.ts";
 import { type Grant, ROLES, SCOPES } from "../domain/rights.ts";
 import type { UserGroupDraft } from "../domain/user-group.ts";
+import { normalizeOrigin } from "../domain/viewer-session.ts";
 import {
   EVENTS_DEFAULT,
   EVENTS_MAX,
@@ -13,6 +14,10 @@ import {
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
+  SESSION_ORIGINS_MAX,
+  SESSION_SECONDS_DEFAULT,
+  SESSION_SECONDS_MAX,
+  SESSION_SECONDS_MIN,
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
@@ -376,6 +381,48 @@ export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key
 
 /** POST /api/operators/{id}/roll */
 export const RollOperatorBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+
+const Origin = lazy(() =>
+  z.pipe(
+    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
+    z.transform((text: string, payload: Payload) => {
+      const origin = normalizeOrigin(text);
+      if (origin.ok) return origin.value;
+      refuseValue(payload, origin.failure);
+      return z.NEVER;
+    }),
+  ),
+);
+
+const originsMessage = `Give a list of 1 to ${SESSION_ORIGINS_MAX} origins, or leave the field out.`;
+
+/** POST /api/viewer_sessions */
+export const SessionBody = lazy(() =>
+  z.strictObject({
+    user_group_id: ProvidedId(),
+    expires_in_seconds: withMeta(
+      z._default(seconds(SESSION_SECONDS_MIN, SESSION_SECONDS_MAX), SESSION_SECONDS_DEFAULT),
+      { description: "For how many seconds the session is valid. It never outlives the API key that mints it." },
+    ),
+    origins: withMeta(
+      z.optional(
+        z
+          .array(Origin(), { error: originsMessage })
+          .check(
+            z.minLength(1, { error: originsMessage }),
+            z.maxLength(SESSION_ORIGINS_MAX, { error: originsMessage }),
+          ),
+      ),
+      { description: "The origins of the pages that may present the session; without it, any." },
+    ),
+    viewer_id: withMeta(z.optional(Label()), {
+      description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+    }),
+    include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "Whether the session contains the variables, for verifiers that do not call the service.",
+    }),
+  }),
+);
 
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>

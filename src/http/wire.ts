@@ -3,6 +3,7 @@ import { type Environment, type EnvironmentTag, parseDirectoryName } from "../do
 import type { RotatedView } from "../domain/group-directory.ts";
 import { grantOf, roleOf } from "../domain/rights.ts";
 import { type GroupView, stateOf } from "../domain/user-group.ts";
+import type { SessionClaims } from "../domain/viewer-session.ts";
 import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
@@ -167,6 +168,19 @@ export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
   environment: null,
   role,
   expires_at: time(expiresAt),
+});
+
+/** `caller` for a viewer session. */
+export const sessionCaller = (
+  { teamId, name }: GroupSnapshot,
+  { environment: { workspace, tag }, expiresAtSeconds }: Pick<SessionClaims, "environment" | "expiresAtSeconds">,
+) => ({
+  kind: "viewer_session",
+  id: teamId,
+  name,
+  workspace,
+  environment: tag,
+  expires_at: time(expiresAtSeconds * 1000),
 });
 
 /** `caller` for the token of a user group. It expires at the end of a grace. */

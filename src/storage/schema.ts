@@ -35,7 +35,9 @@ const keys = (table: "api_keys" | "operators") => `
 
 const GROUP_COLUMNS = `name TEXT NOT NULL,
     nonce BLOB NOT NULL,
+    generation BLOB NOT NULL,
     grace_nonce BLOB,
+    grace_generation BLOB,
     grace_ends_at INTEGER,
     suspended_at INTEGER,
     revision INTEGER NOT NULL,
@@ -47,7 +49,7 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 10,
+    number: 11,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (

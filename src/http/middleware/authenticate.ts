@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../../domain/credential.ts";
+import { verifySession } from "../../domain/viewer-session.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
 import type { AppEnv, Credential } from "../app-env.ts";
 import { clientAddress } from "../client-address.ts";
@@ -21,7 +22,7 @@ const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bo
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
   const text = presentedCredential(c);
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
-  const signed = await verifyCredential(c.get("ring"), text);
+  const signed = await signedCredential(c, text);
   if (!signed && text !== "" && isBrowser && !(await countRefused(c))) return refuse(c, { code: "rate_limited" });
 
   const credential = signed ?? (await unsignedCredential(c, text));
@@ -31,6 +32,8 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
     c.set("environment", credential.environment);
   }
   if (isBrowser && SECRETS_OF_SERVERS.includes(credential.kind)) return refuse(c, { code: "secret_key_in_browser" });
+  if (isBrowser && credential.kind === "token" && c.env.BROWSER_TOKENS === "refuse")
+    return refuse(c, { code: "token_in_browser" });
 
   await next();
 
@@ -42,10 +45,17 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
   }
 });
 
+/** A session is taken after both schemes, any other credential after `Token` alone. */
+async function signedCredential(c: Context<AppEnv>, text: string): Promise<Credential | undefined> {
+  const session = await verifySession(c.get("ring"), text, Date.now());
+  if (session) return { kind: "viewer_session", session };
+  return presentedScheme(c) === "token" ? verifyCredential(c.get("ring"), text) : undefined;
+}
+
 /** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
 async function unsignedCredential(c: Context<AppEnv>, text: string): Promise<Credential> {
   if (text === "") return { kind: "none" };
-  const operatorToken = usableOperatorToken(c.env);
+  const operatorToken = presentedScheme(c) === "token" ? usableOperatorToken(c.env) : undefined;
   const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
   const isOperator =
     operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
@@ -62,6 +72,12 @@ async function countRefused(c: Context<AppEnv>): Promise<boolean> {
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
 }
 
-/** The credential after the scheme `Token` (in any case, RFC 9110, section 11.1), or an empty string. */
+const AUTHORIZATION = /^(token|bearer) +(\S+)$/i;
+
+/** The scheme of the request's credential (RFC 9110, section 11.1), in lower case. */
+const presentedScheme = (c: Context<AppEnv>): string | undefined =>
+  AUTHORIZATION.exec(c.req.header("Authorization") ?? "")?.[1]?.toLowerCase();
+
+/** The credential after the scheme, or an empty string. */
 const presentedCredential = (c: Context<AppEnv>): string =>
-  /^token +(\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1] ?? "";
+  AUTHORIZATION.exec(c.req.header("Authorization") ?? "")?.[2] ?? "";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../domain/rights.ts";
-import type { apiKeyCaller, operatorCaller, tokenCaller } from "../wire.ts";
+import type { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../wire.ts";
 import { Success, Tag, timeOrNull } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
@@ -51,10 +51,18 @@ const TokenCaller = z.strictObject({
   expires_at,
 }) satisfies z.ZodType<Omit<ReturnType<typeof tokenCaller>, "kind">>;
 
+const SessionCaller = z.strictObject({
+  kind: z.literal("viewer_session"),
+  id: number("The group's number."),
+  ...Named,
+  ...InEnvironment,
+  expires_at,
+}) satisfies z.ZodType<Omit<ReturnType<typeof sessionCaller>, "kind">>;
+
 const Identified = z.strictObject({
   success: Success,
   caller: z
-    .union([ApiKeyCaller, OperatorCaller, TokenCaller])
+    .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
     .meta({ description: "Whose credential the request has." }),
 });
 
@@ -66,7 +74,7 @@ export const whoamiOperations: Operations = {
       tag: "About",
       summary: "See whose credential it is",
       description:
-        "Any valid credential may make this call. Browsers may make it with the token of a group, from any origin.",
+        "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
       answer: { status: 200, description: "The caller.", content: { name: "Identified", schema: Identified } },
       refusals: [],
     },
