@@ -37,7 +37,7 @@ it("has every field of a group that the wire has", () => {
 });
 
 it("works in a Worker", async ({ expect }) => {
-  const keys = new OperatorClient({ url, operatorToken: operator });
+  const keys = new OperatorClient({ url, operatorKey: operator });
   const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
 
   const groups = new UserGroupClient({ url, apiKey: key });

@@ -16,7 +16,7 @@ import type { Failure } from "../../src/domain/failure.ts";
 
 const { url, key, operatorToken } = inject("service");
 const groups = new UserGroupClient({ url, apiKey: key });
-const operator = new OperatorClient({ url, operatorToken });
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const viewer = (token: string | undefined) => new ViewerClient({ url, token });
 
 /** The error with which a call is refused. */
@@ -235,7 +235,7 @@ it("is refused with a credential of another kind", async ({ expect }) => {
   expect(
     (
       await refused(
-        new OperatorClient({ url, operatorToken: key }).listKeys({ workspace: "client", environment: null }),
+        new OperatorClient({ url, operatorKey: key }).listKeys({ workspace: "client", environment: null }),
       )
     ).code,
   ).toBe("unauthenticated");
