@@ -188,19 +188,30 @@ function readResponse(response: Response, text: string, redact: (text: string) =
   const code = REFUSAL_CODES.find((known) => known === refusal.text("code"));
   if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
-  throw new UserGroupServiceError(code, [refusal.text("message"), ...sentencesOf(issues)].join(" "), {
+  const required = requirementOf(refusal);
+  const message = [refusal.text("message"), ...sentencesOf(issues), ...sentencesAbout(required)].join(" ");
+  throw new UserGroupServiceError(code, message, {
     ...facts,
     issues,
+    ...required,
     ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
-    ...(code === "insufficient_access" && {
-      requiredScope: refusal.textOrUndefined("required_scope"),
-      requiredRole: refusal.textOrUndefined("required_role"),
-    }),
     ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
   });
 }
 
 const issueOf = (issue: ResponseBody): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
+
+/** What the caller lacks, of a refusal with `insufficient_access`. */
+const requirementOf = (refusal: ResponseBody) => ({
+  requiredScope: refusal.textOrUndefined("required_scope"),
+  requiredRole: refusal.textOrUndefined("required_role"),
+});
+
+/** What the caller lacks, for an error's message. */
+const sentencesAbout = ({ requiredScope, requiredRole }: ReturnType<typeof requirementOf>): string[] => [
+  ...(requiredScope === undefined ? [] : [`The required scope is ${requiredScope}.`]),
+  ...(requiredRole === undefined ? [] : [`The required role is ${requiredRole}.`]),
+];
 
 /** The first issues, for an error's message: a log shows the message alone. */
 function sentencesOf(issues: readonly Issue[]): string[] {

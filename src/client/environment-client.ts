@@ -86,10 +86,9 @@ export class EnvironmentClient extends FeedReader {
   }
 
   /** Gets a group by its number, without its token. It never creates one. */
-  async get(input: GetInput, { signal }: CallOptions = {}): Promise<ListedGroup> {
+  async get(input: GetInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
     const call = { method: "GET", path: pathOf(input), query: this.#query, retryable: true } as const;
-    const { body } = await this.#connection.send(call, signal);
-    return toListedGroup(body.object("user_group"));
+    return toNumberedGroup(await this.#connection.send(call, signal));
   }
 
   /**

@@ -554,6 +554,7 @@ it.for([
   expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({
     code: "insufficient_access",
     status: 403,
+    message: expect.stringMatching(new RegExp(`^It is insufficient_access. The required .* is ${value}.$`)),
     ...expected,
   });
 });

@@ -233,11 +233,8 @@ it("is refused with a credential of another kind", async ({ expect }) => {
   expect(await refused(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
   expect((await refused(viewer(key).view())).code).toBe("unauthenticated");
   expect(
-    (
-      await refused(
-        new OperatorClient({ url, operatorKey: key }).listKeys({ workspace: "client", environment: null }),
-      )
-    ).code,
+    (await refused(new OperatorClient({ url, operatorKey: key }).listKeys({ workspace: "client", environment: null })))
+      .code,
   ).toBe("unauthenticated");
 });
 
