@@ -25,6 +25,8 @@ export const PURGE_RETRY_SECONDS = 60;
 
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
+/** Operators, revoked and expired ones included. */
+export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
 export const OPERATOR_TOKEN_UNITS_MIN = 32;

@@ -35,6 +35,15 @@ export type EventQuery = {
   providedId?: string | undefined;
 };
 
+/** The incarnation in a position of a feed whose database has no tables yet. The position is the start of the feed. */
+const NO_FEED = "";
+
+/** Reads the page of a feed whose database has no tables yet. */
+export const readNoEvents = ({ from }: EventQuery): Result<EventPage, FailureOf<"cursor_expired">> =>
+  from === undefined || from === "latest" || from.incarnation === NO_FEED
+    ? ok({ events: [], next: { incarnation: NO_FEED, after: 0 }, hasMore: false })
+    : fail({ code: "cursor_expired" });
+
 /** Some events, and the position after the last one that was examined. */
 export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: boolean };
 
@@ -53,7 +62,7 @@ export function readEvents(
 
   const oldest = store.oldest(1)[0]?.id ?? 1;
   const after = from?.after ?? oldest - 1;
-  const isOfThisFeed = from === undefined || from.incarnation === incarnation;
+  const isOfThisFeed = from === undefined || [incarnation, NO_FEED].includes(from.incarnation);
   if (!isOfThisFeed || after < oldest - 1 || after > newest) return fail({ code: "cursor_expired" });
 
   const isFiltered = type !== undefined || providedId !== undefined;

@@ -1,3 +1,5 @@
+import type { Role, Scope } from "../records.ts";
+
 /** One fault of a request: where it is (the keys from the top down) and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
 
@@ -9,10 +11,13 @@ export type Failure =
   | { code: "unauthenticated" }
   | { code: "credential_expired" }
   | { code: "credential_revoked" }
-  | { code: "insufficient_access" }
+  /** What the caller lacks: an API key a scope, an operator a role. */
+  | { code: "insufficient_access"; required_scope?: Scope; required_role?: Role }
   | { code: "secret_key_in_browser" }
   | { code: "user_group_not_found" }
   | { code: "api_key_not_found" }
+  | { code: "operator_not_found" }
+  | { code: "environment_not_found" }
   | { code: "route_not_found" }
   | { code: "method_not_allowed"; allow: string[] }
   | { code: "cursor_expired" }

@@ -32,7 +32,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   insufficient_access: {
     status: 403,
-    message: "This API key may only read. Use a key with write access for this call.",
+    message:
+      "This credential may not make this call. Use an API key with the required_scope, or an operator with the required_role.",
   },
   secret_key_in_browser: {
     status: 403,
@@ -44,11 +45,20 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 404,
     message:
       "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
-      "With a key that may write, GET /api/user creates a group; PUT, POST and DELETE do not.",
+      "With a key that has groups:write, GET /api/user creates a group; PUT, POST and DELETE do not.",
   },
   api_key_not_found: {
     status: 404,
     message: "This environment has no such API key, or the key is no longer valid. GET /api/keys lists its keys.",
+  },
+  operator_not_found: {
+    status: 404,
+    message: "There is no such operator, or the key is no longer valid. GET /api/operators lists them.",
+  },
+  environment_not_found: {
+    status: 404,
+    message:
+      "There is no such environment. GET /api/environments lists them; POST /api/keys creates one with its first API key.",
   },
   route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
   method_not_allowed: {
@@ -114,7 +124,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   directory_unavailable: {
     status: 503,
     message:
-      "The directory of this environment is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
+      "The directory of this environment, or the registry, is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
       "It is unknown whether this call has changed anything; a GET shows it.",
   },
   service_not_configured: {
@@ -124,8 +134,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment holds as much as it may. Delete groups that are no longer needed, or shrink their properties. Issue no " +
-      "more keys, and leave the header Idempotency-Key out.",
+      "This environment holds as much as it may, or there are as many keys or operators as there may be. Delete groups that are " +
+      "no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
   },
 };
 

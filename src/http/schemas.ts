@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
+import { BOOTSTRAP_NAME } from "../domain/caller.ts";
 import { WORKSPACE } from "../domain/environment.ts";
+import { type Grant, ROLES, SCOPES } from "../domain/rights.ts";
 import type { UserGroupDraft } from "../domain/user-group.ts";
 import {
   EVENTS_DEFAULT,
@@ -14,7 +16,7 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
-import type { EventType } from "../records.ts";
+import type { EventType, Location } from "../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
@@ -176,6 +178,20 @@ export const UpdateBody = lazy(() =>
   }),
 );
 
+/** PUT /api/user_groups/{team_id} */
+export const UpdateByNumberBody = lazy(() =>
+  z.strictObject({
+    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+    ...GroupFields(),
+  }),
+);
+
+/** POST /api/user_groups/{team_id}/rotate */
+export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token") }));
+
+/** A query without fields. */
+export const NoQuery = lazy(() => z.strictObject({}));
+
 /** POST /api/user */
 export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
 
@@ -238,6 +254,30 @@ export const ListQuery = lazy(() =>
   ),
 );
 
+/** GET /api/environments */
+export const EnvironmentsQuery = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      cursor: withMeta(z.optional(ListCursor()), {
+        description: "The next_cursor of the page before; without it, the first page.",
+      }),
+      limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
+        type: "integer",
+        minimum: 1,
+        maximum: LIST_GROUPS_MAX,
+        default: LIST_GROUPS_DEFAULT,
+        pattern: undefined,
+        description: "The most environments on one page.",
+      }),
+    }),
+    z.transform(({ cursor, limit }, payload: Payload) => {
+      if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
+      refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
+      return z.NEVER;
+    }),
+  ),
+);
+
 export const EVENT_TYPES = [
   "user_group.created",
   "user_group.updated",
@@ -246,6 +286,10 @@ export const EVENT_TYPES = [
   "api_key.issued",
   "api_key.rolled",
   "api_key.revoked",
+  "operator.issued",
+  "operator.rolled",
+  "operator.revoked",
+  "environment.created",
 ] as const satisfies EventType[];
 
 /** GET /api/events */
@@ -281,7 +325,7 @@ const Workspace = lazy(() =>
   ),
 );
 
-/** The query by which the operator names an environment. */
+/** The fields of a query by which an operator names an environment. */
 export const EnvironmentQuery = lazy(() =>
   z.pipe(
     z.strictObject({
@@ -299,6 +343,9 @@ export const EnvironmentQuery = lazy(() =>
 
 /** POST /api/keys/{id}/roll */
 export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+
+/** POST /api/operators/{id}/roll */
+export const RollOperatorBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
 
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
@@ -320,7 +367,7 @@ export const QueryBody = lazy(() =>
   }),
 );
 
-/** The name of an API key. Lists show it beside other names, so it must be visible and must not imitate another. */
+/** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 const KeyName = lazy(() =>
   withMeta(
     label().check(
@@ -339,22 +386,80 @@ const KeyName = lazy(() =>
   ),
 );
 
+const Expiry = lazy(() =>
+  withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
+    description: "When the key ends by itself; without it, never.",
+  }),
+);
+
+const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
+
+const Scopes = lazy(() =>
+  withMeta(
+    z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
+      z.minLength(1, { error: scopesMessage }),
+      z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
+    ),
+    { uniqueItems: true },
+  ),
+);
+
+/** The location hints of Durable Objects (Durable Objects, "Data location"). */
+export const LOCATIONS = [
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "oc",
+  "afr",
+  "me",
+] as const satisfies Location[];
+
 /** POST /api/keys */
 export const IssueKeyBody = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      workspace: Workspace(),
+      environment: withMeta(
+        z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
+        {
+          description: "The environment in which the key acts; null is the one without a tag.",
+        },
+      ),
+      name: KeyName(),
+      access: withMeta(z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })), {
+        description:
+          "All scopes (write, the default), or groups:read and events:read (read). Not together with scopes.",
+      }),
+      scopes: withMeta(z.optional(Scopes()), { description: "The scopes of the key. Not together with access." }),
+      expires_in_seconds: Expiry(),
+      location: withMeta(z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })), {
+        description:
+          "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
+      }),
+    }),
+    z.transform(({ access, scopes, ...fields }, payload: Payload) => {
+      if (access && scopes) refuseValue(payload, "Give either access or scopes.", ["scopes"]);
+      const grant: Grant = scopes ? { scopes } : { access: access ?? "write" };
+      return { ...fields, grant };
+    }),
+  ),
+);
+
+/** POST /api/operators */
+export const IssueOperatorBody = lazy(() =>
   z.strictObject({
-    workspace: Workspace(),
-    environment: withMeta(
-      z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
-      {
-        description: "The environment in which the key acts; null is the one without a tag.",
-      },
+    name: KeyName().check(
+      z.refine((name) => name.trim().toLowerCase() !== BOOTSTRAP_NAME, {
+        error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
+      }),
     ),
-    name: KeyName(),
-    access: withMeta(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
-      description: "With read, a key sees groups and neither creates nor changes any.",
+    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
+      description:
+        "A viewer reads everything but tokens; support also updates groups and rotates tokens, without seeing them; an admin does everything.",
     }),
-    expires_in_seconds: withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
-      description: "When the key ends by itself; without it, never.",
-    }),
+    expires_in_seconds: Expiry(),
   }),
 );

@@ -1,6 +1,9 @@
-import type { Environment, EnvironmentTag } from "../domain/environment.ts";
+import type { Operator } from "../domain/caller.ts";
+import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
+import type { RotatedView } from "../domain/group-directory.ts";
+import { grantOf, roleOf } from "../domain/rights.ts";
 import type { GroupView } from "../domain/user-group.ts";
-import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup, StoredEvent } from "../records.ts";
+import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
 
@@ -43,7 +46,7 @@ export const putBody = (group: GroupView, token: string | undefined, tag: Enviro
   }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
 
 /** `user_group` in the answer to POST. */
-export const postBody = (group: Omit<RotatedGroup, "signingId">, token: string, tag: EnvironmentTag) => ({
+export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
   ...common(group, token),
   api_environment_tag: tag,
 });
@@ -91,7 +94,7 @@ function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
 export const groupBody = (group: ListedGroup, tag: EnvironmentTag): string =>
   `{"success":1,"user_group":${listedGroup(group, tag)}}`;
 
-/** An event. Its group or key stands under its own name, and only where the event has one. */
+/** An event. Its group, key, operator or environment stands under its own name, and only where the event has one. */
 export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
   id,
   at: time(at),
@@ -103,14 +106,64 @@ export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, 
 });
 
 /** `api_key`, with times in ISO 8601, and never the key itself. */
-export const apiKeyBody = (key: ApiKey, { workspace, tag }: Environment) => ({
+export const apiKeyBody = (key: StoredKey, { workspace, tag }: Environment) => ({
   id: key.id,
   workspace,
   environment: tag,
   name: key.name,
-  access: key.access,
+  ...grantOf(key.rights),
+  ...timesOf(key),
+});
+
+/** `operator`, with times in ISO 8601, and never the key itself. */
+export const operatorBody = (operator: StoredKey) => ({
+  id: operator.id,
+  name: operator.name,
+  role: roleOf(operator.rights),
+  ...timesOf(operator),
+});
+
+const timesOf = (key: StoredKey) => ({
   created_at: time(key.createdAt),
   expires_at: time(key.expiresAt),
   last_used_at: time(key.lastUsedAt),
   revoked_at: time(key.revokedAt),
+});
+
+/** An environment of the list. */
+export function environmentBody({ name, location, createdAt }: StoredEnvironment) {
+  const { workspace, tag } = parseDirectoryName(name);
+  return { workspace, environment: tag, location, created_at: time(createdAt) };
+}
+
+/** `caller` for an API key. */
+export const apiKeyCaller = ({ id, name, rights, expiresAt }: StoredKey, { workspace, tag }: Environment) => ({
+  kind: "api_key",
+  id,
+  name,
+  workspace,
+  environment: tag,
+  scopes: grantOf(rights).scopes,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for an operator, who belongs to no environment. */
+export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
+  kind: "operator",
+  id,
+  name,
+  workspace: null,
+  environment: null,
+  role,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for the token of a user group. It expires at the end of a grace. */
+export const tokenCaller = ({ teamId, name, validUntil }: GroupSnapshot, { workspace, tag }: Environment) => ({
+  kind: "user_group_token",
+  id: teamId,
+  name,
+  workspace,
+  environment: tag,
+  expires_at: time(validUntil),
 });

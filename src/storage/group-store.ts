@@ -56,6 +56,7 @@ const LISTED_COLUMNS: Record<keyof ListedGroup, string> = {
 const LISTED = `SELECT ${Object.entries(LISTED_COLUMNS)
   .map(([field, column]) => `${column} AS ${field}`)
   .join(", ")} FROM user_groups`;
+const ONE_LISTED = `${LISTED} WHERE team_id = ?`;
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
 const SIZES = `SELECT team_id AS teamId, provided_id AS providedId, octet_length(provided_id) + octet_length(name)
   + coalesce(octet_length(mapping), 0) + coalesce(octet_length(properties), 0) AS bytes FROM user_groups`;
@@ -106,6 +107,11 @@ export class GroupStore {
   /** The first `count` groups of a range. */
   page(range: ListRange, count: number): ListedGroup[] {
     return this.#sql.exec<ListedGroup>(PAGE[range.order].groups, ...boundsOf(range), count).toArray();
+  }
+
+  /** The group with this number, which exists, as lists show it. */
+  listed(teamId: number): ListedGroup {
+    return this.#sql.exec<ListedGroup>(ONE_LISTED, teamId).one();
   }
 
   /** Adds a group at the time `now`, under a team id that no group had before. */

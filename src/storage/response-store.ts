@@ -1,6 +1,9 @@
 import type { RotatedGroup, StoredResponse } from "../records.ts";
 
-type Row = { request: ArrayBuffer; expiresAt: number } & (RotatedGroup | { [Column in keyof RotatedGroup]: null });
+type Row = { request: ArrayBuffer; expiresAt: number; keyId: number | null } & (
+  | RotatedGroup
+  | { [Column in keyof RotatedGroup]: null }
+);
 
 /** The SQL of stored responses. Rows are inserted in the order in which they expire. */
 export class ResponseStore {
@@ -14,25 +17,26 @@ export class ResponseStore {
   find(key: ArrayBuffer): StoredResponse | undefined {
     const row = this.#sql
       .exec<Row>(
-        `SELECT request, expires_at AS expiresAt, team_id AS teamId, provided_id AS providedId, name, nonce, revision,
+        `SELECT request, expires_at AS expiresAt, key_id AS keyId, team_id AS teamId, provided_id AS providedId, name, nonce, revision,
           signing_id AS signingId FROM stored_responses WHERE key = ?`,
         key,
       )
       .toArray()[0];
     if (!row) return undefined;
-    const { request, expiresAt, ...rotated } = row;
-    return { key, request, expiresAt, rotated: rotated.nonce === null ? null : rotated };
+    const { request, expiresAt, keyId, ...rotated } = row;
+    return { key, request, expiresAt, keyId, rotated: rotated.nonce === null ? null : rotated };
   }
 
   /** Stores a response. An expired one under the same key is replaced. */
-  insert({ key, request, expiresAt, rotated }: StoredResponse): void {
+  insert({ key, request, expiresAt, keyId, rotated }: StoredResponse): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO stored_responses
-        (key, request, expires_at, team_id, provided_id, name, nonce, revision, signing_id)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        (key, request, expires_at, key_id, team_id, provided_id, name, nonce, revision, signing_id)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       key,
       request,
       expiresAt,
+      keyId,
       rotated?.teamId ?? null,
       rotated?.providedId ?? null,
       rotated?.name ?? null,

@@ -28,18 +28,18 @@ describe("a credential", () => {
     const ring = await ringOf(`k1:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        const credential = await mintCredential(ring, kind, claim);
+        const credential = await mintCredential(ring, { ...claim, kind });
         expect(credential).toMatch(CREDENTIAL_PATTERN);
         for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
-          const verified = await verifyCredential(reader, kind, credential);
+          const verified = await verifyCredential(reader, credential);
           expect(verified).toEqual({
             ...claim,
             nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce),
             fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
           });
-          expect(verified).toEqual(await verifyCredential(ring, kind, credential));
+          expect(verified).toEqual(await verifyCredential(ring, credential));
           expect(await verifyCredential(reader, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
-          expect(await mintCredential(reader, kind, claim)).toBe(credential);
+          expect(await mintCredential(reader, { ...claim, kind })).toBe(credential);
         }
       }),
     );
@@ -50,13 +50,13 @@ describe("a credential", () => {
     const environment = { workspace: "acme", tag: null };
     const claim = { environment, id: 1, nonce: new Uint8Array(16) };
     const made = [
-      await mintCredential(ring, "token", claim),
-      await mintCredential(ring, "api_key", claim),
-      await mintCredential(ring, "token", { ...claim, environment: { ...environment, tag: "Testing" } }),
-      await mintCredential(ring, "token", { ...claim, environment: { ...environment, workspace: "acme-2" } }),
-      await mintCredential(ring, "token", { ...claim, id: 2 }),
-      await mintCredential(ring, "token", { ...claim, nonce: new Uint8Array(16).fill(1) }),
-      await mintCredential(ring, "token", claim, "k2"),
+      await mintCredential(ring, claim),
+      await mintCredential(ring, { ...claim, kind: "api_key" }),
+      await mintCredential(ring, { ...claim, environment: { ...environment, tag: "Testing" } }),
+      await mintCredential(ring, { ...claim, environment: { ...environment, workspace: "acme-2" } }),
+      await mintCredential(ring, { ...claim, id: 2 }),
+      await mintCredential(ring, { ...claim, nonce: new Uint8Array(16).fill(1) }),
+      await mintCredential(ring, claim, "k2"),
     ];
     expect(new Set(made).size).toBe(made.length);
   });
@@ -69,10 +69,10 @@ describe("a credential", () => {
     const nonceHash = await crypto.subtle.digest("SHA-256", nonce);
     const fingerprints = new Set<string>();
     for (let id = 1; id <= VERIFIED_CREDENTIALS_MAX + 10; id += 1) {
-      const credential = await mintCredential(maker, "token", { environment, id, nonce });
-      const claim = await verifyCredential(ring, "token", credential);
+      const credential = await mintCredential(maker, { kind: "token", environment, id, nonce });
+      const claim = await verifyCredential(ring, credential);
       expect(claim).toMatchObject({ id, nonceHash });
-      expect(await verifyCredential(ring, "token", credential)).toBe(claim);
+      expect(await verifyCredential(ring, credential)).toBe(claim);
       expect(await verifyCredential(ring, "api_key", credential)).toBeUndefined();
       expect(credential).not.toContain(claim?.fingerprint);
       fingerprints.add(claim?.fingerprint ?? "");
@@ -80,7 +80,7 @@ describe("a credential", () => {
     expect(fingerprints.size).toBe(VERIFIED_CREDENTIALS_MAX + 10);
     expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_CREDENTIALS_MAX);
     expect(maker.verified.size).toBe(0);
-    await verifyCredential(ring, "token", "ugt_untagged_forged");
+    await verifyCredential(ring, "ugt_untagged_forged");
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
@@ -93,7 +93,7 @@ describe("a credential", () => {
       nonce: new Uint8Array(16).fill(9),
     };
     for (const workspace of ["acme", "acme1", "acme12"]) {
-      const credential = await mintCredential(ring, "token", {
+      const credential = await mintCredential(ring, {
         ...claim,
         environment: { ...claim.environment, workspace },
       });
@@ -105,7 +105,7 @@ describe("a credential", () => {
           .map((letter) => before + letter + after);
         const swapped = [before + after, ...[...alphabet].map((letter) => before + letter + credential.slice(at))];
         for (const changed of [...changes, ...swapped])
-          if (changed !== credential && (await verifyCredential(ring, "token", changed))) accepted += 1;
+          if (changed !== credential && (await verifyCredential(ring, changed))) accepted += 1;
       }
       expect(accepted).toBe(0);
     }
@@ -115,7 +115,7 @@ describe("a credential", () => {
     const ring = await ringOf(`k1:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
-        const token = await mintCredential(ring, "token", claim);
+        const token = await mintCredential(ring, claim);
         const payload = token.slice(token.lastIndexOf("_", 14) + 1);
         for (const prefix of [
           "ugk_customer_",
@@ -126,8 +126,7 @@ describe("a credential", () => {
           "ugt_untagged_",
         ])
           for (const kind of ["api_key", "token"] as const)
-            if (prefix + payload !== token)
-              expect(await verifyCredential(ring, kind, prefix + payload)).toBeUndefined();
+            if (prefix + payload !== token) expect(await verifyCredential(ring, prefix + payload)).toBeUndefined();
       }),
       { numRuns: 20 },
     );
@@ -138,7 +137,7 @@ describe("a credential", () => {
     const stranger = await ringOf(`k1:${base64(2)},k2:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        expect(await verifyCredential(stranger, kind, await mintCredential(ring, kind, claim))).toBeUndefined();
+        expect(await verifyCredential(stranger, await mintCredential(ring, { ...claim, kind }))).toBeUndefined();
       }),
       { numRuns: 20 },
     );
@@ -150,12 +149,12 @@ describe("a credential", () => {
     const after = await ringOf(`k2:${base64(2)}`);
     await fc.assert(
       fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        const old = await mintCredential(before, kind, claim);
-        const renewed = await mintCredential(between, kind, claim);
+        const old = await mintCredential(before, { ...claim, kind });
+        const renewed = await mintCredential(between, { ...claim, kind });
         expect(renewed).not.toBe(old);
-        expect(await verifyCredential(between, kind, old)).toMatchObject(claim);
-        expect(await verifyCredential(after, kind, renewed)).toMatchObject(claim);
-        expect(await verifyCredential(after, kind, old)).toBeUndefined();
+        expect(await verifyCredential(between, old)).toMatchObject(claim);
+        expect(await verifyCredential(after, renewed)).toMatchObject(claim);
+        expect(await verifyCredential(after, old)).toBeUndefined();
       }),
       { numRuns: 20 },
     );
@@ -169,9 +168,9 @@ describe("a credential", () => {
     );
     await fc.assert(
       fc.asyncProperty(kinds, payloads, async (kind, payload) => {
-        expect(await verifyCredential(ring, kind, payload)).toBeUndefined();
-        expect(await verifyCredential(ring, kind, `ugt_testing_${payload}`)).toBeUndefined();
-        expect(await verifyCredential(ring, kind, `ugk_untagged_AQ${payload}`)).toBeUndefined();
+        expect(await verifyCredential(ring, payload)).toBeUndefined();
+        expect(await verifyCredential(ring, `ugt_testing_${payload}`)).toBeUndefined();
+        expect(await verifyCredential(ring, `ugk_untagged_AQ${payload}`)).toBeUndefined();
       }),
     );
   });
@@ -179,7 +178,7 @@ describe("a credential", () => {
   it("has the form that is published, byte for byte", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(7)}`);
     const claim = { environment: { workspace: "acme", tag: null }, id: 258, nonce: new Uint8Array(16).fill(5) };
-    const credential = await mintCredential(ring, "api_key", claim);
+    const credential = await mintCredential(ring, { ...claim, kind: "api_key" });
     const bytes = Uint8Array.fromBase64(credential.slice("ugk_untagged_".length), { alphabet: "base64url" });
     expect([...bytes.slice(0, -16)]).toEqual([
       1,

@@ -157,8 +157,13 @@ describe("a database of release 0.3.0, whose schema has number 8,", () => {
     const ring = await parseSigningKeys(env.SIGNING_KEYS);
     if (!ring.ok) throw new Error(ring.failure);
     const token = (nonce: Uint8Array<ArrayBuffer>) =>
-      mintCredential(ring.value, "token", { environment: ENVIRONMENT, id: 7, nonce });
-    const key = await mintCredential(ring.value, "api_key", { environment: ENVIRONMENT, id: 1, nonce: NONCES.key });
+      mintCredential(ring.value, { kind: "token", environment: ENVIRONMENT, id: 7, nonce });
+    const key = await mintCredential(ring.value, {
+      kind: "api_key",
+      environment: ENVIRONMENT,
+      id: 1,
+      nonce: NONCES.key,
+    });
     return { key, token: await token(NONCES.current), graceToken: await token(NONCES.grace) };
   }
 

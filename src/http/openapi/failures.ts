@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { ROLES, SCOPES } from "../../domain/rights.ts";
 import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../failures.ts";
 import { jsonSchema } from "./json-schema.ts";
@@ -14,10 +15,18 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   unauthenticated: {},
   credential_expired: {},
   credential_revoked: {},
-  insufficient_access: {},
+  insufficient_access: {
+    required_scope: z
+      .enum(SCOPES)
+      .optional()
+      .meta({ description: "The scope that the API key lacks.", examples: ["groups:write"] }),
+    required_role: z.enum(ROLES).optional().meta({ description: "The role that the operator lacks." }),
+  },
   secret_key_in_browser: {},
   user_group_not_found: {},
   api_key_not_found: {},
+  operator_not_found: {},
+  environment_not_found: {},
   route_not_found: {},
   method_not_allowed: {
     allow: z

@@ -59,4 +59,11 @@ export const timeOrNull = (description: string) =>
     .nullable()
     .meta({ description, examples: [null] });
 
+export const KeyTimes = {
+  created_at: time("When it was issued."),
+  expires_at: timeOrNull("When it expires, or null."),
+  last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
+  revoked_at: timeOrNull("When it was revoked, or, within the grace of a roll, when it will be; or null."),
+};
+
 export const Done = z.strictObject({ success: Success });

@@ -3,9 +3,9 @@ import { bindTemplate } from "../../domain/sql-template.ts";
 import { variablesOf } from "../../domain/variables.ts";
 import type { AppEnv } from "../app-env.ts";
 import { refuse } from "../failures.ts";
+import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { viewersOnly } from "../middleware/viewers-only.ts";
 import { respond } from "../responses.ts";
 import { QueryBody } from "../schemas.ts";
 import { viewBody } from "../wire.ts";
@@ -14,7 +14,7 @@ import { viewBody } from "../wire.ts";
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
-  .use(viewersOnly)
+  .use(authorize)
 
   .get("/", (c) => {
     const group = c.get("group");
