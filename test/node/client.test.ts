@@ -443,7 +443,7 @@ function typeChecks(): void {
 
 it("has types that say what comes back", () => {
   expectTypeOf(typeChecks).returns.toBeVoid();
-  expectTypeOf<Failure["code"]>().toEqualTypeOf<RefusalCode>();
+  expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
   expectTypeOf<RefusalCode | "network_error" | "timeout" | "unexpected_answer">().toEqualTypeOf<ErrorCode>();
   expectTypeOf(groups.ensure).returns.resolves.toHaveProperty("created").toEqualTypeOf<boolean>();
   expectTypeOf<UpdatedGroup["properties"]>().toEqualTypeOf<JsonObject | null>();
