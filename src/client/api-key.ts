@@ -1,7 +1,7 @@
 import { type Environment, type LocationHint, toEnvironment } from "./environment.ts";
 import type { ResponseBody } from "./response-body.ts";
 
-/** What an API key may do; docs/operating.md says which calls take which scope. */
+/** What an API key may do; docs/operating.md lists the calls of each scope. */
 export type Scope =
   | "groups:read"
   | "groups:write"
