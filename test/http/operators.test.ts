@@ -1,6 +1,7 @@
-import { evictAllDurableObjects } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { logLines } from "../support/each-test.ts";
@@ -106,7 +107,7 @@ describe("GET /api/operators", () => {
 
   it("keeps them when the registry is evicted", async ({ expect }) => {
     const { key, operator: shown } = (await issue()).body;
-    await evictAllDurableObjects();
+    await evictDurableObject(env.REGISTRY.getByName(REGISTRY_NAME));
     expect(await list()).toEqual([shown]);
     expect((await whoami(key)).body.caller).toMatchObject({ id: 1, name: "ada", role: "support" });
   });
