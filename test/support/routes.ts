@@ -1,7 +1,7 @@
 import { ACCESS, type Access } from "../../src/http/access.ts";
 import { inEnvironment } from "./states.ts";
 
-type RouteName = keyof typeof ACCESS;
+export type RouteName = keyof typeof ACCESS;
 
 /** A call of the table of who may make which call. Numbers in its path are 1. */
 export type Route = { name: RouteName; method: string; path: string; access: Access; body: object | undefined };
@@ -18,6 +18,8 @@ const BODIES: Partial<Record<RouteName, object>> = {
   "POST /api/keys/:id/roll": {},
   "POST /api/operators": { name: "x", role: "viewer" },
   "POST /api/operators/:id/roll": {},
+  "POST /api/user_groups/:team_id/restore": {},
+  "POST /api/viewer_sessions": { user_group_id: "acme" },
   "POST /api/viewer/query": { sql: "SELECT {{user_group_id}}" },
 };
 
