@@ -23,19 +23,35 @@ export type UserGroup = {
   name: string;
   /** The directory's half of the current token. */
   nonce: ArrayBuffer;
-  /** The nonce before the last rotation. Viewers may present that token until `graceEndsAt`. */
+  /** Random bits of the current token, which its viewer sessions have too: a session of another token is refused. */
+  generation: ArrayBuffer;
+  /** Both from before the last rotation. Viewers may present that token and its sessions until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
+  graceGeneration: ArrayBuffer | null;
   graceEndsAt: number | null;
+  /** Since when viewers are refused, or `null`. */
+  suspendedAt: number | null;
   revision: number;
   mapping: string | null;
   properties: string | null;
 };
 
 /** What of a group its viewers and lists show: nothing of its tokens. */
-type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
+type ShownFields = Omit<
+  UserGroup,
+  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "revision"
+>;
 
-/** A group as lists show it. */
-export type ListedGroup = ShownFields & { createdAt: number; updatedAt: number };
+/** A group as lists show it. A group without `deletedAt` exists. */
+export type ListedGroup = ShownFields & {
+  suspendedAt: number | null;
+  createdAt: number;
+  updatedAt: number;
+  deletedAt: number | null;
+};
+
+/** Whether viewers see a group, are refused, or find none. */
+export type GroupState = "active" | "suspended" | "deleted";
 
 /** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
 export type GroupSnapshot = ShownFields & { validUntil: number | null };
@@ -76,10 +92,12 @@ export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "n
 
 /**
  * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
- * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group. `keyId` is the API key that made the call.
+ * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group. `teamId` is the group, and `keyId` the API key
+ * that made the call.
  */
 export type StoredResponse = {
   keyId: number | null;
+  teamId: number;
   key: ArrayBuffer;
   request: ArrayBuffer;
   expiresAt: number;
@@ -93,7 +111,11 @@ export type EventType =
   | "user_group.created"
   | "user_group.updated"
   | "user_group.token_rotated"
+  | "user_group.suspended"
+  | "user_group.resumed"
   | "user_group.deleted"
+  | "user_group.restored"
+  | "user_group.purged"
   | "api_key.issued"
   | "api_key.rolled"
   | "api_key.revoked"

@@ -118,11 +118,11 @@ function writeConfig(
       ({ binding, className }) => `(name = ${text(binding)}, durableObjectNamespace = ${text(className)})`,
     ),
   ];
+  const namespaces = durableObjects.map(
+    ({ className }) => `(className = ${text(className)}, uniqueKey = ${text(`bench-${className}`)}, enableSql = true)`,
+  );
   const moduleOf = (name: string) =>
     `(name = ${text(name)}, ${name.endsWith(".js") ? "esModule" : "text"} = embed ${text(name)})`;
-
-  const namespaceOf = ({ className }: { className: string }) =>
-    `(className = ${text(className)}, uniqueKey = ${text(`bench-${className}`)}, enableSql = true)`;
 
   writeFileSync(
     file,
@@ -140,8 +140,8 @@ const main :Workerd.Worker = (
   modules = [${modules.map(moduleOf).join(", ")}],
   compatibilityDate = ${text(compatibilityDate)},
   ${
-    durableObjects.length > 0
-      ? `durableObjectNamespaces = [${durableObjects.map(namespaceOf).join(", ")}],
+    namespaces.length > 0
+      ? `durableObjectNamespaces = [${namespaces.join(", ")}],
   durableObjectStorage = (localDisk = "data"),`
       : ""
   }

@@ -1,6 +1,7 @@
-import { DAY_MS, EVENT_DAYS_DEFAULT, EVENTS_PER_PURGE_MAX } from "../limits.ts";
+import { EVENT_DAYS_DEFAULT, EVENTS_PER_PURGE_MAX } from "../limits.ts";
 import { EventStore } from "../storage/event-store.ts";
 import type { Chore } from "./chores.ts";
+import { daysToMs } from "./days.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import type { Result } from "./result.ts";
@@ -14,7 +15,7 @@ export class ChangeLog {
   constructor(storage: DurableObjectStorage, { EVENT_DAYS }: Env) {
     this.#storage = storage;
     this.#events = new EventStore(storage.sql);
-    this.#keepMs = daysOf(EVENT_DAYS) * DAY_MS;
+    this.#keepMs = daysToMs(EVENT_DAYS, EVENT_DAYS_DEFAULT);
   }
 
   /** Runs `change` in one transaction with the event that it records, so that no change is without its event. */
@@ -60,10 +61,4 @@ export class ChangeLog {
       },
     };
   }
-}
-
-/** Parses a number of days, fractions allowed. A text that is none counts as the default. */
-function daysOf(text: string): number {
-  const days = Number(text || Number.NaN);
-  return days >= 0 && Number.isFinite(days) ? days : EVENT_DAYS_DEFAULT;
 }

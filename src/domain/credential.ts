@@ -8,6 +8,7 @@ import {
 } from "../limits.ts";
 import type { Environment, EnvironmentTag } from "./environment.ts";
 import { fail, ok, type Result } from "./result.ts";
+import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
 /**
  * Credentials: `ugk_<tag>_<payload>` is an API key, `ugt_<tag>_<payload>` the token of a user group, and `ugo_<payload>` the
@@ -46,6 +47,10 @@ export type SigningRing = {
   keys: ReadonlyMap<string, CryptoKey>;
   /** A cache of verified credentials: the same few come again and again. */
   verified: Map<string, VerifiedClaim>;
+  /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
+  sessionSeeds: readonly SessionSeed[];
+  /** A cache of those key pairs, which are derived when a session first needs them. */
+  sessionKeys?: readonly SessionKey[];
 };
 
 const VERSION = 1;
@@ -86,6 +91,7 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
     return fail(`it holds ${entries.length} keys; ${SIGNING_KEYS_MAX} is the most`);
 
   const keys = new Map<string, CryptoKey>();
+  const sessionSeeds: SessionSeed[] = [];
   for (const [index, entry] of entries.entries()) {
     const [, id, base64] = SIGNING_KEY.exec(entry) ?? [];
     if (!id || !base64) return fail(`entry ${index + 1} is not of the form id:base64`);
@@ -97,8 +103,9 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
         `entry ${index + 1} has ${secret.length} bytes; give ${SIGNING_KEY_BYTES_MIN} to ${SIGNING_KEY_BYTES_MAX}`,
       );
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
+    sessionSeeds.push(await importSeed(secret));
   }
-  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map() });
+  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map(), sessionSeeds });
 }
 
 /**

@@ -15,11 +15,21 @@ const CHANGING: { field: keyof UserGroup; name: string }[] = [
   { field: "properties", name: "properties" },
 ];
 
-/** The details of an update: the names of the changed fields, and the previous id of a renamed group. */
+/** The published names of the fields that differ, except for the state. */
+export const changedFields = (before: UserGroup, after: UserGroup): string[] =>
+  CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+
+/** The type of an update: one that suspends or resumes is that, whatever else it changes. */
+export function updateType(before: UserGroup, after: UserGroup): EventType {
+  if (before.suspendedAt === after.suspendedAt) return "user_group.updated";
+  return after.suspendedAt === null ? "user_group.resumed" : "user_group.suspended";
+}
+
+/** The details of an update: the names of the changed fields, if there are any, and the previous id of a renamed group. */
 export function updateDetails(before: UserGroup, after: UserGroup): EventDetails {
-  const changed = CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+  const changed = changedFields(before, after);
   return {
-    changed,
+    ...(changed.length > 0 && { changed }),
     ...(before.providedId !== after.providedId && { previous_provided_id: before.providedId }),
   };
 }

@@ -1,11 +1,22 @@
 import { DurableObject } from "cloudflare:workers";
 import {
   ENVIRONMENT_BYTES_MAX,
+  GROUPS_PER_PURGE_MAX,
   IDEMPOTENCY_SECONDS,
   KEYS_PER_ENVIRONMENT_MAX,
   RESPONSES_PER_PURGE_MAX,
+  UNDO_DAYS_DEFAULT,
 } from "../limits.ts";
-import type { Lease, ListedGroup, RotatedGroup, Scope, StoredKey, StoredResponse, UserGroup } from "../records.ts";
+import type {
+  GroupSnapshot,
+  Lease,
+  ListedGroup,
+  RotatedGroup,
+  Scope,
+  StoredKey,
+  StoredResponse,
+  UserGroup,
+} from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
@@ -14,9 +25,18 @@ import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
 import { type Caller, operatorAuthor, type PresentedKey } from "./caller.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Chore, Chores } from "./chores.ts";
-import { newNonce, sameBytes } from "./credential.ts";
+import { sameBytes } from "./credential.ts";
+import { daysToMs } from "./days.ts";
 import { allowsChange, type IfMatch } from "./entity-tag.ts";
-import { type Author, type ChangeDescription, type EventPage, type EventQuery, updateDetails } from "./event.ts";
+import {
+  type Author,
+  type ChangeDescription,
+  changedFields,
+  type EventPage,
+  type EventQuery,
+  updateDetails,
+  updateType,
+} from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
@@ -28,6 +48,8 @@ import {
   bytesOf,
   type GroupView,
   mapsTo,
+  NO_GRACE,
+  newToken,
   snapshotFor,
   toGroupView,
   toRotatedGroup,
@@ -38,6 +60,12 @@ import {
 
 /** A token whose signature the Worker has checked. `id` is the number of its group. */
 export type PresentedToken = { id: number; nonce: Uint8Array };
+
+/** A viewer session whose signature the Worker has checked. */
+export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: number };
+
+/** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
+export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
 
 /** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
 export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
@@ -93,6 +121,8 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #leases = new LeaseRequests();
   readonly #turns = new Turns();
   readonly #chores: Chores;
+  /** For how long a deleted group can be restored. */
+  readonly #undoMs: number;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -101,8 +131,9 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#keys = new Keys(new KeyStore(ctx.storage.sql, "api_keys"), KEYS_PER_ENVIRONMENT_MAX);
     this.#responses = new ResponseStore(ctx.storage.sql);
     this.#changes = new ChangeLog(ctx.storage, env);
+    this.#undoMs = daysToMs(env.UNDO_DAYS, UNDO_DAYS_DEFAULT);
     this.#chores = new Chores(
-      [purgeResponses(this.#responses), this.#changes.purge],
+      [purgeResponses(this.#responses), this.#changes.purge, this.#purgeDeleted()],
       (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
     );
   }
@@ -130,9 +161,9 @@ export class GroupDirectory extends DurableObject<Env> {
       name: draft.name ?? draft.providedId,
       mapping: draft.mapping ?? null,
       properties: draft.properties ?? null,
-      nonce: newNonce().buffer,
-      graceNonce: null,
-      graceEndsAt: null,
+      ...newToken(),
+      ...NO_GRACE,
+      suspendedAt: null,
       revision: 1,
     };
     const group = this.#commit(author, (record) => {
@@ -149,7 +180,7 @@ export class GroupDirectory extends DurableObject<Env> {
     providedId: string,
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
-  ): Result<GroupView, AdmitFailure | FailureOf<"user_group_not_found"> | UpdateFailure> {
+  ): Result<GroupView & EndedLeases, AdmitFailure | FailureOf<"user_group_not_found"> | UpdateFailure> {
     const admitted = this.#admit(caller, "groups:write");
     if (!admitted.ok) return admitted;
     const { author, may } = admitted.value;
@@ -157,7 +188,9 @@ export class GroupDirectory extends DurableObject<Env> {
     const group = this.#groups.findByProvidedId(providedId);
     if (!group) return fail({ code: "user_group_not_found" });
     const updated = this.#update(author, group, changes, ifMatch);
-    return updated.ok ? ok(toGroupView(updated.value, { mayReadToken: may("tokens:read") })) : updated;
+    if (!updated.ok) return updated;
+    const { after, endedLeases } = updated.value;
+    return ok({ ...toGroupView(after, { mayReadToken: may("tokens:read") }), endedLeases });
   }
 
   /** The same for the group with this number. The answer never has a token. */
@@ -166,12 +199,14 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
-  ): Result<ShownGroup, NumberFailure | UpdateFailure> {
+  ): Result<ShownGroup & EndedLeases, NumberFailure | UpdateFailure> {
     const found = this.#findByNumber(caller, "groups:write", teamId);
     if (!found.ok) return found;
     const { author, group } = found.value;
     const updated = this.#update(author, group, changes, ifMatch);
-    return updated.ok ? ok(this.#shown(updated.value)) : updated;
+    if (!updated.ok) return updated;
+    const { after, endedLeases } = updated.value;
+    return ok({ ...this.#shown(after), endedLeases });
   }
 
   /**
@@ -194,7 +229,12 @@ export class GroupDirectory extends DurableObject<Env> {
       return ok({ ...rotated, nonce: mayReadToken ? nonce : undefined, endedLeases: [] });
     }
     const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds, (after) => {
-      if (idempotency) this.#store(idempotency, keyId, { ...toRotatedGroup(after), signingId: idempotency.signingId });
+      if (idempotency)
+        this.#store(
+          idempotency,
+          { keyId, teamId: after.teamId },
+          { ...toRotatedGroup(after), signingId: idempotency.signingId },
+        );
     });
     if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ ...toRotatedGroup(rotated), endedLeases });
@@ -231,30 +271,107 @@ export class GroupDirectory extends DurableObject<Env> {
       return fail({ code: "user_group_mismatch" });
 
     const endedLeases = this.#delete(author, group, () => {
-      if (idempotency) this.#store(idempotency, keyId, null);
+      if (idempotency) this.#store(idempotency, { keyId, teamId: group.teamId }, null);
     });
     if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ endedLeases });
   }
 
-  /** Deletes the group with this number. */
-  removeByNumber(caller: Caller, teamId: number, ifMatch: IfMatch | undefined): Result<EndedLeases, NumberFailure> {
+  /** Deletes the group with this number. The answer is the deleted group. */
+  removeByNumber(
+    caller: Caller,
+    teamId: number,
+    ifMatch: IfMatch | undefined,
+  ): Result<ShownGroup & EndedLeases, NumberFailure> {
     const found = this.#findByNumber(caller, "groups:delete", teamId, ifMatch);
     if (!found.ok) return found;
     const { author, group } = found.value;
-    return ok({ endedLeases: this.#delete(author, group) });
+    const endedLeases = this.#delete(author, group);
+    return ok({ ...this.#shown({ teamId, revision: group.revision + 1 }, "deleted"), endedLeases });
+  }
+
+  /**
+   * Moves a deleted group back as it was, with its token, unless another group has its id now. A group that exists stays as
+   * it is. With `rotateToken` it gets a new token, and the old one stays revoked.
+   */
+  restore(
+    caller: Caller,
+    teamId: number,
+    { newProvidedId, rotateToken }: { newProvidedId?: string | undefined; rotateToken: boolean },
+  ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    const admitted = this.#admit(caller, "groups:write");
+    if (!admitted.ok) return admitted;
+    const existing = this.#groups.findByTeamId(teamId);
+    if (existing) return ok(this.#shown(existing));
+    const deleted = this.#groups.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    const providedId = newProvidedId ?? deleted.providedId;
+    if (this.#groups.has(providedId)) return fail({ code: "user_group_id_taken" });
+
+    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
+    const restored = { ...deleted, ...token, providedId, revision: deleted.revision + 1 };
+    this.#commit(admitted.value.author, (record) => {
+      this.#groups.restore(restored);
+      const isRenamed = providedId !== deleted.providedId;
+      const details = isRenamed ? { previous_provided_id: deleted.providedId } : {};
+      record({ type: "user_group.restored", group: restored, details });
+    });
+    return ok(this.#shown(restored));
+  }
+
+  /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. */
+  purge(
+    caller: Caller,
+    teamId: number,
+  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_not_deleted">> {
+    const admitted = this.#admit(caller, "groups:delete");
+    if (!admitted.ok) return admitted;
+    if (this.#groups.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
+    const deleted = this.#groups.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    this.#erase(admitted.value.author, deleted);
+    return ok(undefined);
   }
 
   /**
    * The group as the viewer with this token sees it. A token with a valid signature that belongs to no group was valid once.
    * With `acceptsStale` the answer may ask the Worker to write a lease.
    */
-  view(viewer: PresentedToken, acceptsStale: boolean): Result<View, FailureOf<"credential_revoked">> {
+  view(
+    viewer: PresentedToken,
+    acceptsStale: boolean,
+  ): Result<View, FailureOf<"credential_revoked" | "user_group_suspended">> {
     const readAt = Date.now();
     const found = this.#schema.exists ? this.#groups.findByTeamId(viewer.id) : undefined;
-    const group = snapshotFor(found, viewer.nonce, readAt);
+    const group = snapshotFor(found, { nonce: viewer.nonce }, readAt);
     if (!group) return fail({ code: "credential_revoked" });
+    if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
     return ok({ readAt, group, writeLease: acceptsStale && this.#leases.noteView(viewer.nonce, readAt) });
+  }
+
+  /** What a session for viewers of the group with this id is made of. It changes nothing, so the call can be repeated. */
+  startSession(
+    caller: Caller,
+    providedId: string,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    const found = this.#groups.findByProvidedId(providedId);
+    const group = found && snapshotFor(found, { nonce: found.nonce }, Date.now());
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    return ok({ group, generation: found.generation, keyEndsAt: this.#keys.endOf(admitted.value.keyId) });
+  }
+
+  /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
+  viewSession(
+    session: PresentedSession,
+  ): Result<GroupSnapshot, FailureOf<"credential_revoked" | "user_group_suspended">> {
+    const found = this.#schema.exists ? this.#groups.findByTeamId(session.teamId) : undefined;
+    const group = snapshotFor(found, { generation: session.generation }, Date.now());
+    if (!group || !this.#keys.findValid(session.keyId)) return fail({ code: "credential_revoked" });
+    if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
+    return ok(group);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
@@ -262,12 +379,16 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#inTurn(caller, "groups:read", () => ok(readPage(this.#groups, query)));
   }
 
-  /** One group as lists show it. */
-  show(caller: Caller, teamId: number): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+  /** One group as lists show it: of those that exist, or of the deleted ones. */
+  show(
+    caller: Caller,
+    teamId: number,
+    from: "existing" | "deleted",
+  ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
     const admitted = this.#admit(caller, "groups:read");
     if (!admitted.ok) return admitted;
-    const group = this.#groups.findByTeamId(teamId);
-    return group ? ok(this.#shown(group)) : fail({ code: "user_group_not_found" });
+    const group = from === "deleted" ? this.#groups.findDeleted(teamId) : this.#groups.findByTeamId(teamId);
+    return group ? ok(this.#shown(group, from)) : fail({ code: "user_group_not_found" });
   }
 
   /** One page of the events, oldest first. It takes turns with lists. */
@@ -432,20 +553,21 @@ export class GroupDirectory extends DurableObject<Env> {
     group: UserGroup,
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
-  ): Result<UserGroup, UpdateFailure> {
+  ): Result<{ after: UserGroup } & EndedLeases, UpdateFailure> {
     if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
-    const changed = withChanges(group, changes);
-    if (changed === group) return ok(group);
+    const changed = withChanges(group, changes, Date.now());
+    if (changed === group) return ok({ after: group, endedLeases: [] });
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
     if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
-    return ok(
-      this.#commit(author, (record) => {
-        const after = this.#replace(group, changed);
-        record({ type: "user_group.updated", group: after, details: updateDetails(group, after) });
-        return after;
-      }),
-    );
+    const endedLeases = changed.suspendedAt !== null && group.suspendedAt === null ? this.#leasesOf(group) : [];
+    const after = this.#commit(author, (record) => {
+      const isContentChanged = changedFields(group, changed).length > 0;
+      const replaced = this.#replace(group, changed, isContentChanged ? Date.now() : null);
+      record({ type: updateType(group, replaced), group: replaced, details: updateDetails(group, replaced) });
+      return replaced;
+    });
+    return ok({ after, endedLeases });
   }
 
   /** Replaces a group's token, and runs `store` in the same transaction. */
@@ -453,10 +575,14 @@ export class GroupDirectory extends DurableObject<Env> {
     const endedLeases = this.#leasesOf(group);
     const grace =
       graceSeconds > 0
-        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
-        : { graceNonce: null, graceEndsAt: null };
+        ? {
+            graceNonce: group.nonce,
+            graceGeneration: group.generation,
+            graceEndsAt: Date.now() + graceSeconds * 1000,
+          }
+        : NO_GRACE;
     const rotated = this.#commit(author, (record) => {
-      const after = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer });
+      const after = this.#replace(group, { ...group, ...grace, ...newToken() }, Date.now());
       record({ type: "user_group.token_rotated", group: after });
       store?.(after);
       return after;
@@ -468,15 +594,44 @@ export class GroupDirectory extends DurableObject<Env> {
   #delete(author: Author, group: UserGroup, store?: () => void): ArrayBuffer[] {
     const endedLeases = this.#leasesOf(group);
     this.#commit(author, (record) => {
-      this.#groups.delete(group.teamId);
+      this.#groups.delete(group.teamId, Date.now());
       record({ type: "user_group.deleted", group });
       store?.();
     });
+    this.#chores.schedule(Date.now() + this.#undoMs);
     return endedLeases;
   }
 
-  #shown({ teamId, revision }: UserGroup): ShownGroup {
-    return { group: this.#groups.listed(teamId), revision };
+  /** Erases a deleted group and the responses that are stored about it. */
+  #erase(author: Author, deleted: Pick<UserGroup, "teamId" | "providedId">): void {
+    this.#commit(author, (record) => {
+      this.#groups.erase(deleted.teamId);
+      this.#responses.deleteOf(deleted.teamId);
+      record({ type: "user_group.purged", group: deleted });
+    });
+  }
+
+  /** Erases deleted groups that can no longer be restored. */
+  #purgeDeleted(): Chore {
+    return {
+      name: "purge deleted groups",
+      dueAt: () => {
+        const [oldest] = this.#groups.oldestDeleted(1);
+        return oldest && oldest.deletedAt + this.#undoMs;
+      },
+      run: (now) => {
+        const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
+        for (const deleted of this.#groups.oldestDeleted(GROUPS_PER_PURGE_MAX))
+          if (deleted.deletedAt + this.#undoMs <= now) this.#erase(author, deleted);
+      },
+    };
+  }
+
+  #shown(
+    { teamId, revision }: Pick<UserGroup, "teamId" | "revision">,
+    from: "existing" | "deleted" = "existing",
+  ): ShownGroup {
+    return { group: this.#groups.listed(teamId, from === "deleted" ? "deleted" : "numbers"), revision };
   }
 
   /** The nonces of the group's tokens for which KV may hold a lease. */
@@ -485,18 +640,21 @@ export class GroupDirectory extends DurableObject<Env> {
     return [nonce, graceNonce].filter((each) => each !== null).filter((each) => this.#leases.mayExist(each, now));
   }
 
-  /** Writes the next revision of a group. */
-  #replace(before: UserGroup, changed: UserGroup): UserGroup {
+  /** Writes the next revision of a group. Without a time, `updated_at` stays. */
+  #replace(before: UserGroup, changed: UserGroup, updatedAt: number | null): UserGroup {
     const after = { ...changed, revision: before.revision + 1 };
-    const now = Date.now();
-    if (after.providedId === before.providedId) this.#groups.replace(after, now);
-    else this.#groups.rename(after, now);
+    if (after.providedId === before.providedId) this.#groups.replace(after, updatedAt);
+    else this.#groups.rename(after, updatedAt);
     return after;
   }
 
-  #store({ key, request }: IdempotencyRecord, keyId: number | null, rotated: RotatedGroup | null): void {
+  #store(
+    { key, request }: IdempotencyRecord,
+    about: Pick<StoredResponse, "keyId" | "teamId">,
+    rotated: RotatedGroup | null,
+  ): void {
     const expiresAt = Date.now() + IDEMPOTENCY_SECONDS * 1000;
-    this.#responses.insert({ key, request, keyId, rotated, expiresAt });
+    this.#responses.insert({ key, request, ...about, rotated, expiresAt });
   }
 
   /**

@@ -63,6 +63,13 @@ export class Keys {
     return key && !refusalOf(key, Date.now()) ? key : undefined;
   }
 
+  /** When the key with this id ends, by its expiry or by a revocation after a grace; `null` if it does not. */
+  endOf(id: number | null): number | null {
+    const key = id === null ? undefined : this.#store.findById(id);
+    const ends = [key?.expiresAt, key?.revokedAt].filter((end) => typeof end === "number");
+    return ends.length > 0 ? Math.min(...ends) : null;
+  }
+
   /** Revokes a key now. */
   revoke(key: StoredKey): void {
     this.#revokeAt(key, Date.now());

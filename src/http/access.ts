@@ -32,6 +32,8 @@ export const ACCESS = {
   "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment" },
   "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },
   "POST /api/user_groups/:team_id/rotate": { scope: "tokens:rotate", role: "support", names: "environment" },
+  "POST /api/user_groups/:team_id/restore": { scope: "groups:write", role: "support", names: "environment" },
+  "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
   "GET /api/events": { scope: "events:read", role: "viewer", names: "environment or none", isList: true },
 
   "GET /api/keys": { role: "viewer", names: "environment" },
@@ -45,6 +47,7 @@ export const ACCESS = {
   "POST /api/operators/:id/roll": { role: "admin" },
   "GET /api/environments": { role: "viewer", isList: true },
 
+  "POST /api/viewer_sessions": { scope: "sessions:create" },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
   "GET /api/viewer": { isForViewers: true },
   "POST /api/viewer/query": { isForViewers: true },

@@ -2,12 +2,16 @@ import type { Caller, Operator, PresentedOperator } from "../domain/caller.ts";
 import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
+import type { VerifiedSession } from "../domain/viewer-session.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";
 import type { Directory } from "./durable-objects.ts";
 
 /** The credential of a request, as far as it can be judged without a Durable Object. `bootstrap` is OPERATOR_TOKEN. */
-export type Credential = VerifiedClaim | { kind: "bootstrap" | "unknown" | "none" };
+export type Credential =
+  | VerifiedClaim
+  | { kind: "viewer_session"; session: VerifiedSession }
+  | { kind: "bootstrap" | "unknown" | "none" };
 
 /** What middleware adds to a request for its route. The optional fields are for the log line. */
 export type AppEnv = {
@@ -28,8 +32,10 @@ export type AppEnv = {
     /** The operator who calls, as the registry is asked, and as it has answered. */
     presentedOperator: PresentedOperator;
     operator: Operator;
-    /** The group of a viewer's token. */
+    /** The group of a viewer. */
     group: GroupSnapshot;
+    /** The viewer's id in a session. */
+    viewerId?: string | undefined;
     failureCode?: Failure["code"];
     keyId?: number;
     /** The group, key or operator of the call, once it has succeeded. */

@@ -21,6 +21,7 @@ import { operators } from "./routes/operators.ts";
 import { reference } from "./routes/reference.ts";
 import { userGroups } from "./routes/user-groups.ts";
 import { userGroupsByNumber } from "./routes/user-groups-by-number.ts";
+import { jwks, viewerSessions } from "./routes/viewer-sessions.ts";
 import { viewers } from "./routes/viewers.ts";
 import { whoami } from "./routes/whoami.ts";
 
@@ -81,6 +82,7 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
   .use("/api/*", cors)
+  .use("/.well-known/*", cors)
   .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => respond(c, { success: 1, version }))
@@ -92,6 +94,8 @@ const router = new Hono<AppEnv>({ strict: false })
   .route("/api/environments", environments)
   .route("/api/whoami", whoami)
   .route("/api/viewer", viewers)
+  .route("/api/viewer_sessions", viewerSessions)
+  .route("/.well-known/jwks.json", jwks)
   .route("/demo", demo)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))

@@ -35,16 +35,20 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   list: true,
   listEvents: true,
   listKeys: true,
+  purge: false,
   remove: false,
   removeByNumber: false,
   revokeKey: true,
+  restore: true,
   rollKey: false,
   rotateByNumber: false,
   rotateToken: false,
   show: true,
+  startSession: true,
   update: false,
   updateByNumber: false,
   view: true,
+  viewSession: true,
 };
 
 const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {

@@ -1,7 +1,13 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_SECONDS_MAX,
+  RATE_LIMIT_SECONDS,
+  SESSION_VARIABLES_BYTES_MAX,
+  UNAVAILABLE_RETRY_SECONDS,
+} from "../limits.ts";
 import type { AppEnv } from "./app-env.ts";
 import { respond } from "./responses.ts";
 
@@ -39,7 +45,21 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 403,
     message:
       "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
-      "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
+      "Revoke it, issue a new one, and make this call from a server. A browser may send a viewer session, to /api/viewer.",
+  },
+  token_in_browser: {
+    status: 403,
+    message:
+      "This service does not take the long-lived token of a user group from a browser. Let your server mint a viewer session, " +
+      "POST /api/viewer_sessions, and give the page that.",
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: "This session is for the pages of other origins. Mint it with this page's origin among its origins.",
+  },
+  user_group_suspended: {
+    status: 403,
+    message: "This user group is suspended, so its viewers see nothing. Whoever runs the application can resume it.",
   },
   user_group_not_found: {
     status: 404,
@@ -84,6 +104,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     message:
       "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
   },
+  user_group_not_deleted: {
+    status: 409,
+    message: "This user group exists, and only a deleted one can be purged. Delete it first.",
+  },
   revision_mismatch: {
     status: 412,
     message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
@@ -116,6 +140,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 422,
     message: "The SQL template is not well formed. Fix it at the position as the reason says.",
   },
+  variables_too_large: {
+    status: 422,
+    message: `The group's variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON. Leave include_variables out, or shrink the group's properties.`,
+  },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,
@@ -134,8 +162,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment holds as much as it may, or there are as many keys or operators as there may be. Delete groups that are " +
-      "no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
+      "This environment is full, or there are as many API keys or operators as there may be. Purge deleted groups, delete groups " +
+      "that are no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
   },
 };
 

@@ -3,6 +3,7 @@ import { BOOTSTRAP_NAME } from "../domain/caller.ts";
 import { WORKSPACE } from "../domain/environment.ts";
 import { type Grant, ROLES, SCOPES } from "../domain/rights.ts";
 import type { UserGroupDraft } from "../domain/user-group.ts";
+import { normalizeOrigin } from "../domain/viewer-session.ts";
 import {
   EVENTS_DEFAULT,
   EVENTS_MAX,
@@ -13,6 +14,10 @@ import {
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
+  SESSION_ORIGINS_MAX,
+  SESSION_SECONDS_DEFAULT,
+  SESSION_SECONDS_MAX,
+  SESSION_SECONDS_MIN,
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
@@ -169,25 +174,34 @@ const GroupFields = lazy(
 /** GET /api/user */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
-/** PUT /api/user */
-export const UpdateBody = lazy(() =>
-  z.strictObject({
-    user_group_id: ProvidedId(),
-    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
-    ...GroupFields(),
+const Changes = lazy(() => ({
+  new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+  ...GroupFields(),
+  suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
+    description: "With true, the group's viewers are refused until a false; nothing else changes.",
   }),
-);
+}));
+
+/** PUT /api/user */
+export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));
 
 /** PUT /api/user_groups/{team_id} */
-export const UpdateByNumberBody = lazy(() =>
-  z.strictObject({
-    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
-    ...GroupFields(),
-  }),
-);
+export const UpdateByNumberBody = lazy(() => z.strictObject(Changes()));
 
 /** POST /api/user_groups/{team_id}/rotate */
 export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token") }));
+
+/** POST /api/user_groups/{team_id}/restore */
+export const RestoreBody = lazy(() =>
+  z.strictObject({
+    new_user_group_id: withMeta(z.optional(Label()), {
+      description: "The id that the restored group gets, if another group has its own now.",
+    }),
+    rotate_token: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "With true, the group gets a new token, and the old one stays revoked.",
+    }),
+  }),
+);
 
 /** A query without fields. */
 export const NoQuery = lazy(() => z.strictObject({}));
@@ -226,6 +240,8 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
+const STATE_MESSAGE = "Give active, suspended or deleted.";
+
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
   z.pipe(
@@ -245,11 +261,17 @@ export const ListQuery = lazy(() =>
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
+      state: withMeta(z.optional(z.enum(["active", "suspended", "deleted"], { error: STATE_MESSAGE })), {
+        description:
+          "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
+      }),
     }),
-    z.transform(({ cursor, limit, user_group_id_prefix: prefix }, payload: Payload) => {
+    z.transform(({ cursor, limit, state, user_group_id_prefix: prefix }, payload: Payload) => {
       if (cursor && cursor.prefix !== prefix)
         refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
-      return { start: cursor?.start, prefix, limit };
+      if (state === "deleted" && prefix !== undefined)
+        refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
+      return { start: cursor?.start, prefix, state, limit };
     }),
   ),
 );
@@ -278,11 +300,24 @@ export const EnvironmentsQuery = lazy(() =>
   ),
 );
 
+/** GET /api/user_groups/{team_id} */
+export const ShowQuery = lazy(() =>
+  z.strictObject({
+    state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
+      description: "With deleted, the group is looked for among the deleted ones.",
+    }),
+  }),
+);
+
 export const EVENT_TYPES = [
   "user_group.created",
   "user_group.updated",
   "user_group.token_rotated",
+  "user_group.suspended",
+  "user_group.resumed",
   "user_group.deleted",
+  "user_group.restored",
+  "user_group.purged",
   "api_key.issued",
   "api_key.rolled",
   "api_key.revoked",
@@ -346,6 +381,48 @@ export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key
 
 /** POST /api/operators/{id}/roll */
 export const RollOperatorBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+
+const Origin = lazy(() =>
+  z.pipe(
+    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
+    z.transform((text: string, payload: Payload) => {
+      const origin = normalizeOrigin(text);
+      if (origin.ok) return origin.value;
+      refuseValue(payload, origin.failure);
+      return z.NEVER;
+    }),
+  ),
+);
+
+const originsMessage = `Give a list of 1 to ${SESSION_ORIGINS_MAX} origins, or leave the field out.`;
+
+/** POST /api/viewer_sessions */
+export const SessionBody = lazy(() =>
+  z.strictObject({
+    user_group_id: ProvidedId(),
+    expires_in_seconds: withMeta(
+      z._default(seconds(SESSION_SECONDS_MIN, SESSION_SECONDS_MAX), SESSION_SECONDS_DEFAULT),
+      { description: "For how many seconds the session is valid. It never outlives the API key that mints it." },
+    ),
+    origins: withMeta(
+      z.optional(
+        z
+          .array(Origin(), { error: originsMessage })
+          .check(
+            z.minLength(1, { error: originsMessage }),
+            z.maxLength(SESSION_ORIGINS_MAX, { error: originsMessage }),
+          ),
+      ),
+      { description: "The origins of the pages that may present the session; without it, any." },
+    ),
+    viewer_id: withMeta(z.optional(Label()), {
+      description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+    }),
+    include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "Whether the session contains the variables, for verifiers that do not call the service.",
+    }),
+  }),
+);
 
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>

@@ -2,7 +2,8 @@ import type { Operator } from "../domain/caller.ts";
 import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
 import type { RotatedView } from "../domain/group-directory.ts";
 import { grantOf, roleOf } from "../domain/rights.ts";
-import type { GroupView } from "../domain/user-group.ts";
+import { type GroupView, stateOf } from "../domain/user-group.ts";
+import type { SessionClaims } from "../domain/viewer-session.ts";
 import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
@@ -13,9 +14,14 @@ type WireNames = {
   name: "name";
   mapping: "mapping";
   properties: "properties";
+  suspendedAt: "state";
   createdAt: "created_at";
   updatedAt: "updated_at";
+  deletedAt: "deleted_at";
 };
+
+/** What of a group's JSON comes from its environment and from the settings: for how long a deletion can be undone. */
+export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
 /** An answer with all these fields: a new field of a group does not compile until each answer has it. */
 type Body<Field extends keyof ListedGroup> = Record<WireNames[Field], unknown> & Record<string, unknown>;
@@ -70,12 +76,13 @@ const utf8 = new TextEncoder();
  * The answer to a list, as JSON. Groups are encoded one by one, and `mapping` and `properties` are copied as stored JSON text:
  * parsing or joining a full page could exhaust the isolate's memory.
  */
-export function listBody(groups: ListedGroup[], tag: EnvironmentTag, nextCursor: string | null): Blob {
-  const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, tag)));
+export function listBody(groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob {
+  const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, options)));
   return new Blob(['{"success":1,"user_groups":[', ...rows, `],"next_cursor":${JSON.stringify(nextCursor)}}`]);
 }
 
-function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
+function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
+  const { deletedAt } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
     provided_id: JSON.stringify(group.providedId),
@@ -83,16 +90,21 @@ function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
     mapping: group.mapping ?? "null",
     properties: group.properties ?? "null",
     api_environment_tag: JSON.stringify(tag),
+    state: JSON.stringify(stateOf(group)),
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
+    deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
+    purge_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt + undoMs)),
   } satisfies Body<keyof ListedGroup>;
-  const members = Object.entries(fields).map(([name, json]) => `"${name}":${json}`);
+  const members = Object.entries(fields)
+    .filter(([, json]) => json !== undefined)
+    .map(([name, json]) => `"${name}":${json}`);
   return `{${members.join(",")}}`;
 }
 
 /** One group as a list shows it, as JSON text. */
-export const groupBody = (group: ListedGroup, tag: EnvironmentTag): string =>
-  `{"success":1,"user_group":${listedGroup(group, tag)}}`;
+export const groupBody = (group: ListedGroup, options: ListOptions): string =>
+  `{"success":1,"user_group":${listedGroup(group, options)}}`;
 
 /** An event. Its group, key, operator or environment stands under its own name, and only where the event has one. */
 export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
@@ -156,6 +168,19 @@ export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
   environment: null,
   role,
   expires_at: time(expiresAt),
+});
+
+/** `caller` for a viewer session. */
+export const sessionCaller = (
+  { teamId, name }: GroupSnapshot,
+  { environment: { workspace, tag }, expiresAtSeconds }: Pick<SessionClaims, "environment" | "expiresAtSeconds">,
+) => ({
+  kind: "viewer_session",
+  id: teamId,
+  name,
+  workspace,
+  environment: tag,
+  expires_at: time(expiresAtSeconds * 1000),
 });
 
 /** `caller` for the token of a user group. It expires at the end of a grace. */

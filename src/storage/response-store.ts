@@ -1,8 +1,9 @@
 import type { RotatedGroup, StoredResponse } from "../records.ts";
 
-type Row = { request: ArrayBuffer; expiresAt: number; keyId: number | null } & (
-  | RotatedGroup
-  | { [Column in keyof RotatedGroup]: null }
+type Rotated = Omit<RotatedGroup, "teamId">;
+type Row = { request: ArrayBuffer; expiresAt: number; keyId: number | null; teamId: number } & (
+  | Rotated
+  | { [Column in keyof Rotated]: null }
 );
 
 /** The SQL of stored responses. Rows are inserted in the order in which they expire. */
@@ -23,12 +24,19 @@ export class ResponseStore {
       )
       .toArray()[0];
     if (!row) return undefined;
-    const { request, expiresAt, keyId, ...rotated } = row;
-    return { key, request, expiresAt, keyId, rotated: rotated.nonce === null ? null : rotated };
+    const { request, expiresAt, keyId, teamId, ...rotated } = row;
+    return {
+      key,
+      request,
+      expiresAt,
+      keyId,
+      teamId,
+      rotated: rotated.nonce === null ? null : { teamId, ...rotated },
+    };
   }
 
   /** Stores a response. An expired one under the same key is replaced. */
-  insert({ key, request, expiresAt, keyId, rotated }: StoredResponse): void {
+  insert({ key, request, expiresAt, keyId, teamId, rotated }: StoredResponse): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO stored_responses
         (key, request, expires_at, key_id, team_id, provided_id, name, nonce, revision, signing_id)
@@ -37,13 +45,18 @@ export class ResponseStore {
       request,
       expiresAt,
       keyId,
-      rotated?.teamId ?? null,
+      teamId,
       rotated?.providedId ?? null,
       rotated?.name ?? null,
       rotated?.nonce ?? null,
       rotated?.revision ?? null,
       rotated?.signingId ?? null,
     );
+  }
+
+  /** Deletes the responses that are about a group. */
+  deleteOf(teamId: number): void {
+    this.#sql.exec("DELETE FROM stored_responses WHERE team_id = ?", teamId);
   }
 
   /** The oldest responses, at most `limit`. */

@@ -33,25 +33,38 @@ const keys = (table: "api_keys" | "operators") => `
     revoked_at INTEGER
   ) STRICT;`;
 
+const GROUP_COLUMNS = `name TEXT NOT NULL,
+    nonce BLOB NOT NULL,
+    generation BLOB NOT NULL,
+    grace_nonce BLOB,
+    grace_generation BLOB,
+    grace_ends_at INTEGER,
+    suspended_at INTEGER,
+    revision INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    mapping TEXT,
+    properties TEXT`;
+
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 9,
+    number: 11,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (
     team_id INTEGER PRIMARY KEY,
     provided_id TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    nonce BLOB NOT NULL,
-    grace_nonce BLOB,
-    grace_ends_at INTEGER,
-    revision INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    mapping TEXT,
-    properties TEXT
+    ${GROUP_COLUMNS}
   ) STRICT;
+  -- A table of its own: what exists has no condition that a statement could forget.
+  CREATE TABLE deleted_groups (
+    team_id INTEGER PRIMARY KEY,
+    provided_id TEXT NOT NULL,
+    deleted_at INTEGER NOT NULL,
+    ${GROUP_COLUMNS}
+  ) STRICT;
+  CREATE INDEX deleted_groups_by_time ON deleted_groups (deleted_at);
   -- The highest team_id among deleted groups, so that it is never used again. AUTOINCREMENT would cost a row written per new group.
   CREATE TABLE newest_deleted (id INTEGER PRIMARY KEY, team_id INTEGER NOT NULL) STRICT;
   INSERT INTO newest_deleted (id, team_id) VALUES (1, 0);
@@ -61,13 +74,14 @@ export const DIRECTORY_MIGRATIONS: Migration[] = [
     request BLOB NOT NULL,
     expires_at INTEGER NOT NULL,
     key_id INTEGER,
-    team_id INTEGER,
+    team_id INTEGER NOT NULL,
     provided_id TEXT,
     name TEXT,
     nonce BLOB,
     revision INTEGER,
     signing_id TEXT
   ) STRICT;
+  CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
 ${keys("api_keys")}
 ${FEED}`,
   },

@@ -1,7 +1,7 @@
 import { ACCESS, type Access } from "../../src/http/access.ts";
 import { inEnvironment } from "./states.ts";
 
-export type RouteName = keyof typeof ACCESS;
+type RouteName = keyof typeof ACCESS;
 
 /** A call of the table of who may make which call. Numbers in its path are 1. */
 export type Route = { name: RouteName; method: string; path: string; access: Access; body: object | undefined };

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { VerifiedClaimOf } from "../../domain/credential.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
+import { allowsOrigin, type VerifiedSession } from "../../domain/viewer-session.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
 import type { Lease } from "../../records.ts";
@@ -37,6 +38,24 @@ export async function admitViewer(c: Context<AppEnv>, claim: VerifiedClaimOf<"to
   const { readAt, group, writeLease } = viewed.value;
   if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
   c.set("group", group);
+  return undefined;
+}
+
+/** Finds the group of a viewer session. The directory always answers. */
+export async function admitSession(c: Context<AppEnv>, session: VerifiedSession): Promise<Failure | undefined> {
+  const { claims } = session;
+  c.set("environment", claims.environment);
+  const { success } = await c.env.SESSION_LIMIT.limit({ key: claims.id });
+  if (!success) return { code: "rate_limited" };
+  if (session.state === "expired") return { code: "credential_expired" };
+  const { teamId, generation, keyId, origins, viewerId } = session.claims;
+  if (!allowsOrigin(origins, c.req.header("Origin"))) return { code: "origin_not_allowed" };
+
+  c.get("headers")["X-Answered-By"] = "directory";
+  const viewed = await directoryOf(c.env, claims.environment).viewSession({ teamId, generation, keyId });
+  if (!viewed.ok) return viewed.failure;
+  c.set("group", viewed.value);
+  c.set("viewerId", viewerId);
   return undefined;
 }
 

@@ -13,7 +13,7 @@ import { checkCaller } from "../check-caller.ts";
 import { directoryOf, registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
 import { EnvironmentQuery } from "../schemas.ts";
-import { admitViewer } from "./admit-viewer.ts";
+import { admitSession, admitViewer } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readQuery, validate } from "./validate.ts";
 
@@ -35,7 +35,7 @@ function takesOf({ scope, role, isForViewers }: Access): string {
   const kinds = [
     ...(scope ? ["an API key, ugk_…"] : []),
     ...(role ? ["the key of an operator, ugo_…"] : []),
-    ...(isForViewers ? ["the token of a user group, ugt_…"] : []),
+    ...(isForViewers ? ["a viewer session", "the token of a user group, ugt_…"] : []),
   ];
   return kinds.join(", or ");
 }
@@ -43,6 +43,7 @@ function takesOf({ scope, role, isForViewers }: Access): string {
 async function admit(c: Context<AppEnv>, access: Access, credential: Credential): Promise<Failure | undefined> {
   if (credential.kind === "api_key" && access.scope) return admitApiKey(c, access, credential);
   if (credential.kind === "token" && access.isForViewers) return admitViewer(c, credential);
+  if (credential.kind === "viewer_session" && access.isForViewers) return admitSession(c, credential.session);
   if (credential.kind === "operator_key" && access.role)
     return admitOperator(c, access, { key: credential, limitKey: credential.fingerprint });
   if (access.role && !access.scope && usableOperatorToken(c.env) === undefined) {

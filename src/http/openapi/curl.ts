@@ -5,6 +5,7 @@ import type { CredentialName, Operation } from "./operation.ts";
 const VARIABLES: Record<CredentialName, string> = {
   api_key: "$API_KEY",
   user_group_token: "$TOKEN",
+  viewer_session: "$SESSION",
   operator_key: "$OPERATOR_KEY",
 };
 

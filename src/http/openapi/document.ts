@@ -11,6 +11,7 @@ import { operatorOperations } from "./operators.ts";
 import { referenceOperations } from "./reference.ts";
 import { userGroupOperations } from "./user-groups.ts";
 import { userGroupByNumberOperations } from "./user-groups-by-number.ts";
+import { viewerSessionOperations } from "./viewer-sessions.ts";
 import { viewerOperations } from "./viewers.ts";
 import { whoamiOperations } from "./whoami.ts";
 
@@ -40,6 +41,7 @@ const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
     "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
   user_group_token: "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it.",
+  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or with the scheme `Token`. Browsers may send it.",
   operator_key:
     "The key of an operator, `Authorization: Token ugo_…`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
     "browser sends it. An operator names an environment in the query.",
@@ -79,6 +81,7 @@ const OPERATIONS: Operations = {
   ...userGroupByNumberOperations,
   ...eventOperations,
   ...viewerOperations,
+  ...viewerSessionOperations,
   ...apiKeyOperations,
   ...operatorOperations,
   ...whoamiOperations,
@@ -119,7 +122,7 @@ function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialNa
   return [
     ...(scope ? (["api_key"] as const) : []),
     ...(role ? (["operator_key"] as const) : []),
-    ...(isForViewers ? (["user_group_token"] as const) : []),
+    ...(isForViewers ? (["user_group_token", "viewer_session"] as const) : []),
   ];
 }
 

@@ -30,7 +30,7 @@ export type Operation = {
 };
 
 /** The kinds of credentials, by the names of their security schemes. */
-export type CredentialName = "api_key" | "operator_key" | "user_group_token";
+export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "viewer_session";
 
 /** Operations by path and method. */
 export type Operations = Record<string, Partial<Record<Method, Operation>>>;
@@ -44,7 +44,10 @@ export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, a
   return [
     ...EVERYWHERE,
     ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked"] as const) : []),
-    ...(hasKeys ? (["credential_expired"] as const) : []),
+    ...(access?.isForViewers
+      ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
+      : []),
+    ...(hasKeys && !access.isForViewers ? (["credential_expired"] as const) : []),
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
     ...(access?.names ? (["environment_not_found"] as const) : []),
     ...(body ? WITH_OPTIONAL_BODY : []),

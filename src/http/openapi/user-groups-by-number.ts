@@ -1,12 +1,17 @@
 import * as z from "zod";
-import { ListQuery, RotateByNumberBody, UpdateByNumberBody } from "../schemas.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
 import { Done, SeenGroup, Success, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
 const ListedGroup = z.strictObject({
   ...SeenGroup,
+  state: z
+    .enum(["active", "suspended", "deleted"])
+    .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
   created_at: time("When the group was created."),
-  updated_at: time("When the group last changed."),
+  updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
+  deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
+  purge_at: z.exactOptional(time("Until when it can be restored; only of a deleted one.")),
 });
 
 const Listed = z.strictObject({
@@ -61,6 +66,7 @@ export const userGroupByNumberOperations: Operations = {
       description:
         "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
       ...BY_NUMBER,
+      query: { schema: ShowQuery(), example: {} },
       answer: SHOWN,
       refusals: ["user_group_not_found"],
     },
@@ -80,11 +86,41 @@ export const userGroupByNumberOperations: Operations = {
       id: "removeUserGroupByNumber",
       tag: "User groups",
       summary: "Delete a user group by its number",
-      description: "Deletes the group. Its token is not needed.",
+      description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
       ...BY_NUMBER,
       headers: ["If-Match"],
-      answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
+      answer: { ...SHOWN, description: "The deleted group, and until when it can be restored." },
       refusals: ["user_group_not_found", "revision_mismatch"],
+    },
+  },
+  "/api/user_groups/{team_id}/restore": {
+    post: {
+      id: "restoreUserGroup",
+      tag: "User groups",
+      summary: "Restore a deleted user group",
+      description:
+        "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one. A group that " +
+        "exists is answered as it is.",
+      ...BY_NUMBER,
+      body: {
+        name: "RestoreBody",
+        schema: RestoreBody(),
+        isOptional: true,
+        example: { new_user_group_id: "acme-2", rotate_token: true },
+      },
+      answer: SHOWN,
+      refusals: ["user_group_not_found", "user_group_id_taken"],
+    },
+  },
+  "/api/user_groups/{team_id}/purge": {
+    post: {
+      id: "purgeUserGroup",
+      tag: "User groups",
+      summary: "Erase a deleted user group",
+      description: "Erases a deleted group now. Nothing of it stays but its events, which have its number and id.",
+      ...BY_NUMBER,
+      answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
+      refusals: ["user_group_not_found", "user_group_not_deleted"],
     },
   },
   "/api/user_groups/{team_id}/rotate": {

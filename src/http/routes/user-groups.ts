@@ -40,6 +40,7 @@ export const userGroups = new Hono<AppEnv>()
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
+    deleteLeases(c, group);
     const userGroup = putBody(group, await tokenOf(c, group), c.get("environment").tag);
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })

@@ -19,12 +19,16 @@ export const viewers = new Hono<AppEnv>()
   .get("/", (c) => {
     const group = c.get("group");
     const userGroup = viewBody(group, c.get("environment").tag);
-    return respond(c, { success: 1, user_group: userGroup, variables: variablesOf(group, userGroup.properties) });
+    return respond(c, {
+      success: 1,
+      user_group: userGroup,
+      variables: variablesOf(group, c.get("viewerId"), userGroup.properties),
+    });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
     const { sql, placeholders } = c.req.valid("json");
-    const variables = new Map(Object.entries(variablesOf(c.get("group"))));
+    const variables = new Map(Object.entries(variablesOf(c.get("group"), c.get("viewerId"))));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, ...bound.value });

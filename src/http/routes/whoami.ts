@@ -8,7 +8,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { respond } from "../responses.ts";
 import { NoQuery } from "../schemas.ts";
-import { apiKeyCaller, operatorCaller, tokenCaller } from "../wire.ts";
+import { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../wire.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
@@ -22,6 +22,8 @@ export const whoami = new Hono<AppEnv>()
 async function callerOf(c: Context<AppEnv>): Promise<Result<object, KeyFailure>> {
   const credential = c.get("credential");
   if (credential.kind === "token") return ok(tokenCaller(c.get("group"), c.get("environment")));
+  if (credential.kind === "viewer_session" && credential.session.state === "valid")
+    return ok(sessionCaller(c.get("group"), credential.session.claims));
   if (credential.kind !== "api_key") return ok(operatorCaller(c.get("operator")));
   const identified = await c.get("directory").identify(credential);
   return identified.ok ? ok(apiKeyCaller(identified.value, c.get("environment"))) : identified;
