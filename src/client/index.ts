@@ -19,6 +19,7 @@ export {
   type RollKeyInput,
 } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
+export type { MintedSession, SessionFunction } from "./session-connection.ts";
 export type { EnsuredGroup, ListedGroup, Mapping, RotatedGroup, UpdatedGroup, ViewedGroup } from "./user-group.ts";
 export {
   type EnsureInput,
@@ -46,3 +47,4 @@ export {
   type ViewerClientOptions,
   type ViewInput,
 } from "./viewer-client.ts";
+export type { MintSessionInput, ViewerSession } from "./viewer-session.ts";

@@ -1,5 +1,6 @@
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
+import { serverProtocol } from "./server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
 export type OperatorClientOptions = ConnectionOptions & {
@@ -44,7 +45,7 @@ export class OperatorClient {
   readonly #connection: Connection;
 
   constructor({ operatorToken, ...options }: OperatorClientOptions) {
-    this.#connection = new Connection(options, "operatorToken", operatorToken);
+    this.#connection = new Connection(options, "operatorToken", operatorToken, serverProtocol);
   }
 
   /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */

@@ -2,6 +2,7 @@ import { type CallOptions, Connection, type ConnectionOptions, headerValue } fro
 import type { ChangeEvent, EventPage } from "./event.ts";
 import { EventFeed, type EventsInput, eventsOf, type FollowInput } from "./event-feed.ts";
 import type { JsonObject, JsonProperties } from "./json.ts";
+import { serverProtocol } from "./server-protocol.ts";
 import {
   type EnsuredGroup,
   type ListedGroup,
@@ -13,6 +14,7 @@ import {
   toUpdatedGroup,
   type UpdatedGroup,
 } from "./user-group.ts";
+import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./viewer-session.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -89,7 +91,7 @@ export class UserGroupClient {
   readonly #feed: EventFeed;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
-    this.#connection = new Connection(options, "apiKey", apiKey);
+    this.#connection = new Connection(options, "apiKey", apiKey, serverProtocol);
     this.#feed = new EventFeed(this.#connection);
   }
 
@@ -178,6 +180,12 @@ export class UserGroupClient {
     const call = { method: "GET", path: `/api/user_groups/${teamId}`, retryable: true } as const;
     const { body } = await this.#connection.send(call, signal);
     return toListedGroup(body.object("user_group"));
+  }
+
+  /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
+  async mintSession(input: MintSessionInput, { signal }: CallOptions = {}): Promise<ViewerSession> {
+    const call = { method: "POST", path: "/api/viewer_sessions", body: mintBody(input), retryable: true } as const;
+    return toViewerSession(await this.#connection.send(call, signal));
   }
 
   /** Gets one page of the environment's events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
