@@ -20,11 +20,14 @@ export type CallOptions = {
   signal?: AbortSignal | undefined;
 };
 
+/** The fields of a URL's query. A field that is `undefined` is left out. */
+export type Query = Record<string, string | undefined>;
+
 /** One call, in the wire's names. */
 export type Call = {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
-  query?: Record<string, string | undefined>;
+  query?: Query;
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
   /** Whether the call may be retried when the outcome of the last try is unknown. */
@@ -48,6 +51,8 @@ export type Protocol = {
   encode: (call: Call) => EncodedCall;
   /** The refusals that these calls may get. */
   codes: readonly RefusalCode[];
+  /** What a refusal has besides its code and message: facts, and sentences for the message of the error. */
+  detailsOf: (code: RefusalCode, refusal: ResponseBody) => { facts: ErrorFacts; sentences?: string[] };
 };
 
 /** A successful response. */
@@ -57,7 +62,8 @@ export type ServiceResponse = {
   unexpected: (what: string) => UserGroupServiceError;
 };
 
-const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+|eyJ[\w-]+\.[\w.-]+/g;
+/** An operator's key has 59 characters or more after its prefix; a text such as hugo_boss is none. The last is a session. */
+const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+|ugo_[\w-]{20,}|eyJ[\w-]+\.[\w.-]+/g;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;
 const ISSUES_IN_MESSAGE_MAX = 3;
@@ -116,7 +122,7 @@ export class Connection {
           ? error
           : new UserGroupServiceError("network_error", `The service did not respond: ${redact(messagesOf(error))}`);
       });
-    return readResponse(received.response, received.text, redact, this.#protocol.codes);
+    return readResponse(received.response, received.text, redact, this.#protocol);
   }
 
   /** Returns a function that replaces each known credential, and each text of a credential's form. */
@@ -138,7 +144,7 @@ function readResponse(
   response: Response,
   text: string,
   redact: (text: string) => string,
-  codes: readonly RefusalCode[],
+  protocol: Protocol,
 ): ServiceResponse {
   const { status, headers, ok } = response;
   const requestId = headers.get("X-Request-Id");
@@ -159,15 +165,12 @@ function readResponse(
     if (body.number("success") === 1) return { body, headers, unexpected };
   }
   const refusal = new ResponseBody(parse(text, redact), unexpected).object("error");
-  const code = codes.find((known) => known === refusal.text("code"));
+  const code = protocol.codes.find((known) => known === refusal.text("code"));
   if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
-  throw new UserGroupServiceError(code, [refusal.text("message"), ...sentencesOf(issues)].join(" "), {
-    ...facts,
-    issues,
-    ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
-    ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
-  });
+  const { facts: details, sentences = [] } = protocol.detailsOf(code, refusal);
+  const message = [refusal.text("message"), ...sentencesOf(issues), ...sentences].join(" ");
+  throw new UserGroupServiceError(code, message, { ...facts, issues, ...details });
 }
 
 const issueOf = (issue: ResponseBody): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
@@ -226,4 +229,15 @@ export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
     throw new TypeError(`Give ${name} as a string of printable ASCII characters, without blanks.`);
   return text;
+}
+
+/** The header that makes a change conditional on the group's ETag. */
+export const ifMatchHeader = ({ ifMatch }: { ifMatch?: string | undefined }): Record<string, string> =>
+  ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", ifMatch) };
+
+/** The path of one numbered thing. An unchecked number such as `../user` would send the credential to another route. */
+export function numberedPath(collection: string, name: "id" | "teamId", number: number): string {
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new TypeError(`Give ${name} as a positive whole number, as lists show it.`);
+  return `${collection}/${number}`;
 }

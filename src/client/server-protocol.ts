@@ -1,12 +1,16 @@
-import type { Call, EncodedCall, Protocol } from "./connection.ts";
-import { REFUSAL_CODES } from "./user-group-service-error.ts";
+import type { Call, EncodedCall, Protocol, Query } from "./connection.ts";
+import type { ResponseBody } from "./response-body.ts";
+import { REFUSAL_CODES, type RefusalCode } from "./user-group-service-error.ts";
 
 /** The calls of servers. */
-export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES };
+export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES, detailsOf };
 
-/** `fetch` sends no body with a GET, so each call with a body is a POST that names its method in a header. */
+/**
+ * `fetch` sends no body with a GET, and some proxies drop that of a DELETE. With a body, both are a POST that names its
+ * method in a header.
+ */
 function encode({ method, path, query = {}, body, headers, retryable }: Call): EncodedCall {
-  const sent = body ? "POST" : method;
+  const sent = body && (method === "GET" || method === "DELETE") ? "POST" : method;
   const text = body && JSON.stringify(body, refuseInexact);
   return {
     method: sent,
@@ -20,7 +24,7 @@ function encode({ method, path, query = {}, body, headers, retryable }: Call): E
   };
 }
 
-function searchOf(query: NonNullable<Call["query"]>): string {
+function searchOf(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
@@ -46,4 +50,15 @@ function refuseInexact(this: unknown, key: string, value: unknown): unknown {
   if (isNotJson || (typeof value === "number" && !Number.isFinite(value)) || (value === null && given !== null))
     throw new TypeError(`${key} is ${String(given)}, which JSON cannot hold.`);
   return value;
+}
+
+/** What the caller lacks, of a refusal with `insufficient_access`. */
+function detailsOf(_code: RefusalCode, refusal: ResponseBody) {
+  const requiredScope = refusal.textOrUndefined("required_scope");
+  const requiredRole = refusal.textOrUndefined("required_role");
+  const sentences = [
+    ...(requiredScope === undefined ? [] : [`The required scope is ${requiredScope}.`]),
+    ...(requiredRole === undefined ? [] : [`The required role is ${requiredRole}.`]),
+  ];
+  return { facts: { requiredScope, requiredRole }, sentences };
 }

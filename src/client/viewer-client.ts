@@ -1,3 +1,4 @@
+import { type Caller, viewerWhoami } from "./caller.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { SessionConnection, type SessionFunction } from "./session-connection.ts";
@@ -8,7 +9,7 @@ import { viewerProtocol } from "./viewer-protocol.ts";
 export type ViewerClientOptions = ConnectionOptions &
   (
     | {
-        /** The token of a user group. `undefined`, which `ensure` returns to a key with read access, is a `TypeError`. */
+        /** The token of a user group. `undefined`, which `ensure` returns to a key without `tokens:read`, is a `TypeError`. */
         token: string | undefined;
         session?: undefined;
       }
@@ -78,5 +79,10 @@ export class ViewerClient {
       signal,
     );
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
+  }
+
+  /** Gets the group's number, its name and its environment, and the end of the token's grace. */
+  whoami(options: CallOptions = {}): Promise<Caller> {
+    return viewerWhoami(this.#connection, options);
   }
 }

@@ -25,4 +25,10 @@ export const viewerProtocol: Protocol = {
     "directory_unavailable",
     "service_not_configured",
   ],
+  detailsOf: (code, refusal) => ({
+    facts: {
+      ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
+      ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
+    },
+  }),
 };
