@@ -30,6 +30,7 @@ export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
 export type { IssuedOperator, IssueOperatorInput, Operator, Role, RollOperatorInput } from "./operator.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
+export type { MintedSession, SessionFunction } from "./session-connection.ts";
 export type {
   EnsuredGroup,
   GroupFields,
@@ -63,3 +64,4 @@ export {
   type ViewerClientOptions,
   type ViewInput,
 } from "./viewer-client.ts";
+export type { MintSessionInput, ViewerSession } from "./viewer-session.ts";

@@ -2,6 +2,7 @@ import { type Caller, whoami } from "./caller.ts";
 import { type CallOptions, Connection, type ConnectionOptions, headerValue, ifMatchHeader } from "./connection.ts";
 import { EnvironmentClient } from "./environment-client.ts";
 import type { JsonObject } from "./json.ts";
+import { serverProtocol } from "./server-protocol.ts";
 import {
   type EnsuredGroup,
   fieldsOf,
@@ -12,6 +13,7 @@ import {
   toUpdatedGroup,
   type UpdatedGroup,
 } from "./user-group.ts";
+import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./viewer-session.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -66,7 +68,7 @@ export class UserGroupClient extends EnvironmentClient {
   readonly #connection: Connection;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
-    const connection = new Connection(options, "apiKey", apiKey);
+    const connection = new Connection(options, "apiKey", apiKey, serverProtocol);
     super(connection);
     this.#connection = connection;
   }
@@ -119,6 +121,12 @@ export class UserGroupClient extends EnvironmentClient {
       data_source_provided_id: input.dataSourceProvidedId,
     };
     await this.#sendOnce("DELETE", body, currentToken, options);
+  }
+
+  /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
+  async mintSession(input: MintSessionInput, { signal }: CallOptions = {}): Promise<ViewerSession> {
+    const call = { method: "POST", path: "/api/viewer_sessions", body: mintBody(input), retryable: true } as const;
+    return toViewerSession(await this.#connection.send(call, signal));
   }
 
   /** Gets the name, the environment and the scopes of the API key. */
