@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { endGroup, runNpm, waitUntil } from "./support/service.ts";
+import { endGroup, runNode, runNpm, waitUntil } from "./support/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
@@ -44,10 +44,16 @@ async function newKey(workspace: string, fields: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** Starts the command as the README does, in a process group of its own. */
-function startGroups(args: readonly string[], apiKey: string, at = url) {
-  const env = { API_KEY: apiKey, SERVICE_URL: at };
-  const child = runNpm(folder, ["run", "--silent", "groups", "--", ...args], env);
+/** Starts the command in a process group of its own. */
+const startGroups = (args: readonly string[], apiKey: string, at = url) =>
+  outcomeOf(runNode(folder, ["scripts/groups.ts", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+
+/** Starts the command as the README does. npm passes signals on, and sets the variables of its scripts. */
+const startByNpm = (args: readonly string[], apiKey: string, at = url) =>
+  outcomeOf(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+
+/** A running command, and how it ends. */
+function outcomeOf(child: ChildProcess) {
   const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
   const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
   const outcome = ended.then(([[status], stdout, stderr]) => {
@@ -59,11 +65,12 @@ function startGroups(args: readonly string[], apiKey: string, at = url) {
   return { child, outcome };
 }
 
-const groups = (args: readonly string[], apiKey: string, at = url) => {
-  const { child, outcome } = startGroups(args, apiKey, at);
+const withoutInput = ({ child, outcome }: ReturnType<typeof outcomeOf>) => {
   child.stdin?.end();
   return outcome;
 };
+const groups = (...args: Parameters<typeof startGroups>) => withoutInput(startGroups(...args));
+const groupsByNpm = (...args: Parameters<typeof startByNpm>) => withoutInput(startByNpm(...args));
 
 const idsOf = (stdout: string): string[] =>
   stdout
@@ -107,14 +114,17 @@ describe("import and export", () => {
   it("imports what an export returns, and finds it the second time", async ({ expect }) => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
-    expect(await groups(["import", file], key)).toEqual({
+    expect(await groupsByNpm(["import", file], key)).toEqual({
       status: 0,
       stdout: "created 4, found 0, refused 0",
       stderr: "",
     });
-    expect(await groups(["import", file], key)).toMatchObject({ status: 0, stdout: "created 0, found 4, refused 0" });
+    expect(await groupsByNpm(["import", file], key)).toMatchObject({
+      status: 0,
+      stdout: "created 0, found 4, refused 0",
+    });
 
-    const exported = await groups(["export"], key);
+    const exported = await groupsByNpm(["export"], key);
     expect(exported).toMatchObject({ status: 0, stderr: "" });
     const out = exported.stdout.split("\n").map((line) => JSON.parse(line));
     const put = LINES.map((line) => JSON.parse(typeof line === "string" ? line : JSON.stringify(line)));
@@ -312,7 +322,7 @@ describe("an import that is stopped", () => {
       if (isStopped || received.length <= 20) created(response);
       else held.push(() => created(response));
     });
-    const { child, outcome } = startGroups(["import", file, "--concurrency", "4"], "key", at);
+    const { child, outcome } = startByNpm(["import", file, "--concurrency", "4"], "key", at);
     await waitUntil(() => held.length === 4, "four calls were sent");
     const ending = endGroup(child, "SIGINT");
     isStopped = true;
@@ -335,7 +345,7 @@ describe("an import that is stopped", () => {
   it("stops when only npm gets the signal", async ({ expect }) => {
     const held: (() => void)[] = [];
     const at = await standIn((_, response) => void held.push(() => created(response)));
-    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
+    const { child, outcome } = startByNpm(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
     let stderrSoFar = "";
     child.stderr?.on("data", (chunk) => {
       stderrSoFar += chunk;
@@ -355,7 +365,7 @@ describe("an import that is stopped", () => {
       pages += 1;
       answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: String(pages) });
     });
-    const { child, outcome } = startGroups(["export"], "key", at);
+    const { child, outcome } = startByNpm(["export"], "key", at);
     await waitUntil(() => pages > 3, "the export was running");
     child.kill("SIGTERM");
     expect((await outcome).status).not.toBe(0);
@@ -373,7 +383,7 @@ describe("an import that is stopped", () => {
       skip(isNamed && !existsSync(MKFIFO));
       const pipe = join(scratch, "pipe");
       if (isNamed) execFileSync(MKFIFO, [pipe]);
-      const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
+      const { child, outcome } = startByNpm(["import", isNamed ? pipe : "-"], "key", at);
       // For reading too: opened for writing alone, it would wait for its reader.
       const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
       onTestFinished(() => void written?.destroy());
@@ -402,7 +412,7 @@ describe("an import that is stopped", () => {
         { "Retry-After": "200" },
       );
     });
-    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
+    const { child, outcome } = startByNpm(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
     await endGroup(child, "SIGINT");
     expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 7`);
@@ -651,7 +661,7 @@ it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read t
 
 it("fails where its summary cannot be written", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "a" }]);
-  const command = `npm run --silent groups -- import ${file} --url ${url} >/dev/full`;
+  const command = `${process.execPath} scripts/groups.ts import ${file} --url ${url} >/dev/full`;
   const API_KEY = await newKey("full");
   const { status, stderr } = spawnSync("sh", ["-c", command], {
     cwd: folder,

@@ -16,9 +16,11 @@ const readKey = await fetch(`${url}/api/keys`, {
   body: JSON.stringify({ workspace: "smoke", environment: "Testing", name: "reader", access: "read" }),
 }).then(async (response) => ((await response.json()) as { key: string }).key);
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+
 async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) {
   const child = spawn(process.execPath, ["scripts/smoke.ts", ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH, NODE_COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
