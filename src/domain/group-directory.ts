@@ -277,12 +277,17 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ endedLeases });
   }
 
-  /** Deletes the group with this number. */
-  removeByNumber(caller: Caller, teamId: number, ifMatch: IfMatch | undefined): Result<EndedLeases, NumberFailure> {
+  /** Deletes the group with this number. The answer is the deleted group. */
+  removeByNumber(
+    caller: Caller,
+    teamId: number,
+    ifMatch: IfMatch | undefined,
+  ): Result<ShownGroup & EndedLeases, NumberFailure> {
     const found = this.#findByNumber(caller, "groups:delete", teamId, ifMatch);
     if (!found.ok) return found;
     const { author, group } = found.value;
-    return ok({ endedLeases: this.#delete(author, group) });
+    const endedLeases = this.#delete(author, group);
+    return ok({ ...this.#shown({ teamId, revision: group.revision + 1 }, "deleted"), endedLeases });
   }
 
   /**
@@ -622,7 +627,10 @@ export class GroupDirectory extends DurableObject<Env> {
     };
   }
 
-  #shown({ teamId, revision }: UserGroup, from: "existing" | "deleted" = "existing"): ShownGroup {
+  #shown(
+    { teamId, revision }: Pick<UserGroup, "teamId" | "revision">,
+    from: "existing" | "deleted" = "existing",
+  ): ShownGroup {
     return { group: this.#groups.listed(teamId, from === "deleted" ? "deleted" : "numbers"), revision };
   }
 

@@ -162,8 +162,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment holds as much as it may, or there are as many keys or operators as there may be. Delete groups that are " +
-      "no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
+      "This environment is full, or there are as many API keys or operators as there may be. Purge deleted groups, delete groups " +
+      "that are no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
   },
 };
 

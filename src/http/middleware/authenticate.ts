@@ -20,12 +20,13 @@ const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bo
  * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
-  const text = presentedCredential(c);
+  const presented = presentedCredential(c);
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
-  const signed = await signedCredential(c, text);
-  if (!signed && text !== "" && isBrowser && !(await countRefused(c))) return refuse(c, { code: "rate_limited" });
+  const signed = await signedCredential(c, presented);
+  if (!signed && presented.text !== "" && isBrowser && !(await countRefused(c)))
+    return refuse(c, { code: "rate_limited" });
 
-  const credential = signed ?? (await unsignedCredential(c, text));
+  const credential = signed ?? (await unsignedCredential(c, presented));
   c.set("credential", credential);
   if (credential.kind === "api_key") {
     c.set("keyId", credential.id);
@@ -46,16 +47,16 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 });
 
 /** A session is taken after both schemes, any other credential after `Token` alone. */
-async function signedCredential(c: Context<AppEnv>, text: string): Promise<Credential | undefined> {
+async function signedCredential(c: Context<AppEnv>, { scheme, text }: Presented): Promise<Credential | undefined> {
   const session = await verifySession(c.get("ring"), text, Date.now());
   if (session) return { kind: "viewer_session", session };
-  return presentedScheme(c) === "token" ? verifyCredential(c.get("ring"), text) : undefined;
+  return scheme === "token" ? verifyCredential(c.get("ring"), text) : undefined;
 }
 
 /** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
-async function unsignedCredential(c: Context<AppEnv>, text: string): Promise<Credential> {
+async function unsignedCredential(c: Context<AppEnv>, { scheme, text }: Presented): Promise<Credential> {
   if (text === "") return { kind: "none" };
-  const operatorToken = presentedScheme(c) === "token" ? usableOperatorToken(c.env) : undefined;
+  const operatorToken = scheme === "token" ? usableOperatorToken(c.env) : undefined;
   const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
   const isOperator =
     operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
@@ -72,12 +73,10 @@ async function countRefused(c: Context<AppEnv>): Promise<boolean> {
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
 }
 
-const AUTHORIZATION = /^(token|bearer) +(\S+)$/i;
+/** The scheme of a credential in lower case (RFC 9110, section 11.1), and its text; both are empty without one. */
+type Presented = { scheme: string; text: string };
 
-/** The scheme of the request's credential (RFC 9110, section 11.1), in lower case. */
-const presentedScheme = (c: Context<AppEnv>): string | undefined =>
-  AUTHORIZATION.exec(c.req.header("Authorization") ?? "")?.[1]?.toLowerCase();
-
-/** The credential after the scheme, or an empty string. */
-const presentedCredential = (c: Context<AppEnv>): string =>
-  AUTHORIZATION.exec(c.req.header("Authorization") ?? "")?.[2] ?? "";
+function presentedCredential(c: Context<AppEnv>): Presented {
+  const [, scheme = "", text = ""] = /^(token|bearer) +(\S+)$/i.exec(c.req.header("Authorization") ?? "") ?? [];
+  return { scheme: scheme.toLowerCase(), text };
+}

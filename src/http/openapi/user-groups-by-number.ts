@@ -89,7 +89,7 @@ export const userGroupByNumberOperations: Operations = {
       description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
       ...BY_NUMBER,
       headers: ["If-Match"],
-      answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
+      answer: { ...SHOWN, description: "The deleted group, and until when it can be restored." },
       refusals: ["user_group_not_found", "revision_mismatch"],
     },
   },

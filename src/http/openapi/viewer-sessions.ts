@@ -23,13 +23,13 @@ const Minted = z.strictObject({
 });
 
 const PublicKey = z.strictObject({
-  kty: z.literal("EC"),
-  crv: z.literal("P-256"),
+  kty: z.literal("EC").meta({ description: "The kind of key: an elliptic curve." }),
+  crv: z.literal("P-256").meta({ description: "The curve." }),
   x: z.string().meta({ description: "The point's first coordinate, base64url." }),
   y: z.string().meta({ description: "The point's second coordinate, base64url." }),
   kid: z.string().meta({ description: "The key's thumbprint (RFC 7638), as in the header of its sessions." }),
-  alg: z.literal("ES256"),
-  use: z.literal("sig"),
+  alg: z.literal("ES256").meta({ description: "The algorithm of the signatures." }),
+  use: z.literal("sig").meta({ description: "What the key is for: signatures." }),
 });
 
 const KeySet = z.strictObject({

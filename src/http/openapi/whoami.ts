@@ -22,7 +22,7 @@ const number = (description: string) =>
 const expires_at = timeOrNull("When the credential expires, or null.");
 
 const ApiKeyCaller = z.strictObject({
-  kind: z.literal("api_key"),
+  kind: z.literal("api_key").meta({ description: "The kind of credential." }),
   id: number("The key's number."),
   ...Named,
   ...InEnvironment,
@@ -34,17 +34,21 @@ const ApiKeyCaller = z.strictObject({
 }) satisfies z.ZodType<Omit<ReturnType<typeof apiKeyCaller>, "kind">>;
 
 const OperatorCaller = z.strictObject({
-  kind: z.literal("operator"),
-  id: number("The operator's number, or null for OPERATOR_TOKEN.").nullable(),
+  kind: z.literal("operator").meta({ description: "The kind of credential." }),
+  id: z
+    .int()
+    .min(1)
+    .nullable()
+    .meta({ description: "The operator's number, or null for OPERATOR_TOKEN.", examples: [1] }),
   ...Named,
-  workspace: z.null(),
-  environment: z.null(),
+  workspace: z.null().meta({ description: "An operator belongs to no workspace." }),
+  environment: z.null().meta({ description: "An operator belongs to no environment." }),
   role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["admin"] }),
   expires_at,
 }) satisfies z.ZodType<Omit<ReturnType<typeof operatorCaller>, "kind">>;
 
 const TokenCaller = z.strictObject({
-  kind: z.literal("user_group_token"),
+  kind: z.literal("user_group_token").meta({ description: "The kind of credential." }),
   id: number("The group's number."),
   ...Named,
   ...InEnvironment,
@@ -52,7 +56,7 @@ const TokenCaller = z.strictObject({
 }) satisfies z.ZodType<Omit<ReturnType<typeof tokenCaller>, "kind">>;
 
 const SessionCaller = z.strictObject({
-  kind: z.literal("viewer_session"),
+  kind: z.literal("viewer_session").meta({ description: "The kind of credential." }),
   id: number("The group's number."),
   ...Named,
   ...InEnvironment,

@@ -77,7 +77,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     if (!removed.ok) return refuse(c, removed.failure);
     c.set("teamId", teamId);
     deleteLeases(c, removed.value);
-    return respond(c, { success: 1 });
+    return respondWithGroup(c, removed.value);
   })
 
   .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody, { optional: true }), async (c) => {
