@@ -1,6 +1,6 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, it, onTestFinished, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber, rowsOf } from "../support/by-number.ts";
@@ -489,6 +489,40 @@ describe("the alarm", () => {
     await runAlarm(DIRECTORY);
     expect((await rowsOf(DIRECTORY)).stored_responses).toEqual([]);
     expect(codeOf(await send("DELETE", token, "k"))).toEqual(NOT_FOUND);
+  });
+});
+
+describe("UNDO_DAYS", () => {
+  /** A customer whose group is deleted where UNDO_DAYS is `days`. */
+  async function customerWith(days: string) {
+    const { UNDO_DAYS } = env;
+    onTestFinished(() => void Object.assign(env, { UNDO_DAYS }));
+    Object.assign(env, { UNDO_DAYS: days });
+    const { key, tokenOf, remove } = await newIntegrator();
+    await remove(await tokenOf("acme"));
+    return byNumber(key);
+  }
+
+  it("of a second purges by the alarm itself, without traffic", async ({ expect }) => {
+    const { events, list } = await customerWith(String(1 / 86_400));
+    await vi.waitFor(async () => expect((await rowsOf(DIRECTORY)).deleted_groups).toEqual([]), { timeout: 20_000 });
+    const [deleted, purged] = (await events({ user_group_id: "acme" })).slice(-2);
+    expect(purged).toMatchObject({ type: "user_group.purged", actor: { kind: "system" } });
+    expect(Date.parse(purged.at) - Date.parse(deleted.at)).toBeGreaterThanOrEqual(1000);
+    expect((await list({ state: "deleted" })).body.user_groups).toEqual([]);
+  });
+
+  it.for([
+    ["1e9", 36_500],
+    ["45.5", 45.5],
+    [" ", 30],
+    ["a month", 30],
+  ] as const)("of %j keeps a deleted group for %f days", async ([text, days], { expect }) => {
+    const { showDeleted, restore } = await customerWith(text);
+    const { deleted_at: deletedAt, purge_at: purgeAt } = (await showDeleted(1)).body.user_group;
+    expect(Date.parse(purgeAt) - Date.parse(deletedAt)).toBe(days * DAY_MS);
+    await runAlarm(DIRECTORY);
+    expect((await restore(1)).status).toBe(200);
   });
 });
 
