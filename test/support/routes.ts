@@ -28,4 +28,5 @@ export const ROUTES: Route[] = (Object.keys(ACCESS) as RouteName[]).map((name) =
 });
 
 /** The path of a call, with the environment in the query where an operator must name one. */
-export const operatorPath = ({ path, access }: Route): string => (access.names ? path + inEnvironment() : path);
+export const operatorPath = ({ path, access }: Route, workspace = "acme"): string =>
+  access.names ? path + inEnvironment(workspace) : path;
