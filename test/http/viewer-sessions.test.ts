@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ACCESS } from "../../src/http/access.ts";
@@ -409,6 +409,7 @@ describe("a viewer with a session", () => {
       const { body } = await query(credential, { sql: "1 [[AND v = {{viewer_id}}]]" });
       expect(body).toEqual({ success: 1, sql: "1 ", params: [], dropped: ["viewer_id"] });
       const refused = await query(credential, { sql: "v = {{viewer_id}}" });
+      expect(refused.body.error.message).toContain("viewer_id in a session");
       expect(refused).toMatchObject({
         status: 422,
         body: { error: { code: "unknown_variable", variable: "viewer_id" } },
@@ -801,6 +802,12 @@ describe("the limit of calls", () => {
     expect((await mint(key, {}, callEnv)).status).toBe(201);
     expect(codeOf(await mint(key, {}, callEnv))).toEqual([429, "rate_limited"]);
   });
+});
+
+it("a session outlives the memory of its directory", async ({ expect }) => {
+  const { session } = await newSession();
+  await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+  expect((await view(session)).status).toBe(200);
 });
 
 it("the preflight of a page allows what it sends with a session", async ({ expect }) => {
