@@ -716,6 +716,12 @@ describe("BROWSER_TOKENS = refuse", () => {
     for (const headers of [...BROWSERS, {}]) expect((await view(session, headers, strict)).status).toBe(200);
   });
 
+  it("is what any other value but allow means", async ({ expect }) => {
+    const { token } = await newSession();
+    for (const BROWSER_TOKENS of ["Refuse", "refuse ", "no"])
+      expect(codeOf(await view(token, PAGE, { ...env, BROWSER_TOKENS }))).toEqual([403, "token_in_browser"]);
+  });
+
   it("is not the default", async ({ expect }) => {
     const { token } = await newSession();
     for (const headers of BROWSERS) expect((await view(token, headers)).status).toBe(200);
@@ -802,6 +808,13 @@ describe("the limit of calls", () => {
     expect((await mint(key, {}, callEnv)).status).toBe(201);
     expect(codeOf(await mint(key, {}, callEnv))).toEqual([429, "rate_limited"]);
   });
+});
+
+it("a session rotates and deletes nothing as a current_token", async ({ expect }) => {
+  const { session, token, rotate, remove } = await newSession();
+  expect(codeOf(await rotate(session))).toEqual([404, "user_group_not_found"]);
+  expect(codeOf(await remove(session))).toEqual([404, "user_group_not_found"]);
+  expect((await view(token)).status).toBe(200);
 });
 
 it("a session outlives the memory of its directory", async ({ expect }) => {
