@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
 import { paths, resolve, undocumentedIn } from "../support/documented.ts";
+import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueOperator, newIntegrator } from "../support/states.ts";
 
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -34,6 +35,7 @@ async function sendExample(operation: Operation, scheme: string) {
   const credentials: Record<string, string> = {
     api_key: key,
     user_group_token: token,
+    viewer_session: await sessionOf(key, { user_group_id: group.user_group_id }),
     operator_key: await issueOperator("admin"),
   };
 
