@@ -16,7 +16,10 @@ const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
 export const serviceOptions = (folder: string, bundle: string): WorkerdOptions => ({
   folder,
   bundle,
-  durableObject: { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+  durableObjects: [
+    { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+    { binding: "REGISTRY", className: "Registry" },
+  ],
   texts: {
     SIGNING_KEYS: `bench:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`,
     OPERATOR_TOKEN,

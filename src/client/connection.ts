@@ -28,11 +28,14 @@ export type CallOptions = {
   signal?: AbortSignal | undefined;
 };
 
+/** The fields of a URL's query. A field that is `undefined` is left out. */
+export type Query = Record<string, string | undefined>;
+
 /** One call, in the wire's names. */
 export type Call = {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
-  query?: Record<string, string | undefined>;
+  query?: Query;
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
   /** Whether the call may be retried when the outcome of the last try is unknown. */
@@ -48,7 +51,8 @@ export type ServiceResponse = {
   unexpected: (what: string) => UserGroupServiceError;
 };
 
-const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+/g;
+/** An operator's key has 59 characters or more after its prefix; a text such as hugo_boss is none. */
+const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+|ugo_[\w-]{20,}/g;
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
 export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 const CAUSES_MAX = 4;
@@ -104,7 +108,10 @@ export class Connection {
     return status === 429 || (call.retryable && (status === 503 || code === "network_error" || code === "timeout"));
   }
 
-  /** `fetch` sends no body with a GET, so each call with a body is a POST that names its method in a header. */
+  /**
+   * `fetch` sends no body with a GET, and some proxies drop that of a DELETE. With a body, both are a POST that names its
+   * method in a header.
+   */
   #requestOf({ method, path, query = {}, body, headers }: Call): { url: string; init: RequestInit } {
     const url = new URL(this.#origin + path);
     for (const [name, value] of Object.entries(query)) {
@@ -113,7 +120,7 @@ export class Connection {
         throw new TypeError(`${name} has an unpaired surrogate, which a URL cannot hold.`);
       url.searchParams.set(name, value);
     }
-    const sent = body ? "POST" : method;
+    const sent = body && (method === "GET" || method === "DELETE") ? "POST" : method;
     const init: RequestInit = {
       method: sent,
       headers: {
@@ -181,15 +188,30 @@ function readResponse(response: Response, text: string, redact: (text: string) =
   const code = REFUSAL_CODES.find((known) => known === refusal.text("code"));
   if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
-  throw new UserGroupServiceError(code, [refusal.text("message"), ...sentencesOf(issues)].join(" "), {
+  const required = requirementOf(refusal);
+  const message = [refusal.text("message"), ...sentencesOf(issues), ...sentencesAbout(required)].join(" ");
+  throw new UserGroupServiceError(code, message, {
     ...facts,
     issues,
+    ...required,
     ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
     ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
   });
 }
 
 const issueOf = (issue: ResponseBody): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
+
+/** What the caller lacks, of a refusal with `insufficient_access`. */
+const requirementOf = (refusal: ResponseBody) => ({
+  requiredScope: refusal.textOrUndefined("required_scope"),
+  requiredRole: refusal.textOrUndefined("required_role"),
+});
+
+/** What the caller lacks, for an error's message. */
+const sentencesAbout = ({ requiredScope, requiredRole }: ReturnType<typeof requirementOf>): string[] => [
+  ...(requiredScope === undefined ? [] : [`The required scope is ${requiredScope}.`]),
+  ...(requiredRole === undefined ? [] : [`The required role is ${requiredRole}.`]),
+];
 
 /** The first issues, for an error's message: a log shows the message alone. */
 function sentencesOf(issues: readonly Issue[]): string[] {
@@ -262,6 +284,17 @@ export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
     throw new TypeError(`Give ${name} as a string of printable ASCII characters, without blanks.`);
   return text;
+}
+
+/** The header that makes a change conditional on the group's ETag. */
+export const ifMatchHeader = ({ ifMatch }: { ifMatch?: string | undefined }): Record<string, string> =>
+  ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", ifMatch) };
+
+/** The path of one numbered thing. An unchecked number such as `../user` would send the credential to another route. */
+export function numberedPath(collection: string, name: "id" | "teamId", number: number): string {
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new TypeError(`Give ${name} as a positive whole number, as lists show it.`);
+  return `${collection}/${number}`;
 }
 
 /** Returns `value` if it can be a wait. */

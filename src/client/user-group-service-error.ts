@@ -10,6 +10,8 @@ export const REFUSAL_CODES = [
   "secret_key_in_browser",
   "user_group_not_found",
   "api_key_not_found",
+  "operator_not_found",
+  "environment_not_found",
   "route_not_found",
   "method_not_allowed",
   "cursor_expired",
@@ -50,6 +52,8 @@ export type ErrorFacts = {
   status?: number | undefined;
   requestId?: string | undefined;
   issues?: readonly Issue[] | undefined;
+  requiredScope?: string | undefined;
+  requiredRole?: string | undefined;
   variable?: string | undefined;
   position?: number | undefined;
   reason?: string | undefined;
@@ -69,6 +73,10 @@ export class UserGroupServiceError extends Error {
   readonly requestId: string | undefined;
   /** All invalid fields of the request, for `invalid_body`. The message has the first few. */
   readonly issues: readonly Issue[];
+  /** For `insufficient_access`: the scope that the API key lacks. */
+  readonly requiredScope: string | undefined;
+  /** For `insufficient_access`: the role that the operator needs. */
+  readonly requiredRole: string | undefined;
   /** The variable's name, for `unknown_variable` and `unusable_variable`. */
   readonly variable: string | undefined;
   /** Where the SQL template is invalid, and why, for `invalid_template`. */
@@ -83,6 +91,8 @@ export class UserGroupServiceError extends Error {
     this.status = facts.status;
     this.requestId = facts.requestId;
     this.issues = facts.issues ?? [];
+    this.requiredScope = facts.requiredScope;
+    this.requiredRole = facts.requiredRole;
     this.variable = facts.variable;
     this.position = facts.position;
     this.reason = facts.reason;

@@ -1,10 +1,11 @@
+import { type Caller, whoami } from "./caller.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { toViewedGroup, type ViewedGroup } from "./user-group.ts";
 
 /** The service's address, and the token of the group to show. */
 export type ViewerClientOptions = ConnectionOptions & {
-  /** The token of a user group. `undefined`, which `ensure` returns to a key with read access, is a `TypeError`. */
+  /** The token of a user group. `undefined`, which `ensure` returns to a key without `tokens:read`, is a `TypeError`. */
   token: string | undefined;
 };
 
@@ -63,5 +64,10 @@ export class ViewerClient {
       signal,
     );
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
+  }
+
+  /** Gets the group's number, its name and its environment, and the end of the token's grace. */
+  whoami(options: CallOptions = {}): Promise<Caller> {
+    return whoami(this.#connection, options);
   }
 }

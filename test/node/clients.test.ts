@@ -90,7 +90,7 @@ describe("the matrix", () => {
 
 /** A key that may only read. */
 async function newReadKey(): Promise<string> {
-  const operator = new OperatorClient({ url, operatorToken });
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
   const input = { workspace: "clients", environment: "Testing", name: "reader", access: "read" } as const;
   return (await operator.issueKey(input)).key;
 }

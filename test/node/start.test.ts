@@ -316,6 +316,7 @@ describe("npm start", () => {
       join(copy, "src/index.ts"),
       `import { DurableObject } from "cloudflare:workers";
       export class GroupDirectory extends DurableObject {}
+      export class Registry extends DurableObject {}
       const error = { code: "service_not_configured", message: "The database is of another version." };
       export default {
         fetch: (request) =>
