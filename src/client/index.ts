@@ -20,7 +20,9 @@ export type {
   GetInput,
   GroupPage,
   ListInput,
+  NumberInput,
   RemoveByNumberInput,
+  RestoreInput,
   RotateByNumberInput,
   UpdateByNumberInput,
 } from "./environment-client.ts";
@@ -33,6 +35,7 @@ export type { EnvironmentTag } from "./response-body.ts";
 export type {
   EnsuredGroup,
   GroupFields,
+  GroupState,
   ListedGroup,
   Mapping,
   NumberedGroup,
@@ -45,6 +48,7 @@ export {
   type OnceOptions,
   type RemoveInput,
   type RotateInput,
+  type SuspendInput,
   type UpdateInput,
   UserGroupClient,
   type UserGroupClientOptions,

@@ -83,6 +83,7 @@ it("starts over when its cursor has expired", async ({ expect }) => {
     mapping: null,
     properties: null,
     api_environment_tag: null,
+    state: "active",
     created_at: "2035-01-01T00:00:00.000Z",
     updated_at: "2035-01-01T00:00:00.000Z",
   });
