@@ -36,7 +36,7 @@ const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
   restore GROUP        restore a deleted group, with its token
     --new-id ID        under another user_group_id
     --rotate-token     with a new token
-  purge GROUP --yes    erase a deleted group for good
+  purge GROUP --yes    erase a deleted group for good, before its time
 
   import FILE.ndjson   get or create the group of each line; - is standard input
     --concurrency N    calls at a time, 1 to 64; 16 by default

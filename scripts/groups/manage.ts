@@ -134,7 +134,7 @@ async function purge(task: Task): Promise<Output> {
   const { teamId } = deleted;
   if (!task.values.yes) throw unconfirmed(task, "purge", deleted);
   await task.client.purge({ teamId });
-  return { body: { success: 1 }, text: `Group ${teamId} is erased. This cannot be undone.` };
+  return { body: { success: 1 }, text: `Group ${teamId} is purged. This cannot be undone.` };
 }
 
 /** The group that exists with the name in the arguments, or else the deleted one. */
@@ -206,10 +206,9 @@ function unconfirmed(
   command: "delete" | "purge",
   { teamId, userGroupId, name }: ListedGroup,
 ): CommandError {
-  const what = command === "delete" ? "delete" : "erase for good";
   const group = `group ${teamId}, ${quoted(userGroupId)}, named ${quoted(name)}`;
   const line = commandLine(task, `${command} ${teamId} --yes`);
-  return new CommandError(`This would ${what} ${group}. Nothing was changed. To do it: ${line}`);
+  return new CommandError(`This would ${command} ${group}. Nothing was changed. To do it: ${line}`);
 }
 
 /** A text of a user in quotation marks, so that it cannot be taken for another part of the sentence. */

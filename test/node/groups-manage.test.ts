@@ -98,7 +98,7 @@ describe("with an API key", () => {
     groups("delete", "1", "--yes");
     expect(groups("purge", "--id", "acme", "--yes")).toEqual({
       status: 0,
-      stdout: "Group 1 is erased. This cannot be undone.",
+      stdout: "Group 1 is purged. This cannot be undone.",
       stderr: "",
     });
     expect(groups("list", "--state", "deleted", "--json").stdout).toBe('{"success":1,"user_groups":[]}');
@@ -114,7 +114,7 @@ describe("with an API key", () => {
     expect(groups("delete", "--id", "acme")).toEqual({ status: 1, stdout: "", stderr });
     expect(groups("show", "1").status).toBe(0);
     groups("delete", "1", "--yes");
-    expect(groups("purge", "1").stderr).toBe(`This would erase for good ${named} purge 1 --yes`);
+    expect(groups("purge", "1").stderr).toBe(`This would purge ${named} purge 1 --yes`);
     expect(groups("restore", "1").status).toBe(0);
   });
 
