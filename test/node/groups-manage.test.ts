@@ -225,6 +225,14 @@ it.for([
   expect(stderr).toContain(sentence);
 });
 
+it("--help shows every command and option", ({ expect }) => {
+  const { stdout } = runGroups(["--help"], {});
+  for (const command of ["list", "show", "suspend", "resume", "delete", "restore", "purge", "import", "export"])
+    expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
+  for (const option of ["id", "prefix", "state", "limit", "new-id", "rotate-token", "yes", "json", "url", "workspace"])
+    expect(stdout).toContain(`--${option}`);
+});
+
 it("says that a group cannot be restored where nothing is kept", async ({ expect }) => {
   const group = {
     ...{ team_id: 4, provided_id: "a", name: "a", mapping: null, properties: null, api_environment_tag: null },
