@@ -20,7 +20,9 @@ export type {
   GetInput,
   GroupPage,
   ListInput,
+  NumberInput,
   RemoveByNumberInput,
+  RestoreInput,
   RotateByNumberInput,
   UpdateByNumberInput,
 } from "./environment-client.ts";
@@ -34,6 +36,7 @@ export type { MintedSession, SessionFunction } from "./session-connection.ts";
 export type {
   EnsuredGroup,
   GroupFields,
+  GroupState,
   ListedGroup,
   Mapping,
   NumberedGroup,
@@ -46,6 +49,7 @@ export {
   type OnceOptions,
   type RemoveInput,
   type RotateInput,
+  type SuspendInput,
   type UpdateInput,
   UserGroupClient,
   type UserGroupClientOptions,
