@@ -21,6 +21,17 @@ export const COUNTS = {
 
 export type CallName = keyof typeof COUNTS;
 
+/** The calls on one group by its number, made with an API key. An answer reads the row again, as the list shows it. */
+export const BY_NUMBER = {
+  get: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 0 },
+  put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  rotate: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
+} as const satisfies Record<string, Counts>;
+
+/** What a call in an environment costs on top when an operator makes it: the registry admits the operator first. */
+export const OPERATOR_ADMISSION = { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 } as const;
+
 /** What a call costs on top when KV may hold a lease of the group's token. KV bills a delete at the price of a write. */
 export const LEASE_DELETE = {
   put: { kv_writes: 0 },

@@ -27,9 +27,14 @@ export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }:
   }
 }
 
-/** The databases that workerd keeps in a folder, one for each Durable Object. */
+/** The databases of directories that workerd keeps in a folder. That of the registry has no groups, and is left out. */
 export function databasesIn(folder: string): DatabaseSync[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => /[0-9a-f]{64}\.sqlite$/.test(file))
-    .map((file) => new DatabaseSync(join(folder, file)));
+    .map((file) => new DatabaseSync(join(folder, file)))
+    .filter((database) => {
+      const hasGroups = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'user_groups'").get() !== undefined;
+      if (!hasGroups) database.close();
+      return hasGroups;
+    });
 }

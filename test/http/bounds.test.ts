@@ -153,8 +153,8 @@ describe("the limits of calls", () => {
 
   it("give each namespace a number of its own", ({ expect }) => {
     const ids = [...wranglerToml.matchAll(/namespace_id = "(\d+)"/g)].map(([, id]) => id);
-    expect(ids).toHaveLength(5);
-    expect(new Set(ids).size).toBe(5);
+    expect(ids).toHaveLength(6);
+    expect(new Set(ids).size).toBe(6);
   });
 
   it("refuse the list of a key that lists too often, before any RPC, and no other", async ({ expect }) => {

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import {
+  BY_NUMBER,
   type CallName,
   COUNTS,
   type Counts,
@@ -10,19 +11,22 @@ import {
   IDEMPOTENCY_KEY,
   LEASE_DELETE,
   LEASE_PERIODS,
+  OPERATOR_ADMISSION,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
 import { IDEMPOTENCY_SECONDS } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
-import { newIntegrator, operator } from "../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 const DIRECTORY = "acme/Testing";
+const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
 
 /** SQL for a JSON text of so many bytes. */
 const jsonOf = (bytes: number): string => `json_object('filler', hex(zeroblob(${bytes / 2})))`;
@@ -46,7 +50,7 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
   const token = await integrator.tokenOf("acme");
   // The first call of a key writes when it was used, and the second one reads that again.
   await integrator.tokenOf("acme");
-  const rows = await countRows(DIRECTORY);
+  const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
 
   const costOf = async (job: () => Promise<unknown>): Promise<Counts & { alarms: number }> => {
     const operations = () => costs.kv.length;
@@ -102,6 +106,40 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect((await costOf(() => succeed(remove(newest)))).rows_written).toBe(COUNTS.delete.rows_written + 1);
   });
 
+  it("calls by number cost what the price list says for keys and operators", async ({ expect }) => {
+    const { key, tokenOf, watched, costOf } = await newCountedIntegrator(groups);
+    for (const id of ["doomed", "doomed too", "newest"]) await tokenOf(id);
+    const [doomed, doomedToo] = [groups + 2, groups + 3];
+    const admin = await issueOperator("admin");
+    // Its first call writes when it was used, and the second one reads that again.
+    for (const _ of [1, 2]) await call("GET", `/api/user_groups/1${inEnvironment()}`, { credential: admin });
+    const inRegistry = await countRows(registry());
+    for (const [credential, where, teamId, onTop] of [
+      [key, "", doomed, { rpc: 0, rows_read: 0, rows_written: 0 }],
+      [admin, inEnvironment(), doomedToo, OPERATOR_ADMISSION],
+    ] as const) {
+      const send = (method: string, path: string, body?: object) =>
+        succeed(call(method, `/api/user_groups/${path}${where}`, { credential, body, env: watched }));
+      const calls: Record<keyof typeof BY_NUMBER, () => Promise<Answer>> = {
+        get: () => send("GET", `${teamId}`),
+        put: () => send("PUT", `${teamId}`, { name: "Renamed" }),
+        rotate: () => send("POST", `${teamId}/rotate`),
+        delete: () => send("DELETE", `${teamId}`),
+      };
+      for (const name of Object.keys(calls) as (keyof typeof BY_NUMBER)[]) {
+        const before = snapshotOf(inRegistry);
+        const { rpc, ...counts } = await costOf(calls[name]);
+        const { rpc: ownRpc, ...own } = BY_NUMBER[name];
+        expect({ name, rpc, ...counts }).toEqual({ name, rpc: ownRpc + onTop.rpc, alarms: 0, ...own });
+        expect(snapshotOf(inRegistry)).toEqual({
+          read: before.read + onTop.rows_read,
+          written: before.written + onTop.rows_written,
+          alarms: 0,
+        });
+      }
+    }
+  });
+
   it.for(["put", "post", "delete"] as const)(
     "a lease costs %s what the price list says on top",
     async (name, { expect }) => {
@@ -152,6 +190,28 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(15);
     expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
   });
+});
+
+it("no statement of the registry scans a table", async ({ expect }) => {
+  await issueKey();
+  const admin = await issueOperator("admin");
+  const rows = await countRows(registry());
+  const manage = (method: string, path: string, body?: object) => call(method, path, { credential: admin, body });
+  await issueKey({ workspace: "beta" });
+  await issueKey({ workspace: "beta" });
+  await manage("POST", "/api/operators", { name: "ada", role: "viewer" });
+  await manage("GET", "/api/operators");
+  await manage("POST", "/api/operators/2/roll");
+  await manage("DELETE", "/api/operators/2");
+  const { body } = await manage("GET", "/api/environments?limit=1");
+  await manage("GET", `/api/environments?limit=1&cursor=${body.next_cursor}`);
+  await manage("GET", `/api/user_groups${inEnvironment()}`);
+  const events = await manage("GET", "/api/events?limit=1");
+  await manage("GET", `/api/events?cursor=${events.body.next_cursor}&type=operator.issued`);
+  await runInDurableObject(registry(), (instance) => instance.alarm());
+  const statements = rows.statements.filter(({ sql }) => !sql.includes("sqlite_master"));
+  expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(10);
+  expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
 });
 
 describe("an Idempotency-Key", () => {
@@ -279,4 +339,5 @@ it("the prices keep within their bounds", ({ expect }) => {
     expect(dollarsPerMillion(counts, views)).toBeLessThanOrEqual(counts.views_per_minute === 1 ? 2.6 : 0.9);
   expect(dollarsPerMillion(COUNTS.get_hit)).toBeLessThanOrEqual(0.5);
   expect(dollarsPerMillion(COUNTS.put)).toBeLessThanOrEqual(2.5);
+  expect(dollarsPerMillion(BY_NUMBER.put)).toBeLessThanOrEqual(2.5);
 });
