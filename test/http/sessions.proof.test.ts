@@ -97,7 +97,7 @@ class History {
   async #checkOne(session: Session): Promise<void> {
     const outcome = outcomeOf(session, Date.now());
     this.#count(outcome);
-    if (outcome === "seen" && session.last !== "seen") this.#count(`seen after ${session.last}`);
+    if (outcome === "seen" && session.last !== "seen") this.#count(`seen after ${session.last ?? "minting"}`);
     session.last = outcome;
     const { body } = await this.#present(session.text);
     const answer = body.error?.code ?? body.user_group?.provided_id ?? body.caller?.name ?? body.params?.[0];
