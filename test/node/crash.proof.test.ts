@@ -1,13 +1,13 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
 const CLIENTS = 6;
 const { seed } = inject("effort");
 
-/** What one client knows of its own group: what was acknowledged, and what it had asked for when the runtime was killed. */
+/** One client's record of its group: the acknowledged state, and the call that was in flight at the kill. */
 type Known = {
   id: string;
   name: string;
@@ -15,10 +15,10 @@ type Known = {
   teamId: number;
   /** How many changes were acknowledged. */
   changes: number;
-  asked?: { name: string } | "rotation" | undefined;
+  inFlight?: { name: string } | "rotation" | undefined;
 };
 
-it("loses no acknowledged write when the whole runtime is killed, and leaves nothing half done", async ({ expect }) => {
+it("loses no acknowledged write and leaves no partial one when the runtime is killed", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
   const counts = { kills: 0, acknowledged: 0, "in flight": 0 };
@@ -57,7 +57,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
 
   let service = await startService(folder);
   try {
-    for (let kill = 0; goesOn(kill, startedAt, 5, 100, 0.25); kill += 1) {
+    for (let kill = 0; hasAnotherRound(kill, startedAt, 5, 100, 0.25); kill += 1) {
       const killAfter = counts.acknowledged + 100 + random(100);
       const running = service;
       const client = async (index: number) => {
@@ -68,13 +68,13 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         known.push(mine);
         for (let count = 0; ; count += 1) {
           const isRotation = random(2) === 0;
-          const asked = isRotation ? ("rotation" as const) : { name: `name ${count}` };
-          mine.asked = asked;
+          const change = isRotation ? ("rotation" as const) : { name: `name ${count}` };
+          mine.inFlight = change;
           const { status, body } = isRotation
             ? await call(running, "POST", "/api/user", { current_token: mine.token })
             : await call(running, "PUT", "/api/user", { user_group_id: id, name: `name ${count}` });
           if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
-          mine.asked = undefined;
+          mine.inFlight = undefined;
           mine.changes += 1;
           mine.name = body.user_group.name;
           mine.token = body.user_group.token;
@@ -97,15 +97,15 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         expect(found.team_id).toBe(mine.teamId);
         expect(teamIds).not.toContain(mine.teamId);
         teamIds.add(mine.teamId);
-        if (mine.asked) counts["in flight"] += 1;
-        const names = typeof mine.asked === "object" ? [mine.name, mine.asked.name] : [mine.name];
+        if (mine.inFlight) counts["in flight"] += 1;
+        const names = typeof mine.inFlight === "object" ? [mine.name, mine.inFlight.name] : [mine.name];
         expect(names).toContain(found.name);
-        if (mine.asked !== "rotation") expect(found.token).toBe(mine.token);
-        // Each change counts one revision and has one event, whether or not it was acknowledged.
+        if (mine.inFlight !== "rotation") expect(found.token).toBe(mine.token);
+        // Each change adds one revision and one event, whether or not it was acknowledged.
         const [, revision] = /\.(\d+)"/.exec(String(headers.etag)) ?? [];
         expect(Number(revision)).toBeGreaterThanOrEqual(1 + mine.changes);
         expect(await countEvents(service, mine.id)).toBe(Number(revision));
-        // Either the rotation was, and the old token is no more, or it was not.
+        // Either the rotation was made and the old token is revoked, or neither.
         const old = await viewed(service, mine.token);
         expect(old.status).toBe(found.token === mine.token ? 200 : 401);
         await waitUntil(async () => {
