@@ -7,14 +7,14 @@ import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
 import { operator } from "../support/states.ts";
 
-// Far in the future, so that the runtime, whose own clock is real, runs no alarm before the test does.
+// Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 const HOUR = 3_600_000;
 const UNDO_MS = 30 * 24 * HOUR;
 const NEVER = Number.POSITIVE_INFINITY;
 const SECRETS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte).toBase64());
 
-/** What the model stores of a group. Of a token it stores its group and the time at which it ends. */
+/** All that the model knows of a group; of a token it knows only which group it is of, and since when it is none. */
 type Group = {
   id: string;
   teamId: number;
@@ -25,10 +25,10 @@ type Group = {
   deletedAt: number;
   etag: string;
 };
-type Token = { text: string; teamId: number; validUntil: number; isCurrent: boolean };
+type Token = { text: string; teamId: number; goodUntil: number; isCurrent: boolean };
 type Key = { text: string; id: number; access: string; expiresAt: number; revokedAt: number; signedBy: number };
 
-/** The service as its users understand it: a few lists. */
+/** The service as its users understand it: some lists. */
 class Model {
   workspace: string;
   groups: Group[] = [];
@@ -49,7 +49,7 @@ class Model {
     return { ...env, SIGNING_KEYS: this.signing.map((index) => `k${index}:${SECRETS[index]}`).join(",") };
   }
 
-  /** The refusal of a key that may not make such a call; `undefined` if it may. */
+  /** What the service says of a key before all else, or nothing if it is good for this. */
   refusalOf(key: Key, access: string): unknown[] | undefined {
     if (!this.signing.includes(key.signedBy)) return [401, "unauthenticated"];
     if (Date.now() >= key.revokedAt) return [401, "credential_revoked"];
@@ -58,11 +58,11 @@ class Model {
     return undefined;
   }
 
-  /** Records the token in an answer as the current one of its group. */
-  setToken(group: Group, text: string): void {
+  /** Notes the token that an answer showed; whatever was current before is current no more. */
+  learn(group: Group, text: string): void {
     const known = this.tokens.find((token) => token.isCurrent && token.teamId === group.teamId);
     if (known) known.text = text;
-    else this.tokens.push({ text, teamId: group.teamId, validUntil: NEVER, isCurrent: true });
+    else this.tokens.push({ text, teamId: group.teamId, goodUntil: NEVER, isCurrent: true });
   }
 
   add({ body }: Answer, { access, expiresAt }: Pick<Key, "access" | "expiresAt">): void {
@@ -90,13 +90,13 @@ class Model {
 
   end(teamId: number, graceSeconds: number): void {
     for (const token of this.tokens.filter((each) => each.teamId === teamId)) {
-      token.validUntil = Math.min(token.validUntil, Date.now() + (token.isCurrent ? graceSeconds * 1000 : 0));
+      token.goodUntil = Math.min(token.goodUntil, Date.now() + (token.isCurrent ? graceSeconds * 1000 : 0));
       token.isCurrent = false;
     }
   }
 }
 
-/** How often each outcome occurred: a proof that never reached an outcome fails. */
+/** How often each outcome came up, so that a proof that has tried nothing shows. */
 const tally: Record<string, number> = {};
 
 const outcomeOf = ({ status, body }: Answer) => {
@@ -104,8 +104,8 @@ const outcomeOf = ({ status, body }: Answer) => {
   tally[code] = (tally[code] ?? 0) + 1;
   return [status, body.error?.code];
 };
-/** Records a group's ETag, which must differ after a change, and only then. */
-function checkEtag(group: Group, { headers }: Answer, isChanged: boolean): void {
+/** Notes a group's ETag, which a change makes another one, and nothing else. */
+function see(group: Group, { headers }: Answer, isChanged: boolean): void {
   const etag = headers.get("ETag") ?? "";
   expect(etag !== group.etag).toBe(isChanged);
   group.etag = etag;
@@ -279,9 +279,9 @@ const commands = [
           provided_id: id,
           properties: group.properties,
         });
-        checkEtag(group, answer, isNewGroup);
+        see(group, answer, isNewGroup);
         if (caller.access === "read") return expect(token).toBeUndefined();
-        model.setToken(group, token);
+        model.learn(group, token);
       },
   ),
 
@@ -333,7 +333,7 @@ const commands = [
           properties: group.properties,
           api_environment_tag: "Testing",
         });
-        model.setToken(group, token);
+        model.learn(group, token);
       },
   ),
 
@@ -355,9 +355,9 @@ const commands = [
         expect(outcomeOf(answer)).toEqual(OK);
         model.end(group.teamId, grace);
         model.events.push("user_group.token_rotated");
-        checkEtag(group, answer, true);
+        see(group, answer, true);
         expect(model.tokens.map(({ text }) => text)).not.toContain(answer.body.user_group.token);
-        model.setToken(group, answer.body.user_group.token);
+        model.learn(group, answer.body.user_group.token);
       },
   ),
 
@@ -417,7 +417,7 @@ const commands = [
     const headers = stale ? { "Cache-Control": "max-age=60" } : {};
     const answer = await call("GET", "/api/viewer", { credential: shown.text, headers, env: model.env });
     if (!signedByKnown(model, shown)) return expect(outcomeOf(answer)).toEqual([401, "unauthenticated"]);
-    // A lease may hold an older state of the group.
+    // The index may be behind, and then says what was true.
     if (answer.headers.get("X-Answered-By") === "index")
       return expect(answer.body.user_group.team_id).toBe(shown.teamId);
     const group = model.groups.find((each) => each.teamId === shown.teamId);
@@ -495,13 +495,13 @@ const commands = [
 /** What changes groups comes up more often than what ends keys, or nearly all calls would be refused. */
 const weighted = [...Array(4).fill(commands.slice(0, 6)).flat(), commands[6] ?? [], ...commands.slice(6)].flat();
 
-/** Whether the key that signed the token is still in the ring. The payload contains its id. */
+/** Whether the token's own signing key is still in the ring; its id stands in the payload. */
 function signedByKnown(model: Model, { text }: Token): boolean {
   const bytes = Uint8Array.fromBase64(text.split("_").slice(2).join("_"), { alphabet: "base64url" });
   return model.signing.some((each) => `k${each}` === new TextDecoder().decode(bytes.slice(2, 4)));
 }
 
-/** The types of all events in the model's environment, read with a new key, without the event of that key. */
+/** The types of all events in the model's environment, read with a fresh key, whose own event is left out. */
 async function eventTypesOf(model: Model): Promise<string[]> {
   const issued = await manage(model, "POST", "/api/keys", {
     workspace: model.workspace,
