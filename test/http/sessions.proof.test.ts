@@ -1,5 +1,5 @@
 import { expect, inject, it, vi } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { randomOf } from "../support/random.ts";
@@ -261,7 +261,7 @@ it("a session is admitted exactly as long as a model of a few lines says", async
   const startedAt = performance.now();
   const tally: Record<string, number> = {};
   let histories = 0;
-  for (; goesOn(histories, Date.now() - (performance.now() - startedAt), 15, 100_000, 0.1); histories += 1) {
+  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 15, 100_000, 0.1); histories += 1) {
     const random = randomOf(inject("effort").seed * 1_000_003 + histories);
     const history = new History(`world-${histories}`, random, tally);
     await history.start();

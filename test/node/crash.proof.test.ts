@@ -1,13 +1,13 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
 const CLIENTS = 6;
 const { seed } = inject("effort");
 
-/** What one client knows of its own group: what was acknowledged, and what it had inFlight for when the runtime was killed. */
+/** What one client knows of its own group: what was acknowledged, and the call that was in flight when the runtime was killed. */
 type Known = {
   id: string;
   name: string;
@@ -64,7 +64,7 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
 
   let service = await startService(folder);
   try {
-    for (let kill = 0; goesOn(kill, startedAt, 5, 100, 0.25); kill += 1) {
+    for (let kill = 0; hasAnotherRound(kill, startedAt, 5, 100, 0.25); kill += 1) {
       const killAfter = counts.acknowledged + 100 + random(100);
       const running = service;
       const client = async (index: number) => {
