@@ -117,16 +117,20 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "list",
       "listEvents",
       "listKeys",
+      "purge",
       "remove",
       "removeByNumber",
+      "restore",
       "revokeKey",
       "rollKey",
       "rotateByNumber",
       "rotateToken",
       "show",
+      "startSession",
       "update",
       "updateByNumber",
       "view",
+      "viewSession",
     ]);
   });
 

@@ -5,9 +5,10 @@ import type { Role, Scope } from "../../src/records.ts";
 import { call } from "../support/client.ts";
 import { paths } from "../support/documented.ts";
 import { operatorPath, ROUTES, type Route, type RouteName } from "../support/routes.ts";
-import { issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { sessionOf } from "../support/sessions.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
-/** What each call needs, as the design has it: the scope of an API key, the role of an operator, or a group's token. */
+/** What each call needs, as the design has it: the scope of an API key, the role of an operator, or a viewer. */
 const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null, viewers?: "viewers"]> = {
   "GET /api/user": ["groups:read", null],
   "PUT /api/user": ["groups:write", null],
@@ -58,6 +59,11 @@ const HOLDERS: (Holder & { credential: (workspace: string, token: string) => Pro
   ...ROLES.map((role) => ({ name: `the role ${role}`, role, credential: () => issueOperator(role) })),
   { name: "the bootstrap token", role: "admin", credential: async () => operator },
   { name: "the token of a group", isViewer: true, credential: async (_, token) => token },
+  {
+    name: "a viewer session",
+    isViewer: true,
+    credential: async (workspace) => sessionOf(await issueKey({ workspace, scopes: ["sessions:create"] })),
+  },
   { name: "no credential", credential: async () => undefined },
 ];
 
@@ -75,7 +81,9 @@ function expected(route: Route, { scopes, role, isViewer }: Holder): object {
   return isViewer && viewers ? ADMITTED : UNAUTHENTICATED;
 }
 
-/** A function that sends a call to an environment of its own, in which it can succeed: its group 1 and API key 1 are there. */
+/**
+ * A function that sends a call to an environment of its own, in which it can succeed: its group 1 and API key 1 are there. What is
+ * purged is deleted. */
 async function newCall(route: Route, holder: (typeof HOLDERS)[number], workspace: string) {
   const { tokenOf } = await newIntegrator({ workspace });
   const token = await tokenOf("acme");
@@ -87,6 +95,8 @@ async function newCall(route: Route, holder: (typeof HOLDERS)[number], workspace
     `/operators/${operators.at(-1).id}`,
   );
   const body = route.body && "current_token" in route.body ? { ...route.body, current_token: token } : route.body;
+  if (route.name === "POST /api/user_groups/:team_id/purge")
+    await call("DELETE", `/api/user_groups/1${inEnvironment(workspace)}`, { credential: operator });
   return async (spoil = {}) => {
     const answer = await call(route.method, path, { credential, body: body && { ...body, ...spoil } });
     const { message: _, ...error } = answer.body.error ?? {};
@@ -161,7 +171,7 @@ describe("the table of access", () => {
         security: [
           ...(scope ? [{ api_key: [] }] : []),
           ...(role ? [{ operator_key: [] }] : []),
-          ...(viewers ? [{ user_group_token: [] }] : []),
+          ...(viewers ? [{ user_group_token: [] }, { viewer_session: [] }] : []),
         ],
       });
     }

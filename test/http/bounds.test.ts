@@ -144,6 +144,7 @@ describe("the limits of calls", () => {
     ["TOKEN_LIMIT", 12_000],
     ["OPERATOR_LIMIT", 6_000],
     ["LIST_LIMIT", 600],
+    ["SESSION_LIMIT", 600],
     ["REFUSED_CREDENTIAL_LIMIT", 600],
   ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit], { expect }) => {
     const [, section = ""] = wranglerToml.split(`name = "${name}"`);
@@ -153,8 +154,8 @@ describe("the limits of calls", () => {
 
   it("give each namespace a number of its own", ({ expect }) => {
     const ids = [...wranglerToml.matchAll(/namespace_id = "(\d+)"/g)].map(([, id]) => id);
-    expect(ids).toHaveLength(5);
-    expect(new Set(ids).size).toBe(5);
+    expect(ids).toHaveLength(6);
+    expect(new Set(ids).size).toBe(6);
   });
 
   it("refuse the list of a key that lists too often, before any RPC, and no other", async ({ expect }) => {

@@ -124,7 +124,9 @@ describe.for(ROUTES.filter(({ access }) => access.scope || access.role))("$name"
         expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
         expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...logged });
         // A page can read the refusal, and its developer learns what is wrong.
-        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("Origin" in headers ? "*" : null);
+        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(
+          "Origin" in headers || route.access.isForViewers ? "*" : null,
+        );
       }
       expect(await call(method, route.path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
     },
@@ -409,8 +411,12 @@ it.for([
   ["/api/user", "PUT", "an API key, ugk_"],
   ["/api/user_groups", "GET", "an API key, ugk_…, or the key of an operator, ugo_…."],
   ["/api/keys", "GET", "takes the key of an operator, ugo_…."],
-  ["/api/viewer", "GET", "takes the token of a user group, ugt_…."],
-  ["/api/whoami", "GET", "an API key, ugk_…, or the key of an operator, ugo_…, or the token of a user group, ugt_…."],
+  ["/api/viewer", "GET", "takes a viewer session, or the token of a user group, ugt_…."],
+  [
+    "/api/whoami",
+    "GET",
+    "an API key, ugk_…, or the key of an operator, ugo_…, or a viewer session, or the token of a user group, ugt_….",
+  ],
 ] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind], { expect }) => {
   for (const credential of [undefined, "x"]) {
     const answer = await call(method, path, { credential });
