@@ -2,8 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
 import { paths, resolve, undocumentedIn } from "../support/documented.ts";
-import { sessionOf } from "../support/sessions.ts";
-import { inEnvironment, issueOperator, newIntegrator } from "../support/states.ts";
+import { inEnvironment, issueOperator, mintSession, newIntegrator } from "../support/states.ts";
 
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
@@ -36,11 +35,10 @@ async function sendExample(operation: Operation, scheme: string) {
     api_key: key,
     user_group_token: token,
     operator_key: await issueOperator("admin"),
-    viewer_session: await sessionOf(key, { user_group_id: group.user_group_id }),
+    viewer_session: await mintSession(key, "acme"),
   };
-  if (operation.operationId === "purgeUserGroup")
-    await call("DELETE", "/api/user", { credential: key, body: { current_token: token } });
 
+  if (operation.operationId === "purgeUserGroup") await call("DELETE", "/api/user_groups/1", { credential: key });
   const example = exampleBody(operation);
   const body = example && "current_token" in example ? { ...example, current_token: token } : example;
   const path = examplesIn(operation, "path").reduce(
