@@ -18,13 +18,17 @@ type Known = {
   asked?: { name: string } | "rotation" | undefined;
 };
 
+/** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
+type KnownEnvironment = { workspace: string; key?: string };
+
 it("loses no acknowledged write when the whole runtime is killed, and leaves nothing half done", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
-  const counts = { kills: 0, acknowledged: 0, "in flight": 0 };
+  const counts = { kills: 0, acknowledged: 0, "in flight": 0, environments: 0, "environments in flight": 0 };
   const folder = freshCopy();
   const known: Known[] = [];
   const teamIds = new Set<number>();
+  const environments: KnownEnvironment[] = [];
 
   const call = async (
     service: RunningService,
@@ -55,6 +59,55 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
 
+  const asOperator = (service: RunningService) => ({ authorization: `Token ${service.operatorToken}` });
+  const issueFirstKey = (service: RunningService, workspace: string) => {
+    const body = { workspace, environment: "Testing", name: "first" };
+    return call(service, "POST", "/api/keys", body, asOperator(service));
+  };
+  /** The workspaces of all environments that the registry lists. */
+  const listedWorkspaces = async (service: RunningService) => {
+    const listed: string[] = [];
+    for (let query = "?limit=100", next: string | null = ""; next !== null; query = `?limit=100&cursor=${next}`) {
+      const { body } = await call(service, "GET", `/api/environments${query}`, undefined, asOperator(service));
+      listed.push(...body.environments.map(({ workspace }: { workspace: string }) => workspace));
+      next = body.next_cursor;
+    }
+    return listed;
+  };
+  /** Issues the first keys of environments, one after the other, until the service does not answer. */
+  const issueFirstKeys = async (service: RunningService, name: string) => {
+    for (let count = 0; ; count += 1) {
+      const mine: KnownEnvironment = { workspace: `${name}-${count}` };
+      environments.push(mine);
+      const { status, body } = await issueFirstKey(service, mine.workspace);
+      if (status !== 201) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
+      mine.key = body.key;
+      counts.environments += 1;
+    }
+  };
+  /**
+   * Every environment with an acknowledged key is listed once, and its key works. One whose first key was in flight may be
+   * listed, and then issuing a key again repairs it.
+   */
+  const inspectEnvironments = async (service: RunningService, ofThisKill: KnownEnvironment[]) => {
+    const listed = await listedWorkspaces(service);
+    expect(new Set(listed).size).toBe(listed.length);
+    for (const { workspace, key } of ofThisKill) {
+      if (key === undefined) {
+        counts["environments in flight"] += 1;
+        expect((await issueFirstKey(service, workspace)).status).toBe(201);
+        continue;
+      }
+      expect(listed).toContain(workspace);
+      const { body } = await call(service, "GET", "/api/whoami", undefined, { authorization: `Token ${key}` });
+      expect(body.caller).toMatchObject({ kind: "api_key", id: 1, workspace });
+    }
+    const names = ofThisKill.map(({ workspace }) => workspace);
+    expect((await listedWorkspaces(service)).filter((each) => names.includes(each)).toSorted()).toEqual(
+      names.toSorted(),
+    );
+  };
+
   let service = await startService(folder);
   try {
     for (let kill = 0; goesOn(kill, startedAt, 5, 100, 0.25); kill += 1) {
@@ -84,9 +137,14 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
         client(index).catch((error: Error) => error.message),
       );
+      const before = environments.length;
+      const issuers = [1, 2].map((index) =>
+        issueFirstKeys(running, `kill-${kill}-${index}`).catch((error: Error) => error.message),
+      );
       await waitUntil(() => counts.acknowledged >= killAfter, "enough writes were acknowledged");
       await endGroup(running.process, "SIGKILL");
-      for (const message of await Promise.all(clients)) expect(message).not.toContain("A write was refused");
+      for (const message of await Promise.all([...clients, ...issuers]))
+        expect(message).not.toContain("A write was refused");
       counts.kills += 1;
 
       service = await startService(folder);
@@ -114,6 +172,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         }, "KV had a lease of the new token");
       };
       await Promise.all(known.slice(-CLIENTS).map(inspect));
+      await inspectEnvironments(service, environments.slice(before));
     }
   } finally {
     await service.stop();
@@ -122,4 +181,6 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
   report("crashes", counts);
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
+  expect(counts.environments).toBeGreaterThanOrEqual(counts.kills);
+  expect(counts["environments in flight"]).toBeGreaterThan(0);
 }, 86_400_000);
