@@ -100,6 +100,8 @@ export const EVENTS_DEFAULT = 100;
 export const EVENTS_EXAMINED_MAX = 1000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
+/** The most days that EVENT_DAYS and UNDO_DAYS can set: a hundred years. */
+export const DAYS_MAX = 36_500;
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const QUERY_PARAMETERS_MAX = 10_000;

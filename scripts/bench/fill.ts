@@ -20,8 +20,8 @@ export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }:
     const count = Math.min(GROUPS_PER_STEP, groups - from);
     const insert = database.prepare(`
       WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${from + count - 1})
-      INSERT INTO user_groups (provided_id, name, nonce, revision, created_at, updated_at, mapping, properties)
-      SELECT 'group-' || n, 'Group ' || n, randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
+      INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
+      SELECT 'group-' || n, 'Group ' || n, randomblob(16), randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
     insert.run(json.mapping, json.properties);
     onGroups?.(count);
   }

@@ -1,7 +1,10 @@
-import { DAY_MS } from "../limits.ts";
+import { DAY_MS, DAYS_MAX } from "../limits.ts";
 
-/** Parses a variable that is a number of days, fractions allowed, to milliseconds. A text that is none counts as the default. */
+/**
+ * Parses a variable that is a number of days, fractions allowed, to milliseconds. A text that is none, or blank, counts as
+ * the default. More than `DAYS_MAX` counts as that, because a time in the far future is no valid date.
+ */
 export function daysToMs(text: string | undefined, defaultDays: number): number {
-  const days = Number(text || Number.NaN);
-  return (days >= 0 && Number.isFinite(days) ? days : defaultDays) * DAY_MS;
+  const days = Number(text?.trim() || Number.NaN);
+  return (days >= 0 && Number.isFinite(days) ? Math.min(days, DAYS_MAX) : defaultDays) * DAY_MS;
 }

@@ -10,6 +10,7 @@ import { operator } from "../support/states.ts";
 // Far ahead, so that no alarm of the runtime, whose clock goes on, is due before the test runs it.
 const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 const HOUR = 3_600_000;
+const UNDO_MS = 30 * 24 * HOUR;
 const NEVER = Number.POSITIVE_INFINITY;
 const SECRETS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte).toBase64());
 
@@ -20,6 +21,8 @@ type Group = {
   name: string;
   properties: unknown;
   mapping: Record<string, string> | null;
+  isSuspended: boolean;
+  deletedAt: number;
   etag: string;
 };
 type Token = { text: string; teamId: number; goodUntil: number; isCurrent: boolean };
@@ -29,12 +32,15 @@ type Key = { text: string; id: number; access: string; expiresAt: number; revoke
 class Model {
   workspace: string;
   groups: Group[] = [];
+  /** In the order of their deletion. */
+  deleted: Group[] = [];
   tokens: Token[] = [];
   keys: Key[] = [];
   /** The types of the events that the changes so far have caused. */
   events: string[] = [];
   lastTeamId = 0;
   signing = [0];
+  monthsWaited = 0;
   constructor(workspace: string) {
     this.workspace = workspace;
   }
@@ -62,6 +68,24 @@ class Model {
   add({ body }: Answer, { access, expiresAt }: Pick<Key, "access" | "expiresAt">): void {
     const { key: text, api_key: shown } = body;
     this.keys.push({ text, id: shown.id, access, expiresAt, revokedAt: NEVER, signedBy: this.signing[0] ?? 0 });
+  }
+
+  /** Deletes a group. Its tokens stay as they are: without their group they are good for nothing. */
+  delete(group: Group): void {
+    this.groups = this.groups.filter((each) => each !== group);
+    this.deleted.push(Object.assign(group, { deletedAt: Date.now() }));
+    this.events.push("user_group.deleted");
+  }
+
+  /** Purges those that can no longer be restored. Of those deleted at one time, the lowest number comes first. */
+  purgeOld(): void {
+    const isOld = ({ deletedAt }: Group) => deletedAt + UNDO_MS <= Date.now();
+    this.events.push(...this.deleted.filter(isOld).map(() => "user_group.purged"));
+    this.deleted = this.deleted.filter((group) => !isOld(group));
+  }
+
+  isTaken(id: string): boolean {
+    return this.groups.some((each) => each.id === id);
   }
 
   end(teamId: number, graceSeconds: number): void {
@@ -99,6 +123,8 @@ const OUTCOMES = [
   "user_group_mismatch",
   "revision_mismatch",
   "token_superseded",
+  "user_group_suspended",
+  "user_group_not_deleted",
 ];
 
 type Run = (model: Model, pick: <Value>(list: Value[], index: number) => Value | undefined) => Promise<unknown>;
@@ -133,6 +159,87 @@ const manage = (model: Model, method: string, path: string, body?: object) =>
   call(method, path, { credential: operator, body, env: model.env });
 const inEnvironment = (model: Model) => `?workspace=${model.workspace}&environment=Testing`;
 
+/** What a group's viewers see. */
+const viewOf = ({ teamId, id, name, properties: own, mapping: mapped }: Group) => ({
+  team_id: teamId,
+  name,
+  provided_id: id,
+  properties: own,
+  mapping: mapped,
+  api_environment_tag: "Testing",
+});
+
+/** The type of the event of an update. */
+const updateOf = (group: Group, isSuspended: boolean): string =>
+  group.isSuspended === isSuspended ? "user_group.updated" : `user_group.${isSuspended ? "suspended" : "resumed"}`;
+
+/** The acts on a group by its number: method, path and body. */
+const ACTS = {
+  suspend: () => ["PUT", "", { suspended: true }],
+  resume: () => ["PUT", "", { suspended: false }],
+  rename: (id) => ["PUT", "", { new_user_group_id: id }],
+  rotate: () => ["POST", "/rotate", { grace_seconds: 3600 }],
+  delete: () => ["DELETE", "", undefined],
+  restore: () => ["POST", "/restore", undefined],
+  "restore as": (id) => ["POST", "/restore", { new_user_group_id: id, rotate_token: true }],
+  purge: () => ["POST", "/purge", undefined],
+} satisfies Record<string, (id: string) => [method: string, path: string, body: object | undefined]>;
+type Act = keyof typeof ACTS;
+
+/** What the service says of an act on the group with this number, or nothing if it succeeds. */
+function refusalByNumber(model: Model, act: Act, teamId: number, id: string): unknown[] | undefined {
+  const group = model.groups.find((each) => each.teamId === teamId);
+  const deleted = model.deleted.find((each) => each.teamId === teamId);
+  const claimed = act === "rename" || act === "restore as" ? id : deleted?.id;
+  const isTaken = claimed !== undefined && claimed !== group?.id && model.isTaken(claimed);
+  const isRestore = act === "restore" || act === "restore as";
+  if (act === "purge" && group) return [409, "user_group_not_deleted"];
+  if (!group && !(deleted && (isRestore || act === "purge"))) return [404, "user_group_not_found"];
+  return isTaken && ((act === "rename" && group) || (isRestore && deleted)) ? [409, "user_group_id_taken"] : undefined;
+}
+
+/** Makes an act that succeeds in the model, and compares its answer. */
+function applyByNumber(model: Model, act: Act, { teamId, id, answer }: { teamId: number; id: string; answer: Answer }) {
+  const group = model.groups.find((each) => each.teamId === teamId);
+  const deleted = model.deleted.find((each) => each.teamId === teamId);
+  if (act === "purge") {
+    model.deleted = model.deleted.filter((each) => each !== deleted);
+    model.events.push("user_group.purged");
+    return;
+  }
+  const found = group ?? deleted;
+  if (!found) throw new Error("The model has no such group.");
+  let isChanged = true;
+  if (act === "delete") model.delete(found);
+  else if (act === "rotate") {
+    model.end(teamId, 3600);
+    model.events.push("user_group.token_rotated");
+  } else if (act === "restore" || act === "restore as") {
+    isChanged = deleted !== undefined;
+    if (deleted) restoreInModel(model, deleted, act === "restore as" ? id : undefined);
+  } else {
+    const next = {
+      id: act === "rename" ? id : found.id,
+      isSuspended: act === "rename" ? found.isSuspended : act === "suspend",
+    };
+    isChanged = next.id !== found.id || next.isSuspended !== found.isSuspended;
+    if (isChanged) model.events.push(updateOf(found, next.isSuspended));
+    Object.assign(found, next);
+  }
+  see(found, answer, isChanged);
+  const state = act === "delete" ? "deleted" : found.isSuspended ? "suspended" : "active";
+  expect(answer.body.user_group).toMatchObject({ ...viewOf(found), state });
+}
+
+function restoreInModel(model: Model, deleted: Group, newId: string | undefined): void {
+  model.deleted = model.deleted.filter((each) => each !== deleted);
+  model.groups.push(deleted);
+  model.events.push("user_group.restored");
+  if (newId === undefined) return;
+  deleted.id = newId;
+  model.end(deleted.teamId, 0);
+}
+
 const commands = [
   command(
     "GET",
@@ -158,6 +265,8 @@ const commands = [
             name: id,
             properties: body.properties,
             mapping: body.mapping,
+            isSuspended: false,
+            deletedAt: NEVER,
             etag: "",
           };
           model.groups.push(group);
@@ -184,9 +293,10 @@ const commands = [
       newId: fc.option(ids),
       properties,
       mapping,
+      suspended: fc.option(fc.boolean()),
       match: fc.constantFrom("none", "right", "wrong"),
     }),
-    ({ key, id, newId, match, ...fields }) =>
+    ({ key, id, newId, suspended, match, ...fields }) =>
       async (model, pick) => {
         const caller = pick(model.keys, key);
         if (!caller) return;
@@ -196,6 +306,7 @@ const commands = [
           properties: exact(fields.properties),
           mapping: exact(fields.mapping),
           ...(newId && { new_user_group_id: newId }),
+          ...(suspended !== null && { suspended }),
         };
         const body = { user_group_id: id, ...changes };
         const answer = await call("PUT", "/api/user", { credential: caller.text, body, headers, env: model.env });
@@ -206,11 +317,13 @@ const commands = [
         if (newId && newId !== id && model.groups.some((each) => each.id === newId))
           return expect(outcomeOf(answer)).toEqual([409, "user_group_id_taken"]);
         expect(outcomeOf(answer)).toEqual(OK);
+        const isSuspended = suspended ?? group.isSuspended;
         const isChanged =
-          JSON.stringify([group.id, group.properties, group.mapping]) !==
-          JSON.stringify([newId ?? id, changes.properties, changes.mapping]);
-        if (isChanged) model.events.push("user_group.updated");
-        Object.assign(group, { id: newId ?? id, properties: changes.properties, mapping: changes.mapping });
+          JSON.stringify([group.id, group.properties, group.mapping, group.isSuspended]) !==
+          JSON.stringify([newId ?? id, changes.properties, changes.mapping, isSuspended]);
+        if (isChanged) model.events.push(updateOf(group, isSuspended));
+        const { properties, mapping } = changes;
+        Object.assign(group, { id: newId ?? id, properties, mapping, isSuspended });
         see(group, answer, isChanged);
         const { token, ...shown } = answer.body.user_group;
         expect(shown).toEqual({
@@ -270,9 +383,31 @@ const commands = [
         if ((id && id !== group.id) || (source && !Object.values(group.mapping ?? {}).includes(source)))
           return expect(outcomeOf(answer)).toEqual([409, "user_group_mismatch"]);
         expect(outcomeOf(answer)).toEqual(OK);
-        model.end(group.teamId, 0);
-        model.events.push("user_group.deleted");
-        model.groups = model.groups.filter((each) => each !== group);
+        model.delete(group);
+      },
+  ),
+
+  command(
+    "BY NUMBER",
+    fc.record({
+      key: index,
+      number: index,
+      act: fc.constantFrom<Act>("suspend", "resume", "rename", "rotate", "delete", "restore", "restore as", "purge"),
+      id: ids,
+    }),
+    ({ key, number, act, id }) =>
+      async (model, pick) => {
+        const caller = pick(model.keys, key);
+        if (!caller) return;
+        const teamId = 1 + (number % (model.lastTeamId + 1));
+        const [method, path, body] = ACTS[act](id);
+        const url = `/api/user_groups/${teamId}${path}`;
+        const answer = await call(method, url, { credential: caller.text, body, env: model.env });
+        const refusal = model.refusalOf(caller, "write") ?? refusalByNumber(model, act, teamId, id);
+        if (refusal) return expect(outcomeOf(answer)).toEqual(refusal);
+        expect(outcomeOf(answer)).toEqual(OK);
+        tally[act] = (tally[act] ?? 0) + 1;
+        applyByNumber(model, act, { teamId, id, answer });
       },
   ),
 
@@ -287,15 +422,9 @@ const commands = [
       return expect(answer.body.user_group.team_id).toBe(shown.teamId);
     const group = model.groups.find((each) => each.teamId === shown.teamId);
     if (!group || Date.now() >= shown.goodUntil) return expect(outcomeOf(answer)).toEqual([401, "credential_revoked"]);
+    if (group.isSuspended) return expect(outcomeOf(answer)).toEqual([403, "user_group_suspended"]);
     expect(outcomeOf(answer)).toEqual(OK);
-    expect(answer.body.user_group).toEqual({
-      team_id: group.teamId,
-      name: group.name,
-      provided_id: group.id,
-      properties: group.properties,
-      mapping: group.mapping,
-      api_environment_tag: "Testing",
-    });
+    expect(answer.body.user_group).toEqual(viewOf(group));
   }),
 
   command(
@@ -350,12 +479,21 @@ const commands = [
   command("WAIT", fc.constantFrom(1, 61, 3601), (seconds) => async () => {
     vi.setSystemTime(Date.now() + seconds * 1000);
   }),
+  command("WAIT A MONTH", fc.constant(null), () => async (model) => {
+    // Events are kept for three months, and all of them are compared at the end.
+    if (model.monthsWaited === 2) return;
+    model.monthsWaited += 1;
+    vi.setSystemTime(Date.now() + UNDO_MS);
+  }),
   command("EVICT", fc.constant(null), () => () => evictAllDurableObjects()),
-  command("ALARM", fc.constant(null), () => (model) => runAlarm(`${model.workspace}/Testing`)),
+  command("ALARM", fc.constant(null), () => async (model) => {
+    await runAlarm(`${model.workspace}/Testing`);
+    model.purgeOld();
+  }),
 ];
 
 /** What changes groups comes up more often than what ends keys, or nearly all calls would be refused. */
-const weighted = [...Array(4).fill(commands.slice(0, 5)).flat(), commands[5] ?? [], ...commands.slice(5)].flat();
+const weighted = [...Array(4).fill(commands.slice(0, 6)).flat(), commands[6] ?? [], ...commands.slice(6)].flat();
 
 /** Whether the token's own signing key is still in the ring; its id stands in the payload. */
 function signedByKnown(model: Model, { text }: Token): boolean {
@@ -373,6 +511,22 @@ async function eventTypesOf(model: Model): Promise<string[]> {
   const answer = await call("GET", "/api/events?limit=1000", { credential: issued.body.key, env: model.env });
   return answer.body.events.slice(0, -1).map(({ type }: { type: string }) => type);
 }
+
+/** The state of each group by its number, and its id, as the lists show them to an operator. */
+async function statesOf(model: Model): Promise<unknown[]> {
+  const pages = ["", "&state=deleted"].map((filter) =>
+    manage(model, "GET", `/api/user_groups${inEnvironment(model)}&limit=1000${filter}`),
+  );
+  return (await Promise.all(pages)).flatMap(({ body }) =>
+    body.user_groups.map((group: Record<string, unknown>) => [group.team_id, group.provided_id, group.state]),
+  );
+}
+
+const statesInModel = ({ groups, deleted }: Model): unknown[] =>
+  [
+    ...groups.map(({ teamId, id, isSuspended }) => [teamId, id, isSuspended ? "suspended" : "active"] as const),
+    ...deleted.map(({ teamId, id }) => [teamId, id, "deleted"] as const),
+  ].toSorted(([one, , a], [other, , b]) => Number(a === "deleted") - Number(b === "deleted") || one - other);
 
 it("does what a model of a few lists does, call by call", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
@@ -393,9 +547,12 @@ it("does what a model of a few lists does, call by call", async () => {
       last = model;
       return { model, real: {} };
     }, plan);
-    if (last) expect(await eventTypesOf(last)).toEqual(last.events);
+    if (last) {
+      expect(await eventTypesOf(last)).toEqual(last.events);
+      expect(await statesOf(last)).toEqual(statesInModel(last));
+    }
   });
   await fc.assert(property, runs(40, 20_000, 0.15));
   report("model", { runs: run, ...tally });
-  for (const code of OUTCOMES) expect(tally[code] ?? 0, code).toBeGreaterThan(0);
+  for (const code of [...OUTCOMES, ...Object.keys(ACTS)]) expect(tally[code] ?? 0, code).toBeGreaterThan(0);
 }, 86_400_000);

@@ -82,7 +82,10 @@ describe("the directory takes the recorded calls of 0.4", () => {
       ok: true,
       value: { groups: [{ providedId: "beta" }], next: null },
     });
-    expect(await directory.show(caller, 1)).toMatchObject({ ok: true, value: { group: listed, revision: 2 } });
+    expect(await directory.show(caller, 1, "existing")).toMatchObject({
+      ok: true,
+      value: { group: listed, revision: 2 },
+    });
   });
 
   it.for([
@@ -110,11 +113,54 @@ describe("the directory takes the recorded calls of 0.4", () => {
       ok: false,
       failure: { code: "revision_mismatch" },
     });
-    expect(await directory.removeByNumber(caller, 1, "*")).toEqual({ ok: true, value: { endedLeases: [group.nonce] } });
+    expect(await directory.removeByNumber(caller, 1, "*")).toMatchObject({
+      ok: true,
+      value: { group: { teamId: 1, deletedAt: expect.any(Number) }, revision: 4, endedLeases: [group.nonce] },
+    });
     expect(await directory.removeByNumber(caller, 1, undefined)).toEqual({
       ok: false,
       failure: { code: "user_group_not_found" },
     });
+  });
+
+  it("update that suspends, removeByNumber, show and list of deleted groups, restore, purge", async ({ expect }) => {
+    const { directory, caller } = await newDirectory();
+    const { group } = (await directory.ensure(caller, { providedId: "acme" })).value;
+    const token = { id: 1, nonce: new Uint8Array(group.nonce) };
+    for (const _ of [1, 2]) await directory.view(token, true);
+    const suspended = await directory.updateByNumber(caller, 1, { suspended: true }, undefined);
+    expect(suspended).toMatchObject({
+      ok: true,
+      value: { group: { suspendedAt: expect.any(Number), deletedAt: null }, revision: 2, endedLeases: [group.nonce] },
+    });
+    expect(await directory.view(token, false)).toEqual({ ok: false, failure: { code: "user_group_suspended" } });
+    const resumed = await directory.update(caller, "acme", { suspended: false }, undefined);
+    expect(resumed).toMatchObject({ ok: true, value: { revision: 3, endedLeases: [] } });
+    const restore = (fields: object) =>
+      directory.restore(caller, 1, { newProvidedId: undefined, rotateToken: false, ...fields });
+    const purge = () => directory.purge(caller, 1);
+    expect(await purge()).toEqual({ ok: false, failure: { code: "user_group_not_deleted" } });
+
+    await directory.removeByNumber(caller, 1, undefined);
+    const deleted = { teamId: 1, suspendedAt: null, deletedAt: expect.any(Number) };
+    expect(await directory.show(caller, 1, "deleted")).toMatchObject({ value: { group: deleted, revision: 4 } });
+    expect(
+      await directory.list(caller, { start: undefined, prefix: undefined, state: "deleted", limit: 1 }),
+    ).toMatchObject({
+      ok: true,
+      value: { groups: [deleted], next: null },
+    });
+    await directory.ensure(caller, { providedId: "acme" });
+    expect(await restore({})).toEqual({ ok: false, failure: { code: "user_group_id_taken" } });
+    const restored = await restore({ newProvidedId: "acme-2", rotateToken: true });
+    expect(restored).toMatchObject({
+      ok: true,
+      value: { group: { providedId: "acme-2", deletedAt: null }, revision: 5 },
+    });
+    await directory.removeByNumber(caller, 1, undefined);
+    expect(await purge()).toEqual({ ok: true, value: undefined });
+    for (const answer of [await purge(), await restore({})])
+      expect(answer).toEqual({ ok: false, failure: { code: "user_group_not_found" } });
   });
 
   it("view, rotateToken, remove, with a repeat", async ({ expect }) => {
@@ -254,21 +300,37 @@ describe("the registry takes the recorded calls of 0.4", () => {
 
 const hashOf = (nonce: Uint8Array<ArrayBuffer>) => crypto.subtle.digest("SHA-256", nonce);
 
-describe("a directory's database of release 0.4.0, whose schema has number 9,", () => {
+describe("a directory's database of release 0.4.0, whose schema has number 11,", () => {
   const hex = (value: ArrayBuffer | Uint8Array) => `x'${new Uint8Array(value).toHex()}'`;
-  const NONCES = { key: bytes(16, 1), current: bytes(16, 2), grace: bytes(16, 3), kept: bytes(16, 4) };
+  const NONCES = {
+    key: bytes(16, 1),
+    current: bytes(16, 2),
+    grace: bytes(16, 3),
+    kept: bytes(16, 4),
+    suspended: bytes(16, 9),
+    deleted: bytes(16, 10),
+  };
   const EXPIRES_AT = Date.UTC(2090, 0, 1);
 
   /** All that SQLite would dump of it, with a row in each table. */
   const dumpOf = (keyNonceHash: ArrayBuffer) => `
     CREATE TABLE migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT;
-    INSERT INTO migrations VALUES (9, 1000);
+    INSERT INTO migrations VALUES (11, 1000);
     CREATE TABLE user_groups (
       team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL,
-      grace_nonce BLOB, grace_ends_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT) STRICT;
-    INSERT INTO user_groups VALUES (7, 'acme', 'Acme', ${hex(NONCES.current)}, ${hex(NONCES.grace)}, ${EXPIRES_AT}, 3, 1000, 2000,
-      '{"m":"d"}', '{"a":1}');
+      generation BLOB NOT NULL, grace_nonce BLOB, grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER,
+      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT) STRICT;
+    INSERT INTO user_groups VALUES (7, 'acme', 'Acme', ${hex(NONCES.current)}, ${hex(bytes(16, 7))}, ${hex(NONCES.grace)},
+      ${hex(bytes(16, 8))}, ${EXPIRES_AT}, NULL, 3, 1000, 2000, '{"m":"d"}', '{"a":1}');
+    INSERT INTO user_groups VALUES (8, 'late', 'Late', ${hex(NONCES.suspended)}, ${hex(bytes(16, 7))}, NULL, NULL, NULL, 3000, 2,
+      1000, 2000, NULL, NULL);
+    CREATE TABLE deleted_groups (
+      team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL, deleted_at INTEGER NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL,
+      generation BLOB NOT NULL, grace_nonce BLOB, grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER,
+      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT) STRICT;
+    INSERT INTO deleted_groups VALUES (9, 'gone', ${EXPIRES_AT}, 'Gone', ${hex(NONCES.deleted)}, ${hex(bytes(16, 7))}, NULL, NULL,
+      NULL, NULL, 2, 1000, 2000, NULL, '{"b":2}');
+    CREATE INDEX deleted_groups_by_time ON deleted_groups (deleted_at);
     CREATE TABLE newest_deleted (id INTEGER PRIMARY KEY, team_id INTEGER NOT NULL) STRICT;
     INSERT INTO newest_deleted VALUES (1, 9);
     CREATE TABLE api_keys (
@@ -277,7 +339,8 @@ describe("a directory's database of release 0.4.0, whose schema has number 9,", 
     INSERT INTO api_keys VALUES (1, 'backend', 'write', ${hex(keyNonceHash)}, 1000, ${EXPIRES_AT}, 2000, NULL);
     CREATE TABLE stored_responses (
       id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, request BLOB NOT NULL, expires_at INTEGER NOT NULL,
-      key_id INTEGER, team_id INTEGER, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
+      key_id INTEGER, team_id INTEGER NOT NULL, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
+    CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
     INSERT INTO stored_responses VALUES (1, ${hex(bytes(32, 5))}, ${hex(bytes(32, 6))}, ${EXPIRES_AT}, 1, 7, 'acme', 'Acme',
       ${hex(NONCES.kept)}, 2, 'test');
     CREATE TABLE events (
@@ -301,15 +364,21 @@ describe("a directory's database of release 0.4.0, whose schema has number 9,", 
     await env.REGISTRY.getByName(REGISTRY_NAME).recordEnvironment(bootstrap, ENVIRONMENT, undefined);
     const ring = await parseSigningKeys(env.SIGNING_KEYS);
     if (!ring.ok) throw new Error(ring.failure);
-    const token = (nonce: Uint8Array<ArrayBuffer>) =>
-      mintCredential(ring.value, { kind: "token", environment: ENVIRONMENT, id: 7, nonce });
+    const token = (nonce: Uint8Array<ArrayBuffer>, id = 7) =>
+      mintCredential(ring.value, { kind: "token", environment: ENVIRONMENT, id, nonce });
     const key = await mintCredential(ring.value, {
       kind: "api_key",
       environment: ENVIRONMENT,
       id: 1,
       nonce: NONCES.key,
     });
-    return { key, token: await token(NONCES.current), graceToken: await token(NONCES.grace) };
+    return {
+      key,
+      token: await token(NONCES.current),
+      graceToken: await token(NONCES.grace),
+      suspendedToken: await token(NONCES.suspended, 8),
+      deletedToken: await token(NONCES.deleted, 9),
+    };
   }
 
   it("is read by today's directory, with all that is in it", async ({ expect }) => {
@@ -325,7 +394,12 @@ describe("a directory's database of release 0.4.0, whose schema has number 9,", 
 
     const { body: listed } = await call("GET", "/api/user_groups", { credential: key });
     expect(listed.user_groups).toMatchObject([
-      { team_id: 7, created_at: "1970-01-01T00:00:01.000Z", updated_at: "1970-01-01T00:00:02.000Z" },
+      { team_id: 7, state: "active", created_at: "1970-01-01T00:00:01.000Z", updated_at: "1970-01-01T00:00:02.000Z" },
+      { team_id: 8, state: "suspended" },
+    ]);
+    const { body: deleted } = await call("GET", "/api/user_groups?state=deleted", { credential: key });
+    expect(deleted.user_groups).toMatchObject([
+      { team_id: 9, state: "deleted", deleted_at: "2090-01-01T00:00:00.000Z" },
     ]);
     const keys = await call("GET", "/api/keys?workspace=acme&environment=Testing", { credential: operator });
     expect(keys.body.api_keys).toMatchObject([
@@ -347,13 +421,31 @@ describe("a directory's database of release 0.4.0, whose schema has number 9,", 
     expect(created.body.user_group.team_id).toBe(10);
   });
 
+  it("goes on: a suspended group resumes, and a deleted one is restored with its token", async ({ expect }) => {
+    const { key, suspendedToken, deletedToken } = await restored();
+    const send = (method: string, path: string, body?: object) =>
+      call(method, `/api/user_groups/${path}`, { credential: key, body });
+    for (const each of [suspendedToken, deletedToken]) expect((await view(each)).status).not.toBe(200);
+    expect((await send("PUT", "8", { suspended: false })).headers.get("ETag")).toBe('"8.3"');
+    expect((await send("POST", "9/restore")).headers.get("ETag")).toBe('"9.3"');
+    for (const each of [suspendedToken, deletedToken]) expect((await view(each)).status).toBe(200);
+  });
+
   it("has the schema that today's directory creates", async ({ expect }) => {
     const columns = () =>
-      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-        ["migrations", "user_groups", "newest_deleted", "api_keys", "stored_responses", "events", "feed"].map((table) =>
-          storage.sql.exec("SELECT * FROM pragma_table_info(?)", table).toArray(),
-        ),
-      );
+      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage: { sql } }) => {
+        const [tables, indexes] = ["table", "index"].map((type) =>
+          [...sql.exec("SELECT name FROM sqlite_master WHERE type = ? ORDER BY name", type)].map(({ name }) =>
+            String(name),
+          ),
+        );
+        return [
+          tables
+            ?.filter((name) => !name.startsWith("_cf"))
+            .map((name) => [name, ...sql.exec("SELECT * FROM pragma_table_info(?)", name)]),
+          indexes?.map((name) => [name, ...sql.exec("SELECT * FROM pragma_index_info(?)", name)]),
+        ];
+      });
     await restored();
     const recorded = await columns();
     await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.deleteAll());

@@ -7,16 +7,19 @@ import {
   COUNTS,
   type Counts,
   dollarsPerMillion,
+  FIRST_DELETE,
   FIRST_IDEMPOTENCY_KEY,
   IDEMPOTENCY_KEY,
   LEASE_DELETE,
   LEASE_PERIODS,
   OPERATOR_ADMISSION,
+  PURGE,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
 import { REGISTRY_NAME } from "../../src/domain/registry.ts";
-import { IDEMPOTENCY_SECONDS } from "../../src/limits.ts";
+import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
+import { byNumber } from "../support/by-number.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
@@ -36,8 +39,8 @@ const insertGroups = (groups: number, { mapping = "NULL", properties = "NULL" })
   runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => {
     storage.sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-        INSERT INTO user_groups (provided_id, name, nonce, revision, created_at, updated_at, mapping, properties)
-        SELECT 'group ' || i, 'Group', randomblob(16), 1, 1, 1, ${mapping}, ${properties} FROM n`,
+        INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
+        SELECT 'group ' || i, 'Group', randomblob(16), randomblob(16), 1, 1, 1, ${mapping}, ${properties} FROM n`,
       groups,
     );
   });
@@ -47,6 +50,8 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
   const { watched, costs } = watchedEnv();
   const integrator = await newIntegrator({}, watched);
   await insertGroups(groups, json);
+  // The first delete of an instance sets the alarm.
+  await integrator.remove(await integrator.tokenOf("deleted"));
   const token = await integrator.tokenOf("acme");
   // The first call of a key writes when it was used, and the second one reads that again.
   await integrator.tokenOf("acme");
@@ -109,24 +114,33 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
   it("calls by number cost what the price list says for keys and operators", async ({ expect }) => {
     const { key, tokenOf, watched, costOf } = await newCountedIntegrator(groups);
     for (const id of ["doomed", "doomed too", "newest"]) await tokenOf(id);
-    const [doomed, doomedToo] = [groups + 2, groups + 3];
+    const [doomed, doomedToo] = [groups + 3, groups + 4];
     const admin = await issueOperator("admin");
     // Its first call writes when it was used, and the second one reads that again.
     for (const _ of [1, 2]) await call("GET", `/api/user_groups/1${inEnvironment()}`, { credential: admin });
     const inRegistry = await countRows(registry());
     for (const [credential, where, teamId, onTop] of [
-      [key, "", doomed, { rpc: 0, rows_read: 0, rows_written: 0 }],
-      [admin, inEnvironment(), doomedToo, OPERATOR_ADMISSION],
+      [key, {}, doomed, { rpc: 0, rows_read: 0, rows_written: 0 }],
+      [admin, { workspace: "acme", environment: "Testing" }, doomedToo, OPERATOR_ADMISSION],
     ] as const) {
-      const send = (method: string, path: string, body?: object) =>
-        succeed(call(method, `/api/user_groups/${path}${where}`, { credential, body, env: watched }));
+      const send = (method: string, path: string, body?: object, state = {}) => {
+        const search = new URLSearchParams({ ...where, ...state });
+        return succeed(call(method, `/api/user_groups/${path}?${search}`, { credential, body, env: watched }));
+      };
       const calls: Record<keyof typeof BY_NUMBER, () => Promise<Answer>> = {
         get: () => send("GET", `${teamId}`),
         put: () => send("PUT", `${teamId}`, { name: "Renamed" }),
         rotate: () => send("POST", `${teamId}/rotate`),
+        suspend: () => send("PUT", `${teamId}`, { suspended: true }),
         delete: () => send("DELETE", `${teamId}`),
+        get_deleted: () => send("GET", `${teamId}`, undefined, { state: "deleted" }),
+        restore: () =>
+          send("POST", `${teamId}/restore`, { rotate_token: true, new_user_group_id: `restored ${teamId}` }),
+        purge: () => send("POST", `${teamId}/purge`),
       };
       for (const name of Object.keys(calls) as (keyof typeof BY_NUMBER)[]) {
+        // A purge follows a deletion; the restore before it is counted by itself.
+        await (name === "purge" && calls.delete());
         const before = snapshotOf(inRegistry);
         const { rpc, ...counts } = await costOf(calls[name]);
         const { rpc: ownRpc, ...own } = BY_NUMBER[name];
@@ -156,7 +170,22 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     },
   );
 
+  it("a purge by the alarm costs what the price list says, and the alarm is set once", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { tokenOf, remove } = await newIntegrator();
+    await insertGroups(groups, {});
+    const tokens = [await tokenOf("a"), await tokenOf("b"), await tokenOf("c")];
+    const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
+    for (const token of tokens) await succeed(remove(token));
+    expect(rows.alarms).toBe(FIRST_DELETE.alarms);
+    vi.setSystemTime(NOW.getTime() + UNDO_DAYS_DEFAULT * DAY_MS);
+    const written = rows.written;
+    await runAlarm(DIRECTORY);
+    expect(rows.written - written).toBe(tokens.length * PURGE.rows_written);
+  });
+
   it("no statement scans a table", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, get, put, remove, token, watched, rows } = await newCountedIntegrator(groups);
     const manage = (method: string, path: string) =>
       call(method, `/api/keys${path}?workspace=acme&environment=Testing`, { credential: operator });
@@ -174,11 +203,24 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     await view(token);
     await put({ user_group_id: "acme", name: 7 });
     await remove(tokenIn(rotated));
+    const numbered = byNumber(key);
+    for (const rotate_token of [true, false]) {
+      await numbered.remove(2);
+      await numbered.showDeleted(2);
+      await succeed(numbered.restore(2, { rotate_token, new_user_group_id: `restored ${rotate_token}` }));
+    }
+    await succeed(numbered.update(2, { suspended: true }));
+    for (const teamId of [2, 3]) await numbered.remove(teamId);
+    await succeed(numbered.purge(2));
+    for (const state of ["active", "suspended", "deleted"]) await list(`limit=3&state=${state}`);
+    await list("limit=3&state=active&user_group_id_prefix=group");
     for (const search of ["limit=3", "limit=3&user_group_id_prefix=group"]) {
       const { body } = await list(search);
       await list(`${search}&cursor=${body.next_cursor}`);
     }
+    vi.setSystemTime(NOW.getTime() + UNDO_DAYS_DEFAULT * DAY_MS);
     await runAlarm(DIRECTORY);
+    expect((await list("state=deleted")).body.user_groups).toEqual([]);
     await manage("GET", "");
     await manage("POST", "/1/roll");
     await manage("DELETE", "/1");
@@ -187,7 +229,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
       body: { workspace: "acme", environment: "Testing", name: "x" },
     });
     const statements = rows.statements.filter(({ sql }) => !sql.includes("sqlite_master"));
-    expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(15);
+    expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(25);
     expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
   });
 });

@@ -15,7 +15,8 @@ type Known = {
   teamId: number;
   /** How many changes were acknowledged. */
   changes: number;
-  asked?: { name: string } | "rotation" | undefined;
+  isDeleted: boolean;
+  asked?: { name: string } | "rotation" | "deletion" | "restore" | undefined;
 };
 
 /** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
@@ -24,7 +25,7 @@ type KnownEnvironment = { workspace: string; key?: string };
 it("loses no acknowledged write when the whole runtime is killed, and leaves nothing half done", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
-  const counts = { kills: 0, acknowledged: 0, "in flight": 0, environments: 0, "environments in flight": 0 };
+  const counts = { kills: 0, acknowledged: 0, "in flight": 0, deletions: 0, restores: 0, environments: 0 };
   const folder = freshCopy();
   const known: Known[] = [];
   const teamIds = new Set<number>();
@@ -55,6 +56,12 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
       [cursor, more] = [body.next_cursor, body.has_more];
     }
     return count;
+  };
+  const send = (service: RunningService, { id, token, teamId }: Known, asked: NonNullable<Known["asked"]>) => {
+    if (asked === "rotation") return call(service, "POST", "/api/user", { current_token: token });
+    if (asked === "deletion") return call(service, "DELETE", "/api/user", { current_token: token });
+    if (asked === "restore") return call(service, "POST", `/api/user_groups/${teamId}/restore`, undefined);
+    return call(service, "PUT", "/api/user", { user_group_id: id, name: asked.name });
   };
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
@@ -94,7 +101,6 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
     expect(new Set(listed).size).toBe(listed.length);
     for (const { workspace, key } of ofThisKill) {
       if (key === undefined) {
-        counts["environments in flight"] += 1;
         expect((await issueFirstKey(service, workspace)).status).toBe(201);
         continue;
       }
@@ -117,21 +123,28 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         const id = `client ${index} of kill ${kill}`;
         const created = await call(running, "GET", "/api/user", { user_group_id: id });
         const { name, token, team_id: teamId } = created.body.user_group;
-        const mine: Known = { id, name, token, teamId, changes: 0 };
+        const mine: Known = { id, name, token, teamId, changes: 0, isDeleted: false };
         known.push(mine);
         for (let count = 0; ; count += 1) {
-          const isRotation = random(2) === 0;
-          const asked = isRotation ? ("rotation" as const) : { name: `name ${count}` };
+          const choice = random(5);
+          const asked = mine.isDeleted
+            ? "restore"
+            : choice < 2
+              ? "rotation"
+              : choice < 4
+                ? { name: `name ${count}` }
+                : "deletion";
           mine.asked = asked;
-          const { status, body } = isRotation
-            ? await call(running, "POST", "/api/user", { current_token: mine.token })
-            : await call(running, "PUT", "/api/user", { user_group_id: id, name: `name ${count}` });
+          const { status, body } = await send(running, mine, asked);
           if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
           mine.asked = undefined;
           mine.changes += 1;
-          mine.name = body.user_group.name;
-          mine.token = body.user_group.token;
+          mine.isDeleted = asked === "deletion";
+          mine.name = body.user_group?.name ?? mine.name;
+          mine.token = body.user_group?.token ?? mine.token;
           counts.acknowledged += 1;
+          if (asked === "deletion") counts.deletions += 1;
+          if (asked === "restore") counts.restores += 1;
         }
       };
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
@@ -149,6 +162,15 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
 
       service = await startService(folder);
       const inspect = async (mine: Known) => {
+        // A move between the tables is whole or absent: the group is in exactly one of them.
+        const shown = await call(service, "GET", `/api/user_groups/${mine.teamId}`, undefined);
+        const deleted = await call(service, "GET", `/api/user_groups/${mine.teamId}?state=deleted`, undefined);
+        expect([shown.status, deleted.status].toSorted()).toEqual([200, 404]);
+        const isDeleted = deleted.status === 200;
+        const isKnown = mine.asked !== "deletion" && mine.asked !== "restore";
+        expect([mine.isDeleted, ...(isKnown ? [] : [!mine.isDeleted])]).toContain(isDeleted);
+        // An existing group stays as it is.
+        await call(service, "POST", `/api/user_groups/${mine.teamId}/restore`, undefined);
         const { body, headers } = await call(service, "GET", "/api/user", { user_group_id: mine.id });
         const found = body.user_group;
         expect(body.new_user_group).toBe(false);
@@ -181,6 +203,6 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
   report("crashes", counts);
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
+  expect(Math.min(counts.deletions, counts.restores)).toBeGreaterThan(0);
   expect(counts.environments).toBeGreaterThanOrEqual(counts.kills);
-  expect(counts["environments in flight"]).toBeGreaterThan(0);
 }, 86_400_000);

@@ -10,8 +10,8 @@ export class FloorDirectory extends DurableObject<Bindings> {
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY,
-      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, grace_nonce BLOB, grace_ends_at INTEGER,
-      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT
+      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, generation BLOB NOT NULL, grace_nonce BLOB,
+      grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT
       ) STRICT`);
     this.#sql.exec(
       "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, details TEXT) STRICT",
