@@ -1,6 +1,10 @@
+import { join } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
+
+// Node keeps compiled code there. It saves a third of the CPU time of the hundreds of processes that tests start.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/node");
 
 /** The Worker's runtime, with secrets of the tests' own. */
 const inWorkerd = () =>
@@ -17,6 +21,7 @@ const inWorkerd = () =>
 
 export default defineConfig({
   test: {
+    maxWorkers: 3,
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     // One service for all tests over sockets. It is not started where none of them runs.
@@ -48,7 +53,6 @@ export default defineConfig({
           exclude: ["test/node/at-rest.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -56,7 +60,7 @@ export default defineConfig({
           // Searches what all the others left behind.
           name: "node at rest",
           include: ["test/node/at-rest.test.ts"],
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -6,6 +6,7 @@ import {
   type Caller,
   type EnsuredGroup,
   type GroupFields,
+  type GroupState,
   type ListedEnvironment,
   type Operator,
   OperatorClient,
@@ -26,7 +27,7 @@ import type {
   operatorCaller,
   viewBody,
 } from "../../src/http/wire.ts";
-import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
+import type { GroupState as ServiceGroupState, Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";
@@ -59,9 +60,10 @@ it("has every field of keys, operators, environments and callers that the wire h
   expectTypeOf<ClientName<CallerFields>>().toEqualTypeOf<keyof Caller>();
 });
 
-it("has every scope and role of the service", () => {
+it("has every scope, role and state of the service", () => {
   expectTypeOf<Scope>().toEqualTypeOf<ServiceScope>();
   expectTypeOf<Role>().toEqualTypeOf<ServiceRole>();
+  expectTypeOf<GroupState>().toEqualTypeOf<ServiceGroupState>();
 });
 
 it("works in a Worker", async ({ expect }) => {

@@ -5,7 +5,8 @@ import type { Role, Scope } from "../../src/records.ts";
 import { call } from "../support/client.ts";
 import { paths } from "../support/documented.ts";
 import { operatorPath, ROUTES, type Route, type RouteName } from "../support/routes.ts";
-import { inEnvironment, issueKey, issueOperator, mintSession, newIntegrator, operator } from "../support/states.ts";
+import { sessionOf } from "../support/sessions.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 /** What each call needs, as the design has it: the scope of an API key, the role of an operator, or a group's token. */
 const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null, viewers?: "viewers"]> = {
@@ -61,7 +62,7 @@ const HOLDERS: (Holder & { credential: (workspace: string, token: string) => Pro
   {
     name: "a viewer session",
     isViewer: true,
-    credential: async (workspace) => mintSession(await issueKey({ workspace }), "acme"),
+    credential: async (workspace) => sessionOf(await issueKey({ workspace })),
   },
   { name: "no credential", credential: async () => undefined },
 ];

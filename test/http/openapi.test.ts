@@ -2,7 +2,8 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
 import { paths, resolve, undocumentedIn } from "../support/documented.ts";
-import { inEnvironment, issueOperator, mintSession, newIntegrator } from "../support/states.ts";
+import { sessionOf } from "../support/sessions.ts";
+import { inEnvironment, issueOperator, newIntegrator } from "../support/states.ts";
 
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
@@ -34,8 +35,8 @@ async function sendExample(operation: Operation, scheme: string) {
   const credentials: Record<string, string> = {
     api_key: key,
     user_group_token: token,
+    viewer_session: await sessionOf(key, { user_group_id: group.user_group_id }),
     operator_key: await issueOperator("admin"),
-    viewer_session: await mintSession(key, "acme"),
   };
 
   if (operation.operationId === "purgeUserGroup") await call("DELETE", "/api/user_groups/1", { credential: key });

@@ -105,12 +105,12 @@ describe("a list", () => {
     expect(sizes).toEqual([1000, 1]);
   });
 
-  it.for([1, 3, 7, 100, 150, 249, 250, 251])("is whole in pages of %i", async (limit, { expect }) => {
+  it.for([1, 3, 7, 20, 40, 59, 60, 61])("is whole in pages of %i", async (limit, { expect }) => {
     const key = await issueKey();
-    await fill(250);
+    await fill(60);
     const answers = await pages(key, { limit: String(limit) });
-    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 250 }, (_, index) => `group ${index + 1}`));
-    expect(answers).toHaveLength(Math.ceil(250 / limit));
+    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 60 }, (_, index) => `group ${index + 1}`));
+    expect(answers).toHaveLength(Math.ceil(60 / limit));
   });
 
   it("misses and repeats no group that stays, whatever else changes between pages", async () => {

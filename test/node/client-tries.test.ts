@@ -48,6 +48,11 @@ const RETRYABLE: [string, Caller][] = [
   ["events", (url, options, call) => Array.fromAsync(groups(url, options).events({}, call))],
   ["listPage", (url, options, call) => groups(url, options).listPage({}, call)],
   ["updateByNumber", (url, options, call) => groups(url, options).updateByNumber({ teamId: 1, name: "b" }, call)],
+  ["suspend", (url, options, call) => groups(url, options).suspend({ userGroupId: "a" }, call)],
+  ["resume", (url, options, call) => groups(url, options).resume({ userGroupId: "a" }, call)],
+  ["suspendByNumber", (url, options, call) => environment(url, options).suspendByNumber({ teamId: 1 }, call)],
+  ["resumeByNumber", (url, options, call) => environment(url, options).resumeByNumber({ teamId: 1 }, call)],
+  ["restore", (url, options, call) => environment(url, options).restore({ teamId: 1, rotateToken: true }, call)],
   ["an operator's list", (url, options, call) => Array.fromAsync(environment(url, options).list({}, call))],
   ["an operator's get", (url, options, call) => environment(url, options).get({ teamId: 1 }, call)],
   [
@@ -81,6 +86,11 @@ const NOT_RETRYABLE: [string, Caller][] = [
     "updateByNumber with ifMatch",
     (url, options, call) => groups(url, options).updateByNumber({ teamId: 1, ifMatch: '"1.1"' }, call),
   ],
+  [
+    "suspend with ifMatch",
+    (url, options, call) => groups(url, options).suspend({ userGroupId: "a", ifMatch: '"1.1"' }, call),
+  ],
+  ["purge", (url, options, call) => environment(url, options).purge({ teamId: 1 }, call)],
   ["rotateTokenByNumber", (url, options, call) => groups(url, options).rotateTokenByNumber({ teamId: 1 }, call)],
   ["removeByNumber", (url, options, call) => groups(url, options).removeByNumber({ teamId: 1 }, call)],
   ["issueKey", (url, options, call) => operator(url, options).issueKey({ ...ENVIRONMENT, name: "k" }, call)],
@@ -152,7 +162,8 @@ describe("when the outcome of a try is unknown", () => {
 
   it("a missing service is reported with the message of the runtime", async ({ expect }) => {
     const error = await errorOf(groups("http://127.0.0.1:1").ensure({ userGroupId: "a" }));
-    expect(error).toMatchObject({ code: "network_error", status: undefined, issues: [] });
+    expect(error).toMatchObject({ code: "network_error", issues: [] });
+    expect(error.status).toBeUndefined();
     expect(error.message).toMatch(/The service did not respond: .+: .+/);
   });
 });
@@ -402,6 +413,7 @@ describe("a list", () => {
     ...GROUP,
     provided_id: id,
     mapping: { a: "b" },
+    state: "active",
     created_at: "2026-01-01T00:00:00.000Z",
     updated_at: "2026-01-02T00:00:00.000Z",
   });
@@ -420,6 +432,7 @@ describe("a list", () => {
       mapping: { a: "b" },
       properties: null,
       apiEnvironmentTag: null,
+      state: "active",
       createdAt: "2026-01-01T00:00:00.000Z",
       updatedAt: "2026-01-02T00:00:00.000Z",
     });
@@ -457,7 +470,13 @@ describe("a list", () => {
 });
 
 describe("an operator's calls", () => {
-  const LISTED = { ...GROUP, mapping: null, created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z" };
+  const LISTED = {
+    ...GROUP,
+    mapping: null,
+    state: "active",
+    created_at: "2026-01-01T00:00:00Z",
+    updated_at: "2026-01-01T00:00:00Z",
+  };
   /** The method and the URL of each request. */
   const requestsOf = (received: readonly Received[]) => received.map(({ method, path }) => `${method} ${path}`);
 
@@ -473,10 +492,13 @@ describe("an operator's calls", () => {
     );
     const client = operator(url).inEnvironment({ workspace: "acme", environment: tag });
     const [group] = await Array.fromAsync(client.list({ prefix: "a b" }));
-    await client.get({ teamId: 7 });
+    await client.get({ teamId: 7, state: "deleted" });
     await client.updateByNumber({ teamId: 7, properties: null, newUserGroupId: "b", ifMatch: '"7.1"' });
     const rotated = await client.rotateTokenByNumber({ teamId: 7, graceSeconds: 5, ifMatch: '"7.2"' });
     await client.removeByNumber({ teamId: 7, ifMatch: '"7.3"' });
+    await client.suspendByNumber({ teamId: 7, ifMatch: '"7.4"' });
+    await client.restore({ teamId: 7, newUserGroupId: "b", rotateToken: true });
+    await client.purge({ teamId: 7 });
     await Array.fromAsync(client.events({ type: "user_group.deleted" }));
 
     expect(rotated).toStrictEqual({ ...group, etag: '"1.1"' });
@@ -484,16 +506,22 @@ describe("an operator's calls", () => {
     const query = `workspace=acme&environment=${named}`;
     expect(requestsOf(received)).toEqual([
       `GET /api/user_groups?${query}&user_group_id_prefix=a+b`,
-      `GET /api/user_groups/7?${query}`,
+      `GET /api/user_groups/7?${query}&state=deleted`,
       `PUT /api/user_groups/7?${query}`,
       `POST /api/user_groups/7/rotate?${query}`,
       `DELETE /api/user_groups/7?${query}`,
+      `PUT /api/user_groups/7?${query}`,
+      `POST /api/user_groups/7/restore?${query}`,
+      `POST /api/user_groups/7/purge?${query}`,
       `GET /api/events?${query}&type=user_group.deleted`,
     ]);
-    expect(received.map(({ headers, body }) => [headers["if-match"], body]).slice(2, 5)).toEqual([
+    expect(received.map(({ headers, body }) => [headers["if-match"], body]).slice(2, 8)).toEqual([
       ['"7.1"', '{"new_user_group_id":"b","properties":null}'],
       ['"7.2"', '{"grace_seconds":5}'],
       ['"7.3"', ""],
+      ['"7.4"', '{"suspended":true}'],
+      [undefined, '{"new_user_group_id":"b","rotate_token":true}'],
+      [undefined, ""],
     ]);
     expect(received.every(({ headers }) => headers["x-http-method-override"] === undefined)).toBe(true);
   });

@@ -1,10 +1,11 @@
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { canListAddresses, listeningAddresses } from "./support/listening-addresses.ts";
 import {
   endGroup,
@@ -12,10 +13,14 @@ import {
   processesOf,
   type RunningService,
   removeCopy,
+  runNode,
   runNpm,
   startService,
   waitUntil,
 } from "./support/service.ts";
+
+/** The service that all files share, for what `npm start` does without options. */
+const shared = inject("service");
 
 let folder: string;
 beforeAll(() => {
@@ -26,8 +31,12 @@ afterAll(() => removeCopy(folder));
 const RUN_MS_MAX = 60_000;
 
 /** Runs npm to its end. */
-async function run(args: string[], env: NodeJS.ProcessEnv = {}, at = folder) {
-  const child = runNpm(at, args, env);
+const run = (args: string[], env: NodeJS.ProcessEnv = {}, at = folder) => endOf(runNpm(at, args, env));
+
+/** Runs what `npm start` runs, without npm, to its end. */
+const runScript = (...args: string[]) => endOf(runNode(folder, ["--", "scripts/start.ts", ...args]));
+
+async function endOf(child: ChildProcess) {
   const timer = setTimeout(() => void endGroup(child, "SIGINT"), RUN_MS_MAX);
   const [stdout, stderr] = await Promise.all([
     child.stdout ? text(child.stdout) : "",
@@ -85,6 +94,15 @@ const get = async (url: string, key: string, id: string) => {
   };
 };
 
+/** The ids of the events in the only directory of a state, read from its file: a call could wake the directory. */
+function eventIdsIn(copy: string): unknown[] {
+  const [file = ""] = globSync(join(copy, ".wrangler/state/v3/do/*/*.sqlite")).filter((name) => !/metadata/.test(name));
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
+  const rows = database.prepare("SELECT id FROM events ORDER BY id").all();
+  database.close();
+  return rows.map(({ id }) => id);
+}
+
 /** Where the local runtime serves its inspector, its explorer and its other interfaces for debugging. */
 const DEBUGGING_PATHS = [
   "/json",
@@ -141,18 +159,16 @@ describe("npm start", () => {
   });
 
   it.skipIf(!canListAddresses)("opens no inspector and no explorer on any port (needs /proc)", async ({ expect }) => {
-    const running = await startService(folder);
-    onTestFinished(running.stop);
-    const addresses = listeningAddresses(running.process.pid ?? 0);
-    expect(addresses).toContain(new URL(running.url).host.replace("localhost", "127.0.0.1"));
+    const addresses = listeningAddresses(shared.pid);
+    expect(addresses).toContain(new URL(shared.url).host.replace("localhost", "127.0.0.1"));
 
     const answers = await Promise.all(
       addresses.flatMap((address) => DEBUGGING_PATHS.map((path) => ask(`http://${address}${path}`))),
     );
     expect(answers.filter(({ ok }) => ok)).toEqual([]);
-    const secrets = readFileSync(join(folder, ".dev.vars"), "utf8").match(/(?<==(k1:)?)[^:\n]{40,}/g) ?? [];
+    const secrets = readFileSync(join(shared.folder, ".dev.vars"), "utf8").match(/(?<==(k1:)?)[^:\n]{40,}/g) ?? [];
     expect(secrets).toHaveLength(2);
-    for (const secret of [...secrets, running.key]) expect(JSON.stringify(answers)).not.toContain(secret);
+    for (const secret of [...secrets, shared.key]) expect(JSON.stringify(answers)).not.toContain(secret);
   });
 
   it("keeps what it acknowledged when all of its processes are killed", async ({ expect }) => {
@@ -227,7 +243,7 @@ describe("npm start", () => {
   });
 
   it.for(["abc", "99999"])("refuses %s for a port in one sentence", async (port, { expect }) => {
-    const { code, output } = await run(["start", "--", "--port", port]);
+    const { code, output } = await runScript("--port", port);
     expect(code).toBe(1);
     expect(output).toContain("Give --port as a whole number up to 65535.");
     expect(output).not.toMatch(/^\s+at /m);
@@ -275,14 +291,12 @@ describe("npm start", () => {
   });
 
   it("refuses a state that another npm start uses, and suggests another folder", async ({ expect }) => {
-    const running = await startService(folder);
-    onTestFinished(running.stop);
-    const { code, output } = await run(["start", "--", "--port", "9000"]);
+    const { code, output } = await run(["start", "--", "--port", "9000"], {}, shared.folder);
     expect(code).toBe(1);
     expect(output).toContain("The state in .wrangler/state is in use by another npm start.");
     expect(output).toContain("npm start -- --port 9001 --persist-to DIR");
     expect(output).not.toMatch(/^\s+at /m);
-    expect((await get(running.url, running.key, "unharmed")).status).toBe(200);
+    expect((await get(shared.url, shared.key, "unharmed")).status).toBe(200);
   });
 
   it("refuses a state that the local runtime of a killed npm start still uses", async ({ expect }) => {
@@ -303,7 +317,7 @@ describe("npm start", () => {
     const foreign = join(folder, "foreign");
     mkdirSync(foreign, { mode: 0o755 });
     writeFileSync(join(foreign, "letter.txt"), "");
-    const { code, output } = await run(["start", "--", "--port", "0", "--persist-to", foreign]);
+    const { code, output } = await runScript("--port", "0", "--persist-to", foreign);
     expect(code).toBe(1);
     expect(output).toContain("holds other files. Give --persist-to a folder that is new or empty.");
     expect(statSync(foreign).mode & 0o777).toBe(0o755);
@@ -333,12 +347,25 @@ describe("npm start", () => {
   });
 
   it("sets variables of the Worker", async ({ expect }) => {
-    const shown = await startService(folder);
-    expect((await fetch(`${shown.url}/demo`)).status).toBe(200);
-    await shown.stop();
+    expect((await fetch(`${shared.url}/demo`)).status).toBe(200);
     const without = await startService(folder, ["--var", "DEMO_PAGE:off", "--var", "OTHER:a:b"]);
     expect((await fetch(`${without.url}/demo`)).status).toBe(404);
     await without.stop();
+  });
+
+  it("purges old events without a call, as --var EVENT_DAYS sets", async ({ expect }) => {
+    const copy = ownCopy();
+    const { url, key, stop } = await startService(copy, ["--var", "EVENT_DAYS:0.00005"]);
+    onTestFinished(stop);
+    const events = async (query: string) => {
+      const response = await fetch(`${url}/api/events${query}`, { headers: { Authorization: `Token ${key}` } });
+      return { status: response.status, body: (await response.json()) as { events: object[]; next_cursor: string } };
+    };
+    const { next_cursor: afterFirst } = (await events("?limit=1")).body;
+    for (const id of ["a", "b"]) await get(url, key, id);
+    await waitUntil(() => String(eventIdsIn(copy)) === "3", "the database had the newest event alone");
+    expect((await events("")).body.events).toMatchObject([{ id: 3, user_group: { provided_id: "b" } }]);
+    expect((await events(`?cursor=${afterFirst}`)).status).toBe(410);
   });
 
   it("serves https with a key to try", async ({ expect }) => {
@@ -370,14 +397,14 @@ describe("npm start", () => {
     ["another protocol", ["--local-protocol", "ftp"], "Give --local-protocol as http or https."],
     ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
   ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {
-    const { code, output } = await run(["start", "--", ...args]);
+    const { code, output } = await runScript(...args);
     expect(code).toBe(1);
     expect(output).toContain(sentence);
     expect(output).not.toMatch(/^\s+at /m);
   });
 
   it("lists its options", async ({ expect }) => {
-    const { code, output } = await run(["start", "--", "--help"]);
+    const { code, output } = await runScript("--help");
     expect(code).toBe(0);
     for (const option of ["--port", "--ip", "--persist-to", "--env-file", "--local-protocol", "--var"])
       expect(output).toContain(`  ${option} `);
@@ -416,10 +443,8 @@ describe("installing", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("touches no network where nothing is missing", async ({ expect }) => {
-    const offline = await startService(folder, []);
-    expect(existsSync(join(folder, "node_modules"))).toBe(true);
-    expect(readFileSync(offline.logFile, "utf8")).not.toMatch(/Installing|ENOTFOUND|Unable to fetch/);
-    await offline.stop();
+  it("touches no network where nothing is missing", ({ expect }) => {
+    expect(existsSync(join(shared.folder, "node_modules"))).toBe(true);
+    expect(readFileSync(shared.logFile, "utf8")).not.toMatch(/Installing|ENOTFOUND|Unable to fetch/);
   });
 });

@@ -18,6 +18,8 @@ export type CallOptions = {
   env?: Env;
   /** Why this answer need not be as the OpenAPI document has it. */
   undocumented?: string;
+  /** Runs when the response is complete, before the work that the Worker does after it. */
+  onResponse?: () => Promise<void>;
 };
 
 let callCount = 0;
@@ -45,6 +47,7 @@ export async function call(method: string, path: string, options: CallOptions = 
   const context = createExecutionContext();
   const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, context);
   const text = await response.text();
+  await options.onResponse?.();
   // What the Worker does after its answer is done before the next call, so that tests need not wait for it.
   await waitOnExecutionContext(context);
   const isJson = response.headers.get("Content-Type")?.startsWith("application/json");

@@ -20,4 +20,9 @@ export function replaceKv(
 
 export const failingKv = (): void => replaceKv(() => Promise.reject(new Error("KV is down.")));
 
-export const hangingKv = (): void => replaceKv(() => new Promise(() => undefined));
+/** A KV that responds to nothing until the function that this returns is called. */
+export function hangingKv(): () => void {
+  const { promise, resolve } = Promise.withResolvers<null>();
+  replaceKv(() => promise);
+  return () => resolve(null);
+}

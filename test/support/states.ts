@@ -28,14 +28,6 @@ export async function issueKey(fields: object = {}): Promise<string> {
   return answer.body.key;
 }
 
-/** Mints a viewer session of the group with this id. */
-export async function mintSession(key: string, userGroupId: string, fields: object = {}): Promise<string> {
-  const body = { user_group_id: userGroupId, ...fields };
-  const answer = await call("POST", "/api/viewer_sessions", { credential: key, body });
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.session.token;
-}
-
 /** An integrator: its API key, and the four calls with it. */
 export type Integrator = {
   key: string;

@@ -11,8 +11,8 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (!project.vitest.projects.some(({ name }) => name.startsWith("node"))) return undefined;
   const running = await startService(freshCopy());
-  const { url, key, operatorToken, folder, logFile } = running;
-  project.provide("service", { url, key, operatorToken, folder, logFile });
+  const { url, key, operatorToken, folder, logFile, pid } = running;
+  project.provide("service", { url, key, operatorToken, folder, logFile, pid });
   return async () => {
     await running.stop();
     removeCopy(folder);
