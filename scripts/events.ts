@@ -5,22 +5,11 @@ import {
   type EventsInput,
   type FeedReader,
   OperatorClient,
-  UserGroupClient,
 } from "../src/client/index.ts";
-import {
-  apiKeyFrom,
-  apiKeyRefused,
-  CommandError,
-  print,
-  readArguments,
-  runCommand,
-  serviceUrl,
-  stopWithNpm,
-  URL_USAGE,
-} from "./command.ts";
+import { CommandError, print, readArguments, runCommand, serviceUrl, stopWithNpm, URL_USAGE } from "./command.ts";
 import { commandErrorOf } from "./support/client-error.ts";
-import { ENVIRONMENT_OPTIONS, environmentOf, tagOf } from "./support/environment.ts";
-import { RESPONSE_MS_MAX } from "./support/http.ts";
+import { ENVIRONMENT_OPTIONS, tagOf } from "./support/environment.ts";
+import { connectionTo, environmentAccess, namesEnvironment } from "./support/environment-access.ts";
 import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFrom, operatorRefused } from "./support/operator-credential.ts";
 import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
@@ -57,7 +46,6 @@ type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
 
 const EVENTS_PER_PAGE = 1000;
 const POLL_MS = 2_000;
-const RETRIES = 5;
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;
 
@@ -131,21 +119,15 @@ function stopSignal(): AbortSignal {
 type Feed = { reader: FeedReader; refused: (code: string) => CommandError };
 
 /** The feed that the options name, read with the credential that it takes. */
-function feedOf({ deployment, workspace, environment }: Values, url: URL): Feed {
-  const namesEnvironment = workspace !== undefined || environment !== undefined;
-  if (deployment && namesEnvironment)
-    throw new CommandError("Give --deployment, or --workspace and --environment, not both.");
-  const connection = { url, retries: RETRIES, timeoutMs: RESPONSE_MS_MAX };
-  if (!deployment && !namesEnvironment)
-    return {
-      reader: new UserGroupClient({ ...connection, apiKey: apiKeyFrom(process.env) }),
-      refused: (code) => apiKeyRefused(url, code),
-    };
-
+function feedOf({ deployment, ...named }: Values, url: URL): Feed {
+  if (!deployment) {
+    const { client, refused } = environmentAccess(named, url);
+    return { reader: client, refused };
+  }
+  if (namesEnvironment(named)) throw new CommandError("Give --deployment, or --workspace and --environment, not both.");
   const credential = operatorCredentialFrom(process.env);
-  const operator = new OperatorClient({ ...connection, operatorKey: credential.text });
   return {
-    reader: deployment ? operator : operator.inEnvironment(environmentOf({ workspace, environment })),
+    reader: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }),
     refused: (code) => operatorRefused(url, credential, code),
   };
 }

@@ -4,7 +4,8 @@
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
 
 /**
- * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers. In a directory that has
+ * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers, `mint` makes a viewer
+ * session, and `viewer_session` is a view with one. In a directory that has
  * just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
  * of a key writes when the key was last used, and the next call reads its row again. A delete moves the row to the deleted
  * groups and their index; that of the newest group writes one row more, and `PURGE` follows after UNDO_DAYS. Each change
@@ -18,6 +19,8 @@ export const COUNTS = {
   delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 4 },
   viewer_strong: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   viewer_stale: { rpc: 0, kv_reads: 1, kv_writes: 0, rows_read: 0, rows_written: 0 },
+  mint: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
+  viewer_session: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
 } as const satisfies Record<string, Counts>;
 
 export type CallName = keyof typeof COUNTS;
@@ -80,7 +83,7 @@ export const LEASE_PERIODS = [
 /**
  * The same for a location that uses each copy for the whole 30 seconds. The directory then answers about a third of the
  * views, and asks for a lease every ten seconds in that time. KV refreshes copies that are read often before they expire, so
- * the truth lies between this and `LEASE_PERIODS`. Further locations add views, but hardly a write: the directory counts
+ * the real cost is between this and `LEASE_PERIODS`. Further locations add views, but hardly a write: the directory counts
  * those ten seconds for the token, wherever it is viewed.
  */
 export const STALE_COPIES: LeasePeriod = {

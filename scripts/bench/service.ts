@@ -26,7 +26,14 @@ export const serviceOptions = (folder: string, bundle: string): WorkerdOptions =
     DEMO_PAGE: "off",
   },
   kv: ["TOKEN_INDEX"],
-  rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT", "OPERATOR_LIMIT", "LIST_LIMIT"],
+  rateLimits: [
+    "API_KEY_LIMIT",
+    "TOKEN_LIMIT",
+    "SESSION_LIMIT",
+    "REFUSED_CREDENTIAL_LIMIT",
+    "OPERATOR_LIMIT",
+    "LIST_LIMIT",
+  ],
 });
 
 /** Issues a key in the directory of a workspace, which creates its tables. */

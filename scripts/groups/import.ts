@@ -7,8 +7,8 @@ import { Progress } from "./progress.ts";
 import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Fields of an exported group that are not fields of a call. The service decides them. */
-const IGNORED = ["team_id", "created_at", "updated_at", "api_environment_tag"];
+/** Fields of a listed group that are not fields of a call. The service decides them; a new group is active. */
+const IGNORED = ["team_id", "created_at", "updated_at", "deleted_at", "purge_at", "state", "api_environment_tag"];
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -169,7 +169,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A refusal that is true of every line, so that the import ends. */
+/** The message for a refusal that applies to every line, so that the import ends. */
 const keyRefusalOf = (error: Refusal): string =>
   error.code === "user_group_not_found"
     ? "insufficient_access: This API key may only read. Use a key with write access."

@@ -5,7 +5,7 @@ import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
 /** Who presents a credential, as the service knows them. */
 export type Caller = {
   /** A newer service may have more kinds than these. */
-  kind: "api_key" | "operator" | "user_group_token" | (string & Record<never, never>);
+  kind: "api_key" | "operator" | "user_group_token" | "viewer_session" | (string & Record<never, never>);
   /** The number of the API key or the operator, or the group's `teamId`; `null` for the bootstrap token. */
   id: number | null;
   /** The name of the API key, the operator or the group. */
@@ -22,19 +22,31 @@ export type Caller = {
   expiresAt: string | null;
 };
 
-const toCaller = (caller: ResponseBody): Caller => ({
+/** Asks the service who presents the credential of this connection. */
+async function requestCaller(connection: Pick<Connection, "send">, { signal }: CallOptions): Promise<ResponseBody> {
+  const { body } = await connection.send({ method: "GET", path: "/api/whoami", retryable: true }, signal);
+  return body.object("caller");
+}
+
+const toViewer = (caller: ResponseBody): Caller => ({
   kind: caller.text("kind"),
   id: caller.numberOrNull("id"),
   name: caller.text("name"),
   workspace: caller.textOrNull("workspace"),
   environment: caller.environment("environment"),
-  ...(caller.has("scopes") && { scopes: caller.texts("scopes") }),
-  ...(caller.has("role") && { role: roleOf(caller) }),
   expiresAt: caller.textOrNull("expires_at"),
 });
 
-/** Asks the service who presents the credential of this connection. */
-export async function whoami(connection: Connection, { signal }: CallOptions): Promise<Caller> {
-  const { body } = await connection.send({ method: "GET", path: "/api/whoami", retryable: true }, signal);
-  return toCaller(body.object("caller"));
+/** Who a viewer is. It has neither scopes nor a role, and the page that loads this does without the code for them. */
+export const viewerWhoami = async (connection: Pick<Connection, "send">, options: CallOptions): Promise<Caller> =>
+  toViewer(await requestCaller(connection, options));
+
+/** Who an integrator or an operator is. */
+export async function whoami(connection: Connection, options: CallOptions): Promise<Caller> {
+  const caller = await requestCaller(connection, options);
+  return {
+    ...toViewer(caller),
+    ...(caller.has("scopes") && { scopes: caller.texts("scopes") }),
+    ...(caller.has("role") && { role: roleOf(caller) }),
+  };
 }

@@ -5,24 +5,35 @@ import { itemsOf, nextCursorOf } from "./paging.ts";
 import {
   fieldsOf,
   type GroupFields,
+  type GroupState,
   type ListedGroup,
   type NumberedGroup,
   toListedGroup,
   toNumberedGroup,
 } from "./user-group.ts";
 
-/** The group, by the service's own number of it. */
-export type GetInput = { teamId: number };
+/** A group, by the service's own number of it. */
+export type NumberInput = { teamId: number };
 
-/** The group to delete, by the service's own number of it. */
-export type RemoveByNumberInput = GetInput & {
+/** The group to get, by its number. */
+export type GetInput = NumberInput & {
+  /** With `"deleted"`, the group is looked for among the deleted ones; without it, among those that exist. */
+  state?: "deleted" | undefined;
+};
+
+/** The group to delete, to suspend or to resume, by its number. */
+export type RemoveByNumberInput = NumberInput & {
   /** The `etag` that the group had when you read it: the call fails with `revision_mismatch` if it has changed since. */
   ifMatch?: string | undefined;
 };
 
 /** The group to change, by its number, and its new fields. */
 export type UpdateByNumberInput<Properties extends object = JsonObject> = GroupFields<Properties> &
-  RemoveByNumberInput & { newUserGroupId?: string | undefined };
+  RemoveByNumberInput & {
+    newUserGroupId?: string | undefined;
+    /** With `true`, viewers of the group are refused until a `false`. */
+    suspended?: boolean | undefined;
+  };
 
 /** The group whose token to replace, by its number. */
 export type RotateByNumberInput = RemoveByNumberInput & {
@@ -30,12 +41,22 @@ export type RotateByNumberInput = RemoveByNumberInput & {
   graceSeconds?: number | undefined;
 };
 
-/** Selects the groups to list; all of them by default. */
+/** The deleted group to restore, by its number. */
+export type RestoreInput = NumberInput & {
+  /** The id that the group gets, if another group has its own now. */
+  newUserGroupId?: string | undefined;
+  /** With `true`, the group gets a new token, and the old one stays revoked. */
+  rotateToken?: boolean | undefined;
+};
+
+/** Selects the groups to list; all that exist by default. */
 export type ListInput = {
   /** Starts after the page that had this `nextCursor`. */
   cursor?: string | undefined;
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string | undefined;
+  /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`, and not together with a `prefix`. */
+  state?: GroupState | undefined;
   /** The `limit` of one page, 1 to 1000; 100 by default. */
   pageSize?: number | undefined;
 };
@@ -46,7 +67,7 @@ export type GroupPage = { groups: ListedGroup[]; nextCursor: string | null };
 const PATH = "/api/user_groups";
 
 /** The path of one group. */
-const pathOf = ({ teamId }: GetInput): string => numberedPath(PATH, "teamId", teamId);
+const pathOf = ({ teamId }: NumberInput): string => numberedPath(PATH, "teamId", teamId);
 
 /**
  * The calls of one environment that both an API key and an operator may make. None of them shows a token. An operator gets
@@ -64,8 +85,11 @@ export class EnvironmentClient extends FeedReader {
   }
 
   /** Gets one page of the environment's groups, in the order of `list`. */
-  async listPage({ cursor, prefix, pageSize }: ListInput = {}, { signal }: CallOptions = {}): Promise<GroupPage> {
-    const query = { ...this.#query, cursor, limit: pageSize?.toString(), user_group_id_prefix: prefix };
+  async listPage(
+    { cursor, prefix, state, pageSize }: ListInput = {},
+    { signal }: CallOptions = {},
+  ): Promise<GroupPage> {
+    const query = { ...this.#query, cursor, limit: pageSize?.toString(), user_group_id_prefix: prefix, state };
     const call = { method: "GET", path: PATH, query, retryable: true } as const;
     const response = await this.#connection.send(call, signal);
     const groups = response.body.objects("user_groups").map(toListedGroup);
@@ -85,9 +109,10 @@ export class EnvironmentClient extends FeedReader {
     return itemsOf(input.cursor, pageAfter, options);
   }
 
-  /** Gets a group by its number, without its token. It never creates one. */
+  /** Gets a group by its number, without its token. It never creates one, and finds a deleted one only if asked for it. */
   async get(input: GetInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
-    const call = { method: "GET", path: pathOf(input), query: this.#query, retryable: true } as const;
+    const query = { ...this.#query, state: input.state };
+    const call = { method: "GET", path: pathOf(input), query, retryable: true } as const;
     return toNumberedGroup(await this.#connection.send(call, signal));
   }
 
@@ -104,13 +129,26 @@ export class EnvironmentClient extends FeedReader {
         method: "PUT",
         path: pathOf(input),
         query: this.#query,
-        body: { new_user_group_id: input.newUserGroupId, ...fieldsOf(input) },
+        body: { new_user_group_id: input.newUserGroupId, ...fieldsOf(input), suspended: input.suspended },
         headers: ifMatchHeader(input),
         retryable: input.ifMatch === undefined,
       },
       signal,
     );
     return toNumberedGroup(response);
+  }
+
+  /**
+   * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
+   * With `ifMatch` it is not retried, as `updateByNumber`.
+   */
+  suspendByNumber({ teamId, ifMatch }: RemoveByNumberInput, options: CallOptions = {}): Promise<NumberedGroup> {
+    return this.updateByNumber({ teamId, ifMatch, suspended: true }, options);
+  }
+
+  /** Ends the suspension of the group. Its viewers see it again, with the same token. */
+  resumeByNumber({ teamId, ifMatch }: RemoveByNumberInput, options: CallOptions = {}): Promise<NumberedGroup> {
+    return this.updateByNumber({ teamId, ifMatch, suspended: false }, options);
   }
 
   /**
@@ -133,8 +171,8 @@ export class EnvironmentClient extends FeedReader {
   }
 
   /**
-   * Deletes the group. It is not retried after a lost response, because a second try would fail with `user_group_not_found`:
-   * repeat it, and take that error for a success.
+   * Deletes the group, which can be restored until its `purgeAt`. It is not retried after a lost response, because a second try
+   * would fail with `user_group_not_found`: repeat it, and take that error for a success.
    */
   async removeByNumber(input: RemoveByNumberInput, { signal }: CallOptions = {}): Promise<void> {
     await this.#connection.send(
@@ -147,5 +185,32 @@ export class EnvironmentClient extends FeedReader {
       },
       signal,
     );
+  }
+
+  /**
+   * Restores a deleted group as it was, with its token. A group that exists stays as it is. It fails with
+   * `user_group_id_taken` if another group has the id, and changes nothing then.
+   */
+  async restore(input: RestoreInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
+    const response = await this.#connection.send(
+      {
+        method: "POST",
+        path: `${pathOf(input)}/restore`,
+        query: this.#query,
+        body: { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken },
+        retryable: true,
+      },
+      signal,
+    );
+    return toNumberedGroup(response);
+  }
+
+  /**
+   * Erases a deleted group now, and for good. It is not retried after a lost response, because a second try would fail with
+   * `user_group_not_found`: repeat it, and take that error for a success.
+   */
+  async purge(input: NumberInput, { signal }: CallOptions = {}): Promise<void> {
+    const call = { method: "POST", path: `${pathOf(input)}/purge`, query: this.#query, retryable: false } as const;
+    await this.#connection.send(call, signal);
   }
 }

@@ -6,7 +6,11 @@ export type EventType =
   | "user_group.created"
   | "user_group.updated"
   | "user_group.token_rotated"
+  | "user_group.suspended"
+  | "user_group.resumed"
   | "user_group.deleted"
+  | "user_group.restored"
+  | "user_group.purged"
   | "api_key.issued"
   | "api_key.rolled"
   | "api_key.revoked"
@@ -16,7 +20,10 @@ export type EventType =
   | "environment.created"
   | (string & Record<never, never>);
 
-/** Who made a change. `id` is the number of an API key or an operator in their lists; `null` is the bootstrap token. */
+/**
+ * Who made a change. `id` is the number of an API key or an operator in their lists. It is `null` for the bootstrap token, and
+ * for the kind `system`: the service itself, which erases deleted groups when their time has come.
+ */
 export type Actor = { kind: string; id: number | null; name: string };
 
 /** One change in an environment, or in the deployment. It never holds a credential, or a value of `mapping` or `properties`. */
@@ -31,9 +38,9 @@ export type ChangeEvent = {
   requestId: string;
   /** The group, with the id that it has after the change. */
   group?: { teamId: number; userGroupId: string };
-  /** The changed fields of an update, in the wire's words, such as `provided_id` and `name`. */
+  /** The fields that a PUT changed, in the wire's words, such as `provided_id` and `name`. */
   changed?: string[];
-  /** The id before a rename. */
+  /** The id before a rename, or before a restoration under another id. */
   previousUserGroupId?: string;
   /** The key, of an event about a key. */
   apiKey?: { id: number; name: string };

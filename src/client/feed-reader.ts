@@ -1,5 +1,6 @@
-import { type CallOptions, type Connection, milliseconds, OPTION_MS_MAX, type Query } from "./connection.ts";
+import type { CallOptions, Connection, Query } from "./connection.ts";
 import { type ChangeEvent, type EventPage, type EventType, toEventPage } from "./event.ts";
+import { milliseconds, OPTION_MS_MAX } from "./retries.ts";
 import { UserGroupServiceError } from "./user-group-service-error.ts";
 import { pause } from "./with-timeout.ts";
 

@@ -20,7 +20,9 @@ export type {
   GetInput,
   GroupPage,
   ListInput,
+  NumberInput,
   RemoveByNumberInput,
+  RestoreInput,
   RotateByNumberInput,
   UpdateByNumberInput,
 } from "./environment-client.ts";
@@ -30,9 +32,11 @@ export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
 export type { IssuedOperator, IssueOperatorInput, Operator, Role, RollOperatorInput } from "./operator.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
+export type { MintedSession, SessionFunction } from "./session-connection.ts";
 export type {
   EnsuredGroup,
   GroupFields,
+  GroupState,
   ListedGroup,
   Mapping,
   NumberedGroup,
@@ -45,6 +49,7 @@ export {
   type OnceOptions,
   type RemoveInput,
   type RotateInput,
+  type SuspendInput,
   type UpdateInput,
   UserGroupClient,
   type UserGroupClientOptions,
@@ -63,3 +68,4 @@ export {
   type ViewerClientOptions,
   type ViewInput,
 } from "./viewer-client.ts";
+export type { MintSessionInput, ViewerSession } from "./viewer-session.ts";

@@ -28,6 +28,7 @@ import {
   toOperator,
 } from "./operator.ts";
 import { itemsOf, nextCursorOf } from "./paging.ts";
+import { serverProtocol } from "./server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
 export type OperatorClientOptions = ConnectionOptions & {
@@ -46,7 +47,7 @@ export class OperatorClient extends FeedReader {
   readonly #connection: Connection;
 
   constructor({ operatorKey, ...options }: OperatorClientOptions) {
-    const connection = new Connection(options, "operatorKey", operatorKey);
+    const connection = new Connection(options, "operatorKey", operatorKey, serverProtocol);
     super(connection);
     this.#connection = connection;
   }

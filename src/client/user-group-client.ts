@@ -2,6 +2,7 @@ import { type Caller, whoami } from "./caller.ts";
 import { type CallOptions, Connection, type ConnectionOptions, headerValue, ifMatchHeader } from "./connection.ts";
 import { EnvironmentClient } from "./environment-client.ts";
 import type { JsonObject } from "./json.ts";
+import { serverProtocol } from "./server-protocol.ts";
 import {
   type EnsuredGroup,
   fieldsOf,
@@ -12,6 +13,7 @@ import {
   toUpdatedGroup,
   type UpdatedGroup,
 } from "./user-group.ts";
+import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./viewer-session.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -31,13 +33,20 @@ export type OnceOptions = CallOptions & {
 /** The group to get, and its fields if it has to be created. */
 export type EnsureInput<Properties extends object = JsonObject> = GroupFields<Properties> & { userGroupId: string };
 
-/** The group to change, and its new fields. */
-export type UpdateInput<Properties extends object = JsonObject> = GroupFields<Properties> & {
+/** The group to suspend or to resume, by its id. */
+export type SuspendInput = {
   userGroupId: string;
-  newUserGroupId?: string | undefined;
-  /** The `etag` that the group had when you read it: the update fails with `revision_mismatch` if it has changed since. */
+  /** The `etag` that the group had when you read it: the call fails with `revision_mismatch` if it has changed since. */
   ifMatch?: string | undefined;
 };
+
+/** The group to change, and its new fields. */
+export type UpdateInput<Properties extends object = JsonObject> = GroupFields<Properties> &
+  SuspendInput & {
+    newUserGroupId?: string | undefined;
+    /** With `true`, viewers of the group are refused until a `false`. */
+    suspended?: boolean | undefined;
+  };
 
 /** The token to replace. */
 export type RotateInput = {
@@ -66,7 +75,7 @@ export class UserGroupClient extends EnvironmentClient {
   readonly #connection: Connection;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
-    const connection = new Connection(options, "apiKey", apiKey);
+    const connection = new Connection(options, "apiKey", apiKey, serverProtocol);
     super(connection);
     this.#connection = connection;
   }
@@ -96,11 +105,24 @@ export class UserGroupClient extends EnvironmentClient {
     input: UpdateInput<Properties>,
     { signal }: CallOptions = {},
   ): Promise<UpdatedGroup> {
-    const { userGroupId, newUserGroupId, ifMatch } = input;
-    const body = { user_group_id: userGroupId, new_user_group_id: newUserGroupId, ...fieldsOf(input) };
+    const { userGroupId, newUserGroupId, suspended, ifMatch } = input;
+    const body = { user_group_id: userGroupId, new_user_group_id: newUserGroupId, ...fieldsOf(input), suspended };
     const headers = ifMatchHeader(input);
     const retryable = ifMatch === undefined && newUserGroupId === undefined;
     return toUpdatedGroup(await this.#connection.send({ method: "PUT", path: PATH, body, headers, retryable }, signal));
+  }
+
+  /**
+   * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
+   * With `ifMatch` it is not retried, as `update`.
+   */
+  suspend({ userGroupId, ifMatch }: SuspendInput, options: CallOptions = {}): Promise<UpdatedGroup> {
+    return this.update({ userGroupId, ifMatch, suspended: true }, options);
+  }
+
+  /** Ends the suspension of the group. Its viewers see it again, with the same token. */
+  resume({ userGroupId, ifMatch }: SuspendInput, options: CallOptions = {}): Promise<UpdatedGroup> {
+    return this.update({ userGroupId, ifMatch, suspended: false }, options);
   }
 
   /** Replaces the current token by a new one. The old one is refused from then on, or after its grace. */
@@ -110,7 +132,7 @@ export class UserGroupClient extends EnvironmentClient {
     return toRotatedGroup(await this.#sendOnce("POST", body, currentToken, options));
   }
 
-  /** Deletes the group that has this current token, if the guards hold. */
+  /** Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number. */
   async remove(input: RemoveInput, options: OnceOptions = {}): Promise<void> {
     const currentToken = tokenOf(input);
     const body = {
@@ -119,6 +141,12 @@ export class UserGroupClient extends EnvironmentClient {
       data_source_provided_id: input.dataSourceProvidedId,
     };
     await this.#sendOnce("DELETE", body, currentToken, options);
+  }
+
+  /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
+  async mintSession(input: MintSessionInput, { signal }: CallOptions = {}): Promise<ViewerSession> {
+    const call = { method: "POST", path: "/api/viewer_sessions", body: mintBody(input), retryable: true } as const;
+    return toViewerSession(await this.#connection.send(call, signal));
   }
 
   /** Gets the name, the environment and the scopes of the API key. */

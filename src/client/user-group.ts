@@ -51,8 +51,22 @@ export type ViewedGroup = {
   apiEnvironmentTag: EnvironmentTag;
 };
 
+const STATES = ["active", "suspended", "deleted"] as const;
+
+/** Whether viewers see a group, are refused with `user_group_suspended`, or find none. */
+export type GroupState = (typeof STATES)[number];
+
 /** A group in a list, without the token. Times are ISO 8601 in UTC. */
-export type ListedGroup = ViewedGroup & { createdAt: string; updatedAt: string };
+export type ListedGroup = ViewedGroup & {
+  state: GroupState;
+  createdAt: string;
+  /** When the content or the token last changed. Suspending, resuming, deleting and restoring do not count. */
+  updatedAt: string;
+  /** When it was deleted; only of a deleted group. */
+  deletedAt?: string;
+  /** Until when it can be restored; only of a deleted group. */
+  purgeAt?: string;
+};
 
 /** A group as a call by its number returns it, without the token. */
 export type NumberedGroup = ListedGroup & {
@@ -113,8 +127,11 @@ export const toViewedGroup = (group: ResponseBody): ViewedGroup => ({
 
 export const toListedGroup = (group: ResponseBody): ListedGroup => ({
   ...toViewedGroup(group),
+  state: group.oneOf("state", STATES),
   createdAt: group.text("created_at"),
   updatedAt: group.text("updated_at"),
+  ...(group.has("deleted_at") && { deletedAt: group.text("deleted_at") }),
+  ...(group.has("purge_at") && { purgeAt: group.text("purge_at") }),
 });
 
 export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({

@@ -127,8 +127,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   unknown_variable: {
     status: 422,
     message:
-      "The user group has no such variable. Check the name (user_group_id, user_group_name or user_group.<property>), give the " +
-      "group the property, or put a clause that is optional in [[ ]].",
+      "The user group has no such variable. Check the name (user_group_id, user_group_name, user_group.<property>, or viewer_id in a " +
+      "session that was minted with one), give the group the property, or put a clause that is optional in [[ ]].",
   },
   unusable_variable: {
     status: 422,

@@ -6,6 +6,7 @@ import {
   type Caller,
   type EnsuredGroup,
   type GroupFields,
+  type GroupState,
   type ListedEnvironment,
   type Operator,
   OperatorClient,
@@ -26,19 +27,19 @@ import type {
   operatorCaller,
   viewBody,
 } from "../../src/http/wire.ts";
-import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
+import type { GroupState as ServiceGroupState, Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";
 
-/** Leads the runtime's own fetch to the Worker, by a request that this runtime has made: it knows fewer options than others. */
+/** Sends calls to the Worker. The request is made by this runtime, whose fetch supports fewer options than others. */
 beforeEach(() => {
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) =>
     app.fetch(new Request(input, init) as Parameters<typeof app.fetch>[0], env, createExecutionContext()),
   );
 });
 
-/** The client's name of a field of the wire. */
+/** The name that the client gives to a field of the wire. */
 type ClientName<Name> = Name extends "provided_id"
   ? "userGroupId"
   : Name extends `${infer First}_${infer Rest}`
@@ -59,9 +60,10 @@ it("has every field of keys, operators, environments and callers that the wire h
   expectTypeOf<ClientName<CallerFields>>().toEqualTypeOf<keyof Caller>();
 });
 
-it("has every scope and role of the service", () => {
+it("has every scope, role and state of the service", () => {
   expectTypeOf<Scope>().toEqualTypeOf<ServiceScope>();
   expectTypeOf<Role>().toEqualTypeOf<ServiceRole>();
+  expectTypeOf<GroupState>().toEqualTypeOf<ServiceGroupState>();
 });
 
 it("works in a Worker", async ({ expect }) => {

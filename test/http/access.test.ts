@@ -5,7 +5,8 @@ import type { Role, Scope } from "../../src/records.ts";
 import { call } from "../support/client.ts";
 import { paths } from "../support/documented.ts";
 import { operatorPath, ROUTES, type Route, type RouteName } from "../support/routes.ts";
-import { issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { sessionOf } from "../support/sessions.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 /** What each call needs, as the design has it: the scope of an API key, the role of an operator, or a group's token. */
 const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null, viewers?: "viewers"]> = {
@@ -18,6 +19,8 @@ const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null,
   "PUT /api/user_groups/:team_id": ["groups:write", "support"],
   "DELETE /api/user_groups/:team_id": ["groups:delete", "admin"],
   "POST /api/user_groups/:team_id/rotate": ["tokens:rotate", "support"],
+  "POST /api/user_groups/:team_id/restore": ["groups:write", "support"],
+  "POST /api/user_groups/:team_id/purge": ["groups:delete", "admin"],
   "GET /api/events": ["events:read", "viewer"],
   "GET /api/keys": [null, "viewer"],
   "POST /api/keys": [null, "admin"],
@@ -28,6 +31,7 @@ const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null,
   "DELETE /api/operators/:id": [null, "admin"],
   "POST /api/operators/:id/roll": [null, "admin"],
   "GET /api/environments": [null, "viewer"],
+  "POST /api/viewer_sessions": ["sessions:create", null],
   "GET /api/whoami": ["any", "viewer", "viewers"],
   "GET /api/viewer": [null, null, "viewers"],
   "POST /api/viewer/query": [null, null, "viewers"],
@@ -55,6 +59,11 @@ const HOLDERS: (Holder & { credential: (workspace: string, token: string) => Pro
   ...ROLES.map((role) => ({ name: `the role ${role}`, role, credential: () => issueOperator(role) })),
   { name: "the bootstrap token", role: "admin", credential: async () => operator },
   { name: "the token of a group", isViewer: true, credential: async (_, token) => token },
+  {
+    name: "a viewer session",
+    isViewer: true,
+    credential: async (workspace) => sessionOf(await issueKey({ workspace })),
+  },
   { name: "no credential", credential: async () => undefined },
 ];
 
@@ -79,6 +88,9 @@ async function newCall(route: Route, holder: (typeof HOLDERS)[number], workspace
   await issueOperator("viewer");
   const { operators } = (await call("GET", "/api/operators", { credential: operator })).body;
   const credential = await holder.credential(workspace, token);
+  // Only a deleted group can be purged.
+  if (route.name.endsWith("/purge"))
+    await call("DELETE", `/api/user_groups/1${inEnvironment(workspace)}`, { credential: operator });
   const path = (holder.role ? operatorPath(route, workspace) : route.path).replace(
     "/operators/1",
     `/operators/${operators.at(-1).id}`,
@@ -158,7 +170,7 @@ describe("the table of access", () => {
         security: [
           ...(scope ? [{ api_key: [] }] : []),
           ...(role ? [{ operator_key: [] }] : []),
-          ...(viewers ? [{ user_group_token: [] }] : []),
+          ...(viewers ? [{ user_group_token: [] }, { viewer_session: [] }] : []),
         ],
       });
     }

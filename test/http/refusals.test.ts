@@ -2,6 +2,7 @@ import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { version } from "../../package.json";
+import { DIRECTORY_SECONDS_MAX } from "../../src/limits.ts";
 import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { operatorPath, ROUTES, type Route } from "../support/routes.ts";
@@ -28,7 +29,7 @@ const goodCredential = async (route: Route) =>
 const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
   ["no credential", async () => undefined],
   ["an empty one", async () => ""],
-  ["what is no credential", async () => "x".repeat(100)],
+  ["a text that is not a credential", async () => "x".repeat(100)],
   ["a forged API key", async () => forged(await issueKey())],
   ["a truncated API key", async () => (await issueKey()).slice(0, -1)],
   ["an API key with something behind it", async () => `${await issueKey()}A`],
@@ -124,7 +125,8 @@ describe.for(ROUTES.filter(({ access }) => access.scope || access.role))("$name"
         expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
         expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...logged });
         // A page can read the refusal, and its developer learns what is wrong.
-        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("Origin" in headers ? "*" : null);
+        const isForPages = "Origin" in headers || route.access.isForViewers;
+        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(isForPages ? "*" : null);
       }
       expect(await call(method, route.path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
     },
@@ -156,7 +158,7 @@ describe("every answer", () => {
     ["an unknown path", "GET", "/nothing", undefined, 404],
     ["the health check", "GET", "/health", undefined, 200],
   ] as const)(
-    "is JSON with a request id, and not to be cached: %s",
+    "is JSON with a request id, and is not cached: %s",
     async ([, method, path, body, status], { expect }) => {
       const answer = await call(method, path, { credential: await issueKey(), body });
       expect(answer.status).toBe(status);
@@ -167,7 +169,7 @@ describe("every answer", () => {
     },
   );
 
-  it("comes with and without a trailing slash", async ({ expect }) => {
+  it("is the same with and without a trailing slash", async ({ expect }) => {
     const credential = await issueKey();
     for (const path of ["/api/user", "/api/user/"])
       expect(await call("GET", path, { credential, body: { user_group_id: "acme" } })).toMatchObject({ status: 200 });
@@ -202,7 +204,7 @@ it.for([
   ["DELETE", "/api/keys/1/roll", "POST"],
   ["OPTIONS", "/api/keys", "GET, POST"],
   ["DELETE", "/health", "GET, HEAD"],
-] as const)("refuses %s %s with 405 and names what it takes", async ([method, path, allow], { expect }) => {
+] as const)("refuses %s %s with 405 and names the methods of the path", async ([method, path, allow], { expect }) => {
   const answer = await call(method, path);
   expect(answer.status).toBe(405);
   expect(answer.headers.get("Allow")).toBe(allow);
@@ -246,7 +248,7 @@ describe("X-HTTP-Method-Override", () => {
     expect(await post(method, BODIES.POST)).toMatchObject({ status: 405 });
   });
 
-  it("means the same on every spelling of the path that is routed there", async ({ expect }) => {
+  it("applies to every spelling of the path", async ({ expect }) => {
     for (const path of ["/api/user/", "/api/%75ser"]) {
       const { key, tokenOf, get } = await newIntegrator();
       const body = { current_token: await tokenOf("acme") };
@@ -256,7 +258,7 @@ describe("X-HTTP-Method-Override", () => {
     }
   });
 
-  it("means nothing on any other method or path", async ({ expect }) => {
+  it("is ignored with any other method or path", async ({ expect }) => {
     const headers = { "X-HTTP-Method-Override": "DELETE" };
     const credential = await issueKey();
     expect(await call("PUT", "/api/user", { credential, body: BODIES.PUT, headers })).toMatchObject({ status: 404 });
@@ -267,7 +269,7 @@ describe("X-HTTP-Method-Override", () => {
 });
 
 describe("when something breaks", () => {
-  /** The environment with directories that answer each call, of which it counts the tries, as `answer` does. */
+  /** The environment with directories whose calls `answer` handles, and the list of these calls. */
   const withDirectory = (answer: (tries: number, real: () => Promise<unknown>) => Promise<unknown>) => {
     const tries: string[] = [];
     const getByName = (name: string) => {
@@ -277,7 +279,7 @@ describe("when something breaks", () => {
         get:
           (_, method) =>
           (...args: unknown[]) => {
-            if (hasFailed) throw new Error("This stub has failed before; the platform wants a new one.");
+            if (hasFailed) throw new Error("This stub has failed before; the platform requires a new one.");
             tries.push(String(method));
             return answer(tries.length, () => Reflect.get(stub, method)(...args)).catch((error) => {
               hasFailed = true;
@@ -326,7 +328,7 @@ describe("when something breaks", () => {
     ["POST", "retryable", 1],
     ["DELETE", "retryable", 1],
     ["DELETE", "overloaded", 1],
-  ] as const)("answers 503 to a %s whose directory is %s after tries: %i", async ([method, flag, most], { expect }) => {
+  ] as const)("answers 503 to a %s whose directory is %s; tries: %i", async ([method, flag, most], { expect }) => {
     const credential = await issueKey();
     const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
     const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
@@ -335,18 +337,23 @@ describe("when something breaks", () => {
     expect(tries).toHaveLength(most);
   });
 
-  it("does not wait for a directory that hangs, and asks it once", async ({ expect }) => {
-    const credential = await issueKey();
-    const { brokenEnv, tries } = withDirectory(() => new Promise(() => undefined));
-    const answers = await Promise.all(
-      (["GET", "POST"] as const).map((method) =>
-        call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv }),
-      ),
-    );
-    for (const answer of answers)
-      expect(answer).toMatchObject({ status: 503, body: { error: { code: "directory_unavailable" } } });
-    expect(tries).toHaveLength(2);
-  });
+  it.for(["GET", "POST"] as const)(
+    "answers 503 to a %s whose directory hangs for eight seconds, after one try",
+    async (method, { expect }) => {
+      const credential = await issueKey();
+      const { brokenEnv, tries } = withDirectory(() => new Promise(() => undefined));
+      vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+      const onResponse = vi.fn(async () => undefined);
+      const answering = call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv, onResponse });
+      // The runtime's own timer: vi.waitUntil would move the clock.
+      while (tries.length === 0) await scheduler.wait(1);
+      await vi.advanceTimersByTimeAsync(DIRECTORY_SECONDS_MAX * 1000 - 1);
+      expect(onResponse).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await answering).toMatchObject({ status: 503, body: { error: { code: "directory_unavailable" } } });
+      expect(tries).toHaveLength(1);
+    },
+  );
 });
 
 describe("the secrets", () => {
@@ -361,27 +368,24 @@ describe("the secrets", () => {
     ["given twice under one id", `k1:${SECRET},k1:${SECRET}`],
     ["with an empty entry", `k1:${SECRET},`],
     ["too many", Array.from({ length: 9 }, (_, index) => `k${index}:${SECRET}`).join(",")],
-  ])(
-    "answers 503 to all while SIGNING_KEYS is %s, and logs the command that sets it",
-    async ([, keys = ""], { expect }) => {
-      const unset = { ...env, SIGNING_KEYS: keys };
-      const credential = await issueKey();
-      for (const [method, path] of [
-        ["GET", "/health"],
-        ["GET", "/api/user"],
-        ["POST", "/api/keys"],
-        ["GET", "/nothing"],
-      ] as const) {
-        const answer = await call(method, path, { credential, env: unset });
-        expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
-        expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
-      }
-      const logged = JSON.stringify(logLines);
-      expect(logged).toContain("SIGNING_KEYS is unusable");
-      expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
-      expect(logged).not.toContain(SECRET);
-    },
-  );
+  ])("answers every call with 503 while SIGNING_KEYS is %s, and logs the fix", async ([, keys = ""], { expect }) => {
+    const unset = { ...env, SIGNING_KEYS: keys };
+    const credential = await issueKey();
+    for (const [method, path] of [
+      ["GET", "/health"],
+      ["GET", "/api/user"],
+      ["POST", "/api/keys"],
+      ["GET", "/nothing"],
+    ] as const) {
+      const answer = await call(method, path, { credential, env: unset });
+      expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
+      expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    }
+    const logged = JSON.stringify(logLines);
+    expect(logged).toContain("SIGNING_KEYS is unusable");
+    expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
+    expect(logged).not.toContain(SECRET);
+  });
 
   it("answers 503 to the bootstrap token alone while OPERATOR_TOKEN is shorter than 32 characters", async ({
     expect,
@@ -409,8 +413,8 @@ it.for([
   ["/api/user", "PUT", "an API key, ugk_"],
   ["/api/user_groups", "GET", "an API key, ugk_…, or the key of an operator, ugo_…."],
   ["/api/keys", "GET", "takes the key of an operator, ugo_…."],
-  ["/api/viewer", "GET", "takes the token of a user group, ugt_…."],
-  ["/api/whoami", "GET", "an API key, ugk_…, or the key of an operator, ugo_…, or the token of a user group, ugt_…."],
+  ["/api/viewer", "GET", "takes a viewer session, or the token of a user group, ugt_…."],
+  ["/api/whoami", "GET", "the key of an operator, ugo_…, or a viewer session, or the token of a user group, ugt_…."],
 ] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind], { expect }) => {
   for (const credential of [undefined, "x"]) {
     const answer = await call(method, path, { credential });
@@ -429,7 +433,7 @@ it("answers a browser's preflight on every route, so that its page can read refu
   }
 });
 
-it("says which call creates and which rotates where they are confused", async ({ expect }) => {
+it("names the call that creates or rotates to a client that confused them", async ({ expect }) => {
   const { put, rotate } = await newIntegrator();
   expect((await put({ user_group_id: "new", name: "x" })).body.error.message).toContain(
     "GET /api/user creates a group",
@@ -438,14 +442,14 @@ it("says which call creates and which rotates where they are confused", async ({
   expect(JSON.stringify(issues)).toContain("POST rotates it");
 });
 
-it("names the position of what JSON cannot keep", async ({ expect }) => {
+it("names the position of a number that JSON cannot represent", async ({ expect }) => {
   const { get } = await newIntegrator();
   const { issues } = (await get('{"user_group_id":"a","properties":{"n":1e400}}')).body.error;
   expect(issues).toEqual([{ path: ["properties", "n"], message: expect.stringContaining("position 39 of the body") }]);
 });
 
 describe("the log", () => {
-  it("has one line for each request, with who called and what came of it", async ({ expect }) => {
+  it("has one line for each request, with its caller and its outcome", async ({ expect }) => {
     const { put } = await newIntegrator();
     logLines.length = 0;
 
@@ -466,7 +470,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("holds nothing of a path or a header that somebody made up", async ({ expect }) => {
+  it("contains no text of an unknown path or header", async ({ expect }) => {
     const credential = await (await newIntegrator()).tokenOf("acme");
     logLines.length = 0;
     const spy = vi.fn();

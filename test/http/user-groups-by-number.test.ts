@@ -73,6 +73,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
         mapping: { sales: "db-7" },
         properties: { region: "eu" },
         api_environment_tag: "Testing",
+        state: "active",
         created_at: "2026-03-01T10:30:00.000Z",
         updated_at: "2026-03-01T10:30:01.000Z",
       },
@@ -137,7 +138,9 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     const token = await tokenOf("acme");
     const calls = await newCaller();
     const removed = await calls.remove(1);
-    expect([removed.status, removed.body]).toEqual([200, { success: 1 }]);
+    expect([removed.status, ETAG(removed)]).toEqual([200, '"1.2"']);
+    expect(removed.body).toMatchObject({ success: 1, user_group: { team_id: 1, state: "deleted" } });
+    expect(JSON.stringify(removed.body)).not.toMatch(/"token"|ugt_/);
     expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
     for (const answer of [
       await calls.show(1),

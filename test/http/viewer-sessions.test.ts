@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ACCESS } from "../../src/http/access.ts";
@@ -99,6 +99,13 @@ describe("POST /api/viewer_sessions", () => {
     const session = await sessionOf(key, {}, callEnv);
     expect(claimsIn(session).iss).toBe("https://groups.example.com");
     expect((await view(session, {}, callEnv)).status).toBe(200);
+  });
+
+  it("mints none with an ISSUER that is too long, and logs what to do", async ({ expect }) => {
+    const { key } = await newSession();
+    const callEnv = { ...env, ISSUER: `https://groups.example.com/${"x".repeat(300)}` };
+    expect(codeOf(await mint(key, {}, callEnv))).toEqual([503, "service_not_configured"]);
+    expect(logLines).toContainEqual(expect.objectContaining({ message: expect.stringContaining("Shorten it") }));
   });
 
   it("makes another session at each call", async ({ expect }) => {
@@ -409,6 +416,7 @@ describe("a viewer with a session", () => {
       const { body } = await query(credential, { sql: "1 [[AND v = {{viewer_id}}]]" });
       expect(body).toEqual({ success: 1, sql: "1 ", params: [], dropped: ["viewer_id"] });
       const refused = await query(credential, { sql: "v = {{viewer_id}}" });
+      expect(refused.body.error.message).toContain("viewer_id in a session");
       expect(refused).toMatchObject({
         status: 422,
         body: { error: { code: "unknown_variable", variable: "viewer_id" } },
@@ -715,6 +723,12 @@ describe("BROWSER_TOKENS = refuse", () => {
     for (const headers of [...BROWSERS, {}]) expect((await view(session, headers, strict)).status).toBe(200);
   });
 
+  it("is what any other value but allow means", async ({ expect }) => {
+    const { token } = await newSession();
+    for (const BROWSER_TOKENS of ["Refuse", "refuse ", "no"])
+      expect(codeOf(await view(token, PAGE, { ...env, BROWSER_TOKENS }))).toEqual([403, "token_in_browser"]);
+  });
+
   it("is not the default", async ({ expect }) => {
     const { token } = await newSession();
     for (const headers of BROWSERS) expect((await view(token, headers)).status).toBe(200);
@@ -801,6 +815,19 @@ describe("the limit of calls", () => {
     expect((await mint(key, {}, callEnv)).status).toBe(201);
     expect(codeOf(await mint(key, {}, callEnv))).toEqual([429, "rate_limited"]);
   });
+});
+
+it("a session rotates and deletes nothing as a current_token", async ({ expect }) => {
+  const { session, token, rotate, remove } = await newSession();
+  expect(codeOf(await rotate(session))).toEqual([404, "user_group_not_found"]);
+  expect(codeOf(await remove(session))).toEqual([404, "user_group_not_found"]);
+  expect((await view(token)).status).toBe(200);
+});
+
+it("a session outlives the memory of its directory", async ({ expect }) => {
+  const { session } = await newSession();
+  await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+  expect((await view(session)).status).toBe(200);
 });
 
 it("the preflight of a page allows what it sends with a session", async ({ expect }) => {

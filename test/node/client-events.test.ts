@@ -26,8 +26,13 @@ describe("with the service", () => {
     const { group } = await client.ensure({ userGroupId: "acme" });
     const { teamId } = group;
     await client.update({ userGroupId: "acme", newUserGroupId: "acme-2", name: "Acme" });
-    const { token } = await client.rotateToken({ currentToken: group.token });
-    await client.remove({ currentToken: token });
+    await client.rotateToken({ currentToken: group.token });
+    await client.suspend({ userGroupId: "acme-2" });
+    await client.resume({ userGroupId: "acme-2" });
+    await client.removeByNumber({ teamId });
+    await client.restore({ teamId, newUserGroupId: "acme-3" });
+    await client.removeByNumber({ teamId });
+    await client.purge({ teamId });
 
     const events = await Array.fromAsync(client.events({ pageSize: 2 }));
 
@@ -37,6 +42,7 @@ describe("with the service", () => {
       requestId: expect.stringMatching(/^[\da-f-]{36}$/),
       group: { teamId, userGroupId: "acme-2" },
     };
+    const last = { teamId, userGroupId: "acme-3" };
     expect(events).toEqual([
       {
         ...facts,
@@ -55,10 +61,15 @@ describe("with the service", () => {
         previousUserGroupId: "acme",
       },
       { ...facts, id: 4, type: "user_group.token_rotated" },
-      { ...facts, id: 5, type: "user_group.deleted" },
+      { ...facts, id: 5, type: "user_group.suspended" },
+      { ...facts, id: 6, type: "user_group.resumed" },
+      { ...facts, id: 7, type: "user_group.deleted" },
+      { ...facts, id: 8, type: "user_group.restored", group: last, previousUserGroupId: "acme-2" },
+      { ...facts, id: 9, type: "user_group.deleted", group: last },
+      { ...facts, id: 10, type: "user_group.purged", group: last },
     ]);
     expect(await Array.fromAsync(client.events({ pageSize: 100 }))).toEqual(events);
-    expect(await Array.fromAsync(client.events({ type: "user_group.deleted" }))).toEqual(events.slice(4));
+    expect(await Array.fromAsync(client.events({ type: "user_group.purged" }))).toEqual(events.slice(9));
     expect(await Array.fromAsync(client.events({ userGroupId: "acme" }))).toEqual(events.slice(1, 3));
   });
 
@@ -115,7 +126,7 @@ describe("with a service that fails", () => {
 
   const clientAt = (at: string) => new UserGroupClient({ url: at, apiKey: "k", backoffMs: 1, retries: 1 });
 
-  /** Follows a feed of which one more event is there at each request, and which `fails` at some requests. */
+  /** Follows a feed that has one more event at each request, and `fails` at some requests. */
   async function followFailing(fails: (count: number) => Reply | undefined, input: FollowInput = {}) {
     const { url: at, received } = await standIn(
       ({ path }, count) => fails(count) ?? pageAfter(path, Math.min(EVENTS_MAX, count)),
@@ -130,7 +141,7 @@ describe("with a service that fails", () => {
     ["drops connections", "drop"],
     ["is not available", refusal(503, "directory_unavailable")],
     ["takes no more calls", refusal(429, "rate_limited", {}, { "Retry-After": "0" })],
-    ["stands after a proxy that answers 502", { status: 502, body: "<html>" }],
+    ["has a proxy that answers 502", { status: 502, body: "<html>" }],
   ])("follow loses and repeats nothing when the service %s for a while", async ([, reply], { expect }) => {
     const failures: string[] = [];
     const { ids, requests } = await followFailing((count) => (count > 3 && count <= 8 ? reply : undefined), {
@@ -181,7 +192,7 @@ describe("with a service that fails", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("a page that leads to itself is refused", async ({ expect }) => {
+  it("a page whose cursor names itself is refused", async ({ expect }) => {
     const { url: at } = await standIn(() => ({
       status: 200,
       body: { success: 1, events: [], next_cursor: "x", has_more: true },

@@ -13,7 +13,7 @@ const [example = "", ...others] = [
   ),
 ].map(([, program = ""]) => program);
 
-/** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
+/** An empty project of a user, in which npm has installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
 const installed = join(project, "node_modules", "user-group-service");
 
@@ -43,12 +43,17 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(installed.length + 1));
   expect(files).toEqual(
-    expect.arrayContaining(["README.md", "package.json", "dist/client/index.js", "dist/client/index.d.ts"]),
+    expect.arrayContaining([
+      "README.md",
+      "package.json",
+      ...["index", "viewer"].flatMap((entry) => [`dist/client/${entry}.js`, `dist/client/${entry}.d.ts`]),
+    ]),
   );
   expect(
-    files.filter((file) => !/^(README\.md|package\.json|dist\/client\/(index\.js|[\w-]+\.d\.ts))$/.test(file)),
+    files.filter((file) => !/^(README\.md|package\.json|dist\/client\/((index|viewer)\.js|[\w-]+\.d\.ts))$/.test(file)),
   ).toEqual([]);
-  expect(readFileSync(join(installed, "dist/client/index.js"), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
+  for (const entry of ["index.js", "viewer.js"])
+    expect(readFileSync(join(installed, "dist/client", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
 /** A program on the PATH that is not npm's own. */

@@ -6,6 +6,7 @@ import {
   type ErrorCode,
   type JsonObject,
   type JsonValue,
+  type ListInput,
   OperatorClient,
   type RefusalCode,
   type Role,
@@ -109,7 +110,7 @@ describe("user groups", () => {
     expect((await refused(viewer(rotated.token).view())).code).toBe("credential_revoked");
   });
 
-  it("are deleted, unless a guard says no", async ({ expect }) => {
+  it("are deleted, unless a guard does not match", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
     const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
     expect((await refused(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
@@ -136,7 +137,7 @@ describe("user groups", () => {
 });
 
 describe("viewers", () => {
-  it("see their group and its variables, fresh or stale", async ({ expect }) => {
+  it("get their group and its variables, fresh or stale", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } });
     const expected = {
       group: {
@@ -153,7 +154,7 @@ describe("viewers", () => {
     expect(await viewer(group.token).view({ maxAgeSeconds: 60 })).toEqual(expected);
   });
 
-  it("bind SQL, and learn what is wrong with a template", async ({ expect }) => {
+  it("bind SQL, and get the position of a template's error", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1") => viewer(group.token).bindQuery({ sql, placeholders });
     expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({
@@ -207,6 +208,127 @@ describe("groups by number", () => {
     const rest = groups.list({ prefix: "client page ", cursor: first.nextCursor ?? "" });
     expect(await Array.fromAsync(rest)).toEqual(second.groups);
     expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe("a group", () => {
+  /** A client of a workspace of its own, with one group that has a mapping, properties and a token. */
+  async function workspaceWithGroup(workspace: string) {
+    const environment = { workspace, environment: "Testing" } as const;
+    const { key: apiKey } = await operator.issueKey({ ...environment, name: "backend" });
+    const client = new UserGroupClient({ url, apiKey });
+    const { group } = await client.ensure({ userGroupId: "acme", mapping: { m: "d" }, properties: { deep: [1] } });
+    return { client, group, teamId: group.teamId, asOperator: operator.inEnvironment(environment) };
+  }
+
+  /** The groups that exist as an export has them. */
+  const exported = (client: EnvironmentClient) => Array.fromAsync(client.list());
+
+  it("that is suspended refuses its viewers, and is the same when it resumes", async ({ expect }) => {
+    const { client, group, teamId, asOperator } = await workspaceWithGroup("client-suspend");
+    const before = await exported(client);
+
+    const suspended = await client.suspend({ userGroupId: "acme", ifMatch: group.etag });
+    expect(suspended).toEqual({ ...group, apiEnvironmentTag: "Testing", etag: `"${teamId}.2"` });
+    const refusal = { code: "user_group_suspended", status: 403 };
+    expect(await refused(viewer(group.token).view())).toMatchObject(refusal);
+    expect(await refused(viewer(group.token).bindQuery({ sql: "SELECT 1" }))).toMatchObject(refusal);
+    expect(await client.get({ teamId })).toMatchObject({ state: "suspended", etag: suspended.etag });
+    expect((await refused(client.suspend({ userGroupId: "acme", ifMatch: group.etag }))).code).toBe(
+      "revision_mismatch",
+    );
+    expect((await client.ensure({ userGroupId: "acme" })).group.token).toBe(group.token);
+    expect((await client.suspend({ userGroupId: "acme" })).etag).toBe(suspended.etag);
+
+    await client.resume({ userGroupId: "acme" });
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
+    expect(await exported(client)).toEqual(before);
+
+    expect(await asOperator.suspendByNumber({ teamId })).toMatchObject({ teamId, state: "suspended" });
+    expect(await asOperator.resumeByNumber({ teamId })).toMatchObject({ teamId, state: "active" });
+    expect(await exported(client)).toEqual(before);
+  });
+
+  it("may be suspended or resumed together with a change", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-suspend-change");
+    await client.update({ userGroupId: "acme", name: "Late", suspended: true });
+    expect(await client.get({ teamId })).toMatchObject({ name: "Late", state: "suspended" });
+    const resumed = await client.updateByNumber({ teamId, name: "Paid", suspended: false });
+    expect(resumed).toMatchObject({ name: "Paid", state: "active" });
+    const events = await Array.fromAsync(client.events());
+    expect(events.slice(-2).map(({ type, changed }) => [type, changed])).toEqual([
+      ["user_group.suspended", ["name"]],
+      ["user_group.resumed", ["name"]],
+    ]);
+  });
+
+  it("that is deleted and restored is the same, its token included", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore");
+    const before = await exported(client);
+    await client.remove({ currentToken: group.token });
+    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect((await refused(client.get({ teamId }))).code).toBe("user_group_not_found");
+
+    const deleted = await client.get({ teamId, state: "deleted" });
+    expect(deleted).toMatchObject({ ...before[0], state: "deleted" });
+    expect(Date.parse(deleted.purgeAt ?? "") - Date.parse(deleted.deletedAt ?? "")).toBe(30 * 24 * 60 * 60 * 1000);
+
+    const restored = await client.restore({ teamId });
+    expect(restored).toEqual({ ...before[0], etag: `"${teamId}.3"` });
+    expect(await client.restore({ teamId, rotateToken: true })).toEqual(restored);
+    expect(await exported(client)).toEqual(before);
+    expect((await viewer(group.token).view()).group.properties).toEqual({ deep: [1] });
+  });
+
+  it("whose id was taken since its deletion is restored under another", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore-taken");
+    await client.removeByNumber({ teamId });
+    const { created, group: other } = await client.ensure({ userGroupId: "acme" });
+    expect([created, other.teamId === teamId]).toEqual([true, false]);
+
+    expect(await refused(client.restore({ teamId }))).toMatchObject({ code: "user_group_id_taken", status: 409 });
+    expect((await client.get({ teamId, state: "deleted" })).userGroupId).toBe("acme");
+    const restored = await client.restore({ teamId, newUserGroupId: "acme-2", rotateToken: true });
+    expect(restored).toMatchObject({ teamId, userGroupId: "acme-2", state: "active" });
+    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    const { group: rotated } = await client.ensure({ userGroupId: "acme-2" });
+    expect((await viewer(rotated.token).view()).group.teamId).toBe(teamId);
+
+    const [event] = (await Array.fromAsync(client.events())).slice(-1);
+    expect(event).toMatchObject({
+      type: "user_group.restored",
+      group: { teamId, userGroupId: "acme-2" },
+      previousUserGroupId: "acme",
+    });
+  });
+
+  it("that is purged leaves nothing but its events", async ({ expect }) => {
+    const { client, teamId, asOperator } = await workspaceWithGroup("client-purge");
+    expect(await refused(client.purge({ teamId }))).toMatchObject({ code: "user_group_not_deleted", status: 409 });
+    await asOperator.removeByNumber({ teamId });
+    expect(await asOperator.purge({ teamId })).toBeUndefined();
+
+    expect((await refused(client.restore({ teamId }))).code).toBe("user_group_not_found");
+    expect((await refused(client.purge({ teamId }))).code).toBe("user_group_not_found");
+    expect((await refused(client.get({ teamId, state: "deleted" }))).code).toBe("user_group_not_found");
+    expect([await exported(client), await Array.fromAsync(client.list({ state: "deleted" }))]).toEqual([[], []]);
+    const events = await Array.fromAsync(client.events({ userGroupId: "acme" }));
+    expect(events.map(({ type }) => type)).toEqual(["user_group.created", "user_group.deleted", "user_group.purged"]);
+  });
+
+  it("is listed by its state, and a deleted one only when asked for", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-states");
+    for (const userGroupId of ["suspended", "deleted"]) await client.ensure({ userGroupId });
+    await client.suspend({ userGroupId: "suspended" });
+    await client.removeByNumber({ teamId: teamId + 2 });
+    const idsIn = async (input: ListInput) =>
+      (await Array.fromAsync(client.list({ pageSize: 1, ...input }))).map(({ userGroupId }) => userGroupId);
+
+    expect(await idsIn({})).toEqual(["acme", "suspended"]);
+    expect(await idsIn({ state: "active" })).toEqual(["acme"]);
+    expect(await idsIn({ state: "suspended", prefix: "s" })).toEqual(["suspended"]);
+    expect(await idsIn({ state: "deleted" })).toEqual(["deleted"]);
+    expect(await refused(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
   });
 });
 
@@ -299,12 +421,16 @@ describe("operators", () => {
 
     const listed = await Array.fromAsync(by(anna).list());
     expect(await refused(by(anna).updateByNumber({ teamId, name: "A" }))).toMatchObject({ requiredRole: "support" });
+    expect(await refused(by(anna).suspendByNumber({ teamId }))).toMatchObject({ requiredRole: "support" });
     const updated = await by(ben).updateByNumber({ teamId, name: "A" });
     const rotated = await by(ben).rotateTokenByNumber({ teamId });
     expect(await refused(by(ben).removeByNumber({ teamId }))).toMatchObject({ requiredRole: "admin" });
     expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
     await by(carol).removeByNumber({ teamId });
-    expect(JSON.stringify([listed, updated, rotated])).not.toMatch(/ugt_/);
+    expect(await refused(by(anna).restore({ teamId }))).toMatchObject({ requiredRole: "support" });
+    expect(await refused(by(ben).purge({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    const restored = await by(ben).restore({ teamId });
+    expect(JSON.stringify([listed, updated, rotated, restored])).not.toMatch(/ugt_/);
 
     const events = await Array.fromAsync(by(anna).events());
     expect(events.map(({ type, actor }) => [type, actor.name, actor.id])).toEqual([
@@ -313,6 +439,7 @@ describe("operators", () => {
       ["user_group.updated", "ben", ben.id],
       ["user_group.token_rotated", "ben", ben.id],
       ["user_group.deleted", "carol", carol.id],
+      ["user_group.restored", "ben", ben.id],
     ]);
     const elsewhere = anna.client.inEnvironment({ ...where, environment: "Customer" });
     expect(await refused(elsewhere.listPage())).toMatchObject({ code: "environment_not_found", status: 404 });
@@ -429,7 +556,7 @@ function typeChecks(): void {
   void groups.ensure(input);
   // @ts-expect-error A date is not a JSON value.
   void groups.ensure({ userGroupId: "x", properties: { at: new Date() } });
-  // @ts-expect-error Nor is it one deeper down.
+  // @ts-expect-error A date is not a JSON value at any depth.
   void groups.update({ userGroupId: "x", properties: { list: [{ at: new Date() }] } });
   // @ts-expect-error A function is not a JSON value.
   void groups.ensure({ userGroupId: "x", properties: clock });
@@ -441,7 +568,7 @@ function typeChecks(): void {
   void groups.ensure({ userGroupId: "x", properties: new Map([["a", 1]]) });
 }
 
-it("has types that say what comes back", () => {
+it("has types that match the results", () => {
   expectTypeOf(typeChecks).returns.toBeVoid();
   expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
   expectTypeOf<RefusalCode | "network_error" | "timeout" | "unexpected_answer">().toEqualTypeOf<ErrorCode>();

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { endGroup, runNpm, waitUntil } from "./support/service.ts";
+import { endGroup, runNode, runNpm, waitUntil } from "./support/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
@@ -44,10 +44,16 @@ async function newKey(workspace: string, fields: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** Starts the command as the README does, in a process group of its own. */
-function startGroups(args: readonly string[], apiKey: string, at = url) {
-  const env = { API_KEY: apiKey, SERVICE_URL: at };
-  const child = runNpm(folder, ["run", "--silent", "groups", "--", ...args], env);
+/** Starts the command in a process group of its own. */
+const startGroups = (args: readonly string[], apiKey: string, at = url) =>
+  outcomeOf(runNode(folder, ["scripts/groups.ts", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+
+/** Starts the command as the README does. npm passes signals on, and sets the variables of its scripts. */
+const startByNpm = (args: readonly string[], apiKey: string, at = url) =>
+  outcomeOf(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+
+/** A running command, and how it ends. */
+function outcomeOf(child: ChildProcess) {
   const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
   const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
   const outcome = ended.then(([[status], stdout, stderr]) => {
@@ -59,11 +65,12 @@ function startGroups(args: readonly string[], apiKey: string, at = url) {
   return { child, outcome };
 }
 
-const groups = (args: readonly string[], apiKey: string, at = url) => {
-  const { child, outcome } = startGroups(args, apiKey, at);
+const withoutInput = ({ child, outcome }: ReturnType<typeof outcomeOf>) => {
   child.stdin?.end();
   return outcome;
 };
+const groups = (...args: Parameters<typeof startGroups>) => withoutInput(startGroups(...args));
+const groupsByNpm = (...args: Parameters<typeof startByNpm>) => withoutInput(startByNpm(...args));
 
 const idsOf = (stdout: string): string[] =>
   stdout
@@ -107,14 +114,17 @@ describe("import and export", () => {
   it("imports what an export returns, and finds it the second time", async ({ expect }) => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
-    expect(await groups(["import", file], key)).toEqual({
+    expect(await groupsByNpm(["import", file], key)).toEqual({
       status: 0,
       stdout: "created 4, found 0, refused 0",
       stderr: "",
     });
-    expect(await groups(["import", file], key)).toMatchObject({ status: 0, stdout: "created 0, found 4, refused 0" });
+    expect(await groupsByNpm(["import", file], key)).toMatchObject({
+      status: 0,
+      stdout: "created 0, found 4, refused 0",
+    });
 
-    const exported = await groups(["export"], key);
+    const exported = await groupsByNpm(["export"], key);
     expect(exported).toMatchObject({ status: 0, stderr: "" });
     const out = exported.stdout.split("\n").map((line) => JSON.parse(line));
     const put = LINES.map((line) => JSON.parse(typeof line === "string" ? line : JSON.stringify(line)));
@@ -123,7 +133,7 @@ describe("import and export", () => {
     for (const { user_group_id: id, name = id, mapping = null, properties = null } of put) {
       const { team_id: teamId, created_at: createdAt, updated_at: updatedAt, ...fields } = byId(id);
       expect(JSON.stringify(fields)).toBe(
-        JSON.stringify({ provided_id: id, name, mapping, properties, api_environment_tag: "Testing" }),
+        JSON.stringify({ provided_id: id, name, mapping, properties, api_environment_tag: "Testing", state: "active" }),
       );
       expect(teamId).toBeGreaterThan(0);
       expect(Date.parse(createdAt)).toBe(Date.parse(updatedAt));
@@ -141,6 +151,19 @@ describe("import and export", () => {
     const withoutTimes = (lines: string) =>
       lines.replaceAll(/"(created|updated)_at":"[^"]+"/g, "").replaceAll(/"team_id":\d+/g, "");
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
+  });
+
+  it("exports groups with their state, and imports a suspended one as active", async ({ expect }) => {
+    const source = await newKey("suspended");
+    await groups(["import", fileOf([{ user_group_id: "late" }])], source);
+    await groups(["suspend", "--id", "late"], source);
+    const { stdout } = await groups(["export"], source);
+    expect(JSON.parse(stdout).state).toBe("suspended");
+    const target = await newKey("resumed");
+    expect(await groups(["import", fileOf([stdout])], target)).toMatchObject({
+      stdout: "created 1, found 0, refused 0",
+    });
+    expect(JSON.parse((await groups(["export"], target)).stdout).state).toBe("active");
   });
 
   it("changes nothing of a group that exists", async ({ expect }) => {
@@ -192,7 +215,7 @@ describe("import and export", () => {
     expect(cursors).toEqual([null, "c1", "c2", "c3"]);
   });
 
-  it("ends with a sentence when the reader of its export closes", async ({ expect }) => {
+  it("fails with a sentence when the reader of an export closes its pipe", async ({ expect }) => {
     const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
     const at = await standIn((_, response) =>
       answer(response, 200, { success: 1, user_groups: page, next_cursor: "more" }),
@@ -262,7 +285,7 @@ describe("refused lines", () => {
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
 
-  it("are not reported for a key that cannot import: that ends the import", async ({ expect }) => {
+  it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
     const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, refused 0" });
@@ -283,7 +306,7 @@ describe("refused lines", () => {
     expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringContaining("refused API_KEY") });
   });
 
-  it("show neither control characters nor a credential of a response", async ({ expect }) => {
+  it("contain neither control characters nor a credential of a response", async ({ expect }) => {
     const sentence = "invalid_body: \\u001b[31m Token [credential]";
     for (const status of [422, 200]) {
       const at = await standIn((request, response) => {
@@ -312,7 +335,7 @@ describe("an import that is stopped", () => {
       if (isStopped || received.length <= 20) created(response);
       else held.push(() => created(response));
     });
-    const { child, outcome } = startGroups(["import", file, "--concurrency", "4"], "key", at);
+    const { child, outcome } = startByNpm(["import", file, "--concurrency", "4"], "key", at);
     await waitUntil(() => held.length === 4, "four calls were sent");
     const ending = endGroup(child, "SIGINT");
     isStopped = true;
@@ -335,7 +358,7 @@ describe("an import that is stopped", () => {
   it("stops when only npm gets the signal", async ({ expect }) => {
     const held: (() => void)[] = [];
     const at = await standIn((_, response) => void held.push(() => created(response)));
-    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
+    const { child, outcome } = startByNpm(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
     let stderrSoFar = "";
     child.stderr?.on("data", (chunk) => {
       stderrSoFar += chunk;
@@ -355,7 +378,7 @@ describe("an import that is stopped", () => {
       pages += 1;
       answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: String(pages) });
     });
-    const { child, outcome } = startGroups(["export"], "key", at);
+    const { child, outcome } = startByNpm(["export"], "key", at);
     await waitUntil(() => pages > 3, "the export was running");
     child.kill("SIGTERM");
     expect((await outcome).status).not.toBe(0);
@@ -373,7 +396,7 @@ describe("an import that is stopped", () => {
       skip(isNamed && !existsSync(MKFIFO));
       const pipe = join(scratch, "pipe");
       if (isNamed) execFileSync(MKFIFO, [pipe]);
-      const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
+      const { child, outcome } = startByNpm(["import", isNamed ? pipe : "-"], "key", at);
       // For reading too: opened for writing alone, it would wait for its reader.
       const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
       onTestFinished(() => void written?.destroy());
@@ -402,7 +425,7 @@ describe("an import that is stopped", () => {
         { "Retry-After": "200" },
       );
     });
-    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
+    const { child, outcome } = startByNpm(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
     await endGroup(child, "SIGINT");
     expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 7`);
@@ -472,7 +495,7 @@ describe("a temporary failure", () => {
     expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["a"]);
   });
 
-  it("is not retried for ever", async ({ expect }) => {
+  it("is not retried after a Retry-After of more than five minutes", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response, { user_group_id: id }) => {
       if (id === "1") return created(response);
@@ -487,7 +510,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("is not a service that cannot be reached, which gets a few tries", async ({ expect }) => {
+  it("is retried fewer times while no response ever arrived", async ({ expect }) => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
     expect(status).toBe(1);
     expect(stderr).toMatch(
@@ -495,7 +518,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("is not a crash of the service: that line is refused, and the import continues", async ({ expect }) => {
+  it("is not assumed when the service crashes: the line is refused, and the import continues", async ({ expect }) => {
     const at = await standIn((_, response, { user_group_id: id }) =>
       id === "1"
         ? answer(response, 500, { success: 0, error: { code: "internal_error", message: "Sorry." } })
@@ -522,7 +545,7 @@ it("accepts no response without the fields of a group", async ({ expect }) => {
   }
 });
 
-it("accepts only refusals and pages of the service's form", async ({ expect }) => {
+it("accepts only refusals and pages in the service's form", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }]);
   const refusals = ["oops", {}, { code: "x" }, { code: "x", message: 5 }].map((error) => ({ success: 0, error }));
   const issues = [null, "abc", { a: 1 }, [null], [{ message: "y" }], [{ path: [{}], message: "y" }]].map((each) => ({
@@ -565,7 +588,7 @@ it("refuses to continue after the last line: it may be the wrong file", async ({
   });
 });
 
-it.skipIf(!existsSync(SCRIPT))("leaves the terminal's settings, and its lines whole", async ({ expect }) => {
+it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks no line", async ({ expect }) => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
@@ -577,24 +600,27 @@ it.skipIf(!existsSync(SCRIPT))("leaves the terminal's settings, and its lines wh
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
   expect(shown[0]).toContain("created 1, found 0, refused 20");
   expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
-  // These would switch off line wrapping or the cursor, and a command that is killed would not switch them on.
+  // These switch off line wrapping or the cursor, and a command that is killed could not switch them on again.
   for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
 });
 
-it.skipIf(!existsSync("/dev/full"))("says that an export is not complete when its disk is full", async ({ expect }) => {
-  const key = await newKey("full");
-  await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-  const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
-  const { status, stderr } = spawnSync("sh", ["-c", command], {
-    cwd: folder,
-    env: { ...process.env, API_KEY: key },
-    encoding: "utf8",
-  });
-  expect(status).toBe(1);
-  expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
-});
+it.skipIf(!existsSync("/dev/full"))(
+  "reports that an export is not complete when its disk is full",
+  async ({ expect }) => {
+    const key = await newKey("full");
+    await groups(["import", fileOf([{ user_group_id: "1" }])], key);
+    const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
+    const { status, stderr } = spawnSync("sh", ["-c", command], {
+      cwd: folder,
+      env: { ...process.env, API_KEY: key },
+      encoding: "utf8",
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
+  },
+);
 
-it("sends the key to the service alone: a redirect is not followed", async ({ expect }) => {
+it("does not send the key to the target of a redirect", async ({ expect }) => {
   let strangers = 0;
   const elsewhere = await standIn((_, response) => {
     strangers += 1;
@@ -610,18 +636,18 @@ it("sends the key to the service alone: a redirect is not followed", async ({ ex
 });
 
 it.for([
-  ["no command", [], "Name a command: import or export"],
-  ["an unknown command", ["delete"], "Name a command: import or export"],
+  ["no command", [], "Name a command: list, show, suspend, resume, delete, restore, purge, import or export"],
+  ["an unknown command", ["remove"], "Name a command: list, show"],
   ["an import of nothing", ["import"], "import takes one file"],
-  ["an import of two files", ["import", "a", "b"], "import takes one file"],
-  ["an export to a file", ["export", "a"], "export none"],
+  ["an import of two files", ["import", "a", "b"], "Too many arguments: import takes one file"],
+  ["an export to a file", ["export", "a"], "export takes no file"],
   ["a file that does not exist", ["import", "nothing.ndjson"], "The file to import cannot be read: ENOENT."],
   ["a folder", ["import", "scripts"], "The file to import is a folder."],
   ["zero calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
   ["too many at a time", ["import", "-", "--concurrency", "65"], "Give --concurrency as a whole number from 1 to 64"],
   ["a line that is not a whole number", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
-  ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take that option"],
-  ["an option of an import", ["export", "--concurrency", "2"], "export does not take that option"],
+  ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take --prefix"],
+  ["an option of an import", ["export", "--concurrency", "2"], "export does not take --concurrency"],
   ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
   ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
@@ -651,7 +677,7 @@ it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read t
 
 it("fails where its summary cannot be written", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "a" }]);
-  const command = `npm run --silent groups -- import ${file} --url ${url} >/dev/full`;
+  const command = `${process.execPath} scripts/groups.ts import ${file} --url ${url} >/dev/full`;
   const API_KEY = await newKey("full");
   const { status, stderr } = spawnSync("sh", ["-c", command], {
     cwd: folder,
@@ -662,7 +688,7 @@ it("fails where its summary cannot be written", async ({ expect }) => {
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
 
-it("says how to change groups, since an import does not", async ({ expect }) => {
+it("explains in --help how to change groups, which an import does not", async ({ expect }) => {
   const { status, stdout } = await groups(["--help"], "");
   expect(status).toBe(0);
   expect(stdout).toContain("PUT /api/user");

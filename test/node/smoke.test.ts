@@ -16,9 +16,11 @@ const readKey = await fetch(`${url}/api/keys`, {
   body: JSON.stringify({ workspace: "smoke", environment: "Testing", name: "reader", access: "read" }),
 }).then(async (response) => ((await response.json()) as { key: string }).key);
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+
 async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) {
   const child = spawn(process.execPath, ["scripts/smoke.ts", ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH, NODE_COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
@@ -34,11 +36,14 @@ async function leftovers(): Promise<number> {
 }
 
 describe("npm run smoke", () => {
-  it("passes, says that GET bodies arrive, and leaves no group", async ({ expect }) => {
+  it("passes, reports that GET bodies arrive, and leaves no group", async ({ expect }) => {
     const { output, errors, code } = await smoke(["--url", url]);
     expect(errors).toBe("");
     expect(code).toBe(0);
-    expect(output.match(/^ok /gm)).toHaveLength(9);
+    expect(output.match(/^ok /gm)).toHaveLength(12);
+    for (const step of ["mint a viewer session", "the session shows the group", "its session is refused"])
+      expect(output).toContain(`ok      ${step}\n`);
+    expect(output).not.toContain("eyJ");
     expect(output).toContain("GET requests arrive here with their body.");
     expect(output).not.toMatch(CREDENTIAL_PATTERN);
     expect(await leftovers()).toBe(0);
@@ -68,6 +73,8 @@ describe("npm run smoke", () => {
     lossy.close();
     expect(output).toContain("GET requests lose their body on the way");
     expect(output).toMatch(/^FAILED {2}rotate, by POST: 502/m);
+    expect(output).toMatch(/^FAILED {2}mint a viewer session: 502/m);
+    expect(output).not.toContain("session is refused");
     expect(errors).toMatch(/of the steps failed/);
     expect(code).toBe(1);
     expect(`${output}${errors}`).not.toMatch(CREDENTIAL_PATTERN);
@@ -93,8 +100,8 @@ describe("npm run smoke", () => {
     ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
     ["an argument too many", ["https://example.com"], { API_KEY: key }, /takes nothing but its options/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
-    ["nobody there", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
-  ] as const)("says what to do about %s", async ([, args, env, sentence], { expect }) => {
+    ["an address without a service", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
+  ] as const)("explains what to do about %s", async ([, args, env, sentence], { expect }) => {
     const { errors, code } = await smoke(
       args.length > 0 ? args.filter((arg) => arg !== "NO_URL") : ["--url", url],
       env,

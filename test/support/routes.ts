@@ -1,7 +1,8 @@
 import { ACCESS, type Access } from "../../src/http/access.ts";
 import { inEnvironment } from "./states.ts";
 
-type RouteName = keyof typeof ACCESS;
+/** The name of a call in the table: its method, and the pattern of its path. */
+export type RouteName = keyof typeof ACCESS;
 
 /** A call of the table of who may make which call. Numbers in its path are 1. */
 export type Route = { name: RouteName; method: string; path: string; access: Access; body: object | undefined };
@@ -14,10 +15,12 @@ const BODIES: Partial<Record<RouteName, object>> = {
   "DELETE /api/user": { current_token: "x" },
   "PUT /api/user_groups/:team_id": { name: "x" },
   "POST /api/user_groups/:team_id/rotate": {},
+  "POST /api/user_groups/:team_id/restore": {},
   "POST /api/keys": { workspace: "acme", environment: "Testing", name: "x" },
   "POST /api/keys/:id/roll": {},
   "POST /api/operators": { name: "x", role: "viewer" },
   "POST /api/operators/:id/roll": {},
+  "POST /api/viewer_sessions": { user_group_id: "acme" },
   "POST /api/viewer/query": { sql: "SELECT {{user_group_id}}" },
 };
 

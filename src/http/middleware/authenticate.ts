@@ -33,7 +33,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
     c.set("environment", credential.environment);
   }
   if (isBrowser && SECRETS_OF_SERVERS.includes(credential.kind)) return refuse(c, { code: "secret_key_in_browser" });
-  if (isBrowser && credential.kind === "token" && c.env.BROWSER_TOKENS === "refuse")
+  if (isBrowser && credential.kind === "token" && !allowsBrowserTokens(c.env))
     return refuse(c, { code: "token_in_browser" });
 
   await next();
@@ -62,6 +62,9 @@ async function unsignedCredential(c: Context<AppEnv>, { scheme, text }: Presente
     operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
   return { kind: isOperator ? "bootstrap" : "unknown" };
 }
+
+/** Whether browsers may send group tokens. A value that is misspelt refuses them, as whoever set one may have meant to. */
+const allowsBrowserTokens = ({ BROWSER_TOKENS }: Env): boolean => (BROWSER_TOKENS ?? "allow") === "allow";
 
 /** OPERATOR_TOKEN, unless it is missing or short. */
 export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined =>

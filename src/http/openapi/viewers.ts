@@ -10,7 +10,8 @@ const Viewed = z.strictObject({
   success: Success,
   user_group: GroupOnView.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
-    description: "What dashboards read: user_group_id, user_group_name, and user_group.<key> for each property.",
+    description:
+      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and viewer_id if the session has one.",
     examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
   }),
 });

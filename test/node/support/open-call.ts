@@ -3,7 +3,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer } from "./client.ts";
 
-/** A call whose headers are sent. Its body is what the test writes to the socket, framed by the test. */
+/** A call whose headers are sent. The test frames its body and writes it to the socket. */
 export type OpenCall = { socket: Socket; answer: Promise<Answer> };
 
 /** Sends the headers of a call on a connection of its own. */
@@ -30,8 +30,13 @@ export async function openCall(
   return { socket, answer };
 }
 
+/** A chunk of one byte. */
+const CHUNK = "1\r\nx\r\n";
+
 /** The body in chunks of one byte (RFC 9112, section 7.1), with the last chunk of length zero. */
-export const inChunksOfOneByte = (body: string | Buffer): Buffer => {
-  const chunks = [...Buffer.from(body)].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
-  return Buffer.concat([...chunks, Buffer.from("0\r\n\r\n")]);
+export const inChunksOfOneByte = (body: string): Buffer => {
+  const bytes = Buffer.from(body);
+  const chunks = Buffer.alloc(bytes.length * CHUNK.length, CHUNK);
+  for (const [index, byte] of bytes.entries()) chunks[index * CHUNK.length + CHUNK.indexOf("x")] = byte;
+  return Buffer.concat([chunks, Buffer.from("0\r\n\r\n")]);
 };

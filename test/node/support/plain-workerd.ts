@@ -7,8 +7,8 @@ import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/b
 export type PlainService = RunningWorker & { key: string };
 
 /**
- * The Worker as it is deployed, run by workerd alone: `npm start` puts proxies before it, which frame bodies in their own
- * way. With an API key of workspace acme, environment Testing.
+ * Starts the Worker as it is deployed, in workerd alone: the proxies of `npm start` would frame bodies again. Returns it with
+ * an API key of workspace acme, environment Testing.
  */
 export async function startPlainService(): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
@@ -24,7 +24,14 @@ export async function startPlainService(): Promise<PlainService> {
     ],
     texts: { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: operatorToken },
     kv: ["TOKEN_INDEX"],
-    rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT", "OPERATOR_LIMIT", "LIST_LIMIT"],
+    rateLimits: [
+      "API_KEY_LIMIT",
+      "TOKEN_LIMIT",
+      "SESSION_LIMIT",
+      "REFUSED_CREDENTIAL_LIMIT",
+      "OPERATOR_LIMIT",
+      "LIST_LIMIT",
+    ],
   });
   const response = await fetch(`${worker.url}/api/keys`, {
     method: "POST",

@@ -7,12 +7,12 @@ declare module "vitest" {
   }
 }
 
-/** One service for all tests over sockets, started in a fresh copy as the README says. */
+/** Starts one service for all tests over sockets: `npm start` in a fresh copy. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (!project.vitest.projects.some(({ name }) => name.startsWith("node"))) return undefined;
   const running = await startService(freshCopy());
-  const { url, key, operatorToken, folder, logFile } = running;
-  project.provide("service", { url, key, operatorToken, folder, logFile });
+  const { url, key, operatorToken, folder, logFile, pid } = running;
+  project.provide("service", { url, key, operatorToken, folder, logFile, pid });
   return async () => {
     await running.stop();
     removeCopy(folder);

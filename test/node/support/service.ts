@@ -7,7 +7,7 @@ import { parseEnv } from "node:util";
 
 const READY_SECONDS_MAX = 60;
 
-/** A copy of what git would clone, with the packages of this one, so that tests start where a new user does. */
+/** Copies what git would clone, with the installed packages, so that tests start where a new user starts. */
 export function freshCopy(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
@@ -19,11 +19,11 @@ export function freshCopy(): string {
 
 export const removeCopy = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
-/** Waits until `condition` holds, and throws with `what` when it does not in time. */
+/** Waits until `condition` is true. After a minute it throws an error that names `what`. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = Date.now() + READY_SECONDS_MAX * 1000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain until ${what}.`);
+    if (Date.now() > deadline) throw new Error(`Waited ${READY_SECONDS_MAX} seconds in vain until ${what}.`);
     await delay(50);
   }
 }
@@ -35,6 +35,8 @@ export type Service = {
   operatorToken: string;
   folder: string;
   logFile: string;
+  /** The process of npm, which leads the group of all processes of the service. */
+  pid: number;
 };
 
 export type RunningService = Service & {
@@ -62,19 +64,40 @@ export async function startService(
     throw new Error(`npm start printed no URL and key:\n${output()}`);
   }
   const operatorToken = parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8")).OPERATOR_TOKEN ?? "";
-  return { url, key, operatorToken, folder, logFile, process: child, stop: () => endGroup(child, "SIGINT") };
+  return {
+    url,
+    key,
+    operatorToken,
+    folder,
+    logFile,
+    pid: child.pid ?? 0,
+    process: child,
+    stop: () => endGroup(child, "SIGINT"),
+  };
 }
 
-/** Runs npm in a process group of its own, without the variables by which an outer npm and vitest would shine through. */
-export function runNpm(folder: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+/** Runs npm in a process group of its own. */
+export const runNpm = (folder: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
+  runInGroup("npm", args, { folder, env });
+
+/** Runs Node in a process group of its own. It saves half of the time where a test does not need npm. */
+export const runNode = (folder: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
+  runInGroup(process.execPath, args, { folder, env });
+
+/** Starts a program as the leader of a process group, without the variables of an outer npm and of vitest. */
+function runInGroup(
+  program: string,
+  args: readonly string[],
+  { folder, env }: { folder: string; env: NodeJS.ProcessEnv },
+): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_OPTIONS|TEST$)/.test(name));
-  return spawn("npm", args, { cwd: folder, detached: true, env: { ...Object.fromEntries(inherited), ...env } });
+  return spawn(program, args, { cwd: folder, detached: true, env: { ...Object.fromEntries(inherited), ...env } });
 }
 
-/** Sends a signal to all processes that npm started, and waits until none is left. */
+/** Sends a signal to all processes of the group that `child` leads, and waits until none is left. */
 export async function endGroup(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (processesOf(child).length > 0) process.kill(-(child.pid ?? 0), signal);
-  await waitUntil(() => processesOf(child).length === 0, "all processes that npm started were gone");
+  await waitUntil(() => processesOf(child).length === 0, "all processes of the group had ended");
 }
 
 /** The processes that belong to the group which `child` leads, as the system lists them. */
