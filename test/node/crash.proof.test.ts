@@ -1,13 +1,13 @@
 import { request } from "undici";
 import { inject, it } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { endGroup, freshCopy, type RunningService, removeCopy, startService, waitUntil } from "./support/service.ts";
 
 const CLIENTS = 6;
 const { seed } = inject("effort");
 
-/** What one client knows of its own group: what was acknowledged, and what it had asked for when the runtime was killed. */
+/** What one client knows of its own group: what was acknowledged, and the call that was in flight when the runtime was killed. */
 type Known = {
   id: string;
   name: string;
@@ -16,13 +16,13 @@ type Known = {
   /** How many changes were acknowledged. */
   changes: number;
   isDeleted: boolean;
-  asked?: { name: string } | "rotation" | "deletion" | "restore" | undefined;
+  inFlight?: { name: string } | "rotation" | "deletion" | "restore" | undefined;
 };
 
 /** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
 type KnownEnvironment = { workspace: string; key?: string };
 
-it("loses no acknowledged write when the whole runtime is killed, and leaves nothing half done", async ({ expect }) => {
+it("loses no acknowledged write and leaves no partial one when the runtime is killed", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
   const counts = { kills: 0, acknowledged: 0, "in flight": 0, deletions: 0, restores: 0, environments: 0 };
@@ -57,11 +57,11 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
     }
     return count;
   };
-  const send = (service: RunningService, { id, token, teamId }: Known, asked: NonNullable<Known["asked"]>) => {
-    if (asked === "rotation") return call(service, "POST", "/api/user", { current_token: token });
-    if (asked === "deletion") return call(service, "DELETE", "/api/user", { current_token: token });
-    if (asked === "restore") return call(service, "POST", `/api/user_groups/${teamId}/restore`, undefined);
-    return call(service, "PUT", "/api/user", { user_group_id: id, name: asked.name });
+  const send = (service: RunningService, { id, token, teamId }: Known, inFlight: NonNullable<Known["inFlight"]>) => {
+    if (inFlight === "rotation") return call(service, "POST", "/api/user", { current_token: token });
+    if (inFlight === "deletion") return call(service, "DELETE", "/api/user", { current_token: token });
+    if (inFlight === "restore") return call(service, "POST", `/api/user_groups/${teamId}/restore`, undefined);
+    return call(service, "PUT", "/api/user", { user_group_id: id, name: inFlight.name });
   };
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
@@ -116,7 +116,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
 
   let service = await startService(folder);
   try {
-    for (let kill = 0; goesOn(kill, startedAt, 5, 100, 0.25); kill += 1) {
+    for (let kill = 0; hasAnotherRound(kill, startedAt, 5, 100, 0.25); kill += 1) {
       const killAfter = counts.acknowledged + 100 + random(100);
       const running = service;
       const client = async (index: number) => {
@@ -127,24 +127,24 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         known.push(mine);
         for (let count = 0; ; count += 1) {
           const choice = random(5);
-          const asked = mine.isDeleted
+          const inFlight = mine.isDeleted
             ? "restore"
             : choice < 2
               ? "rotation"
               : choice < 4
                 ? { name: `name ${count}` }
                 : "deletion";
-          mine.asked = asked;
-          const { status, body } = await send(running, mine, asked);
+          mine.inFlight = inFlight;
+          const { status, body } = await send(running, mine, inFlight);
           if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
-          mine.asked = undefined;
+          mine.inFlight = undefined;
           mine.changes += 1;
-          mine.isDeleted = asked === "deletion";
+          mine.isDeleted = inFlight === "deletion";
           mine.name = body.user_group?.name ?? mine.name;
           mine.token = body.user_group?.token ?? mine.token;
           counts.acknowledged += 1;
-          if (asked === "deletion") counts.deletions += 1;
-          if (asked === "restore") counts.restores += 1;
+          if (inFlight === "deletion") counts.deletions += 1;
+          if (inFlight === "restore") counts.restores += 1;
         }
       };
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
@@ -167,7 +167,7 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         const deleted = await call(service, "GET", `/api/user_groups/${mine.teamId}?state=deleted`, undefined);
         expect([shown.status, deleted.status].toSorted()).toEqual([200, 404]);
         const isDeleted = deleted.status === 200;
-        const isKnown = mine.asked !== "deletion" && mine.asked !== "restore";
+        const isKnown = mine.inFlight !== "deletion" && mine.inFlight !== "restore";
         expect([mine.isDeleted, ...(isKnown ? [] : [!mine.isDeleted])]).toContain(isDeleted);
         // An existing group stays as it is.
         await call(service, "POST", `/api/user_groups/${mine.teamId}/restore`, undefined);
@@ -177,10 +177,10 @@ it("loses no acknowledged write when the whole runtime is killed, and leaves not
         expect(found.team_id).toBe(mine.teamId);
         expect(teamIds).not.toContain(mine.teamId);
         teamIds.add(mine.teamId);
-        if (mine.asked) counts["in flight"] += 1;
-        const names = typeof mine.asked === "object" ? [mine.name, mine.asked.name] : [mine.name];
+        if (mine.inFlight) counts["in flight"] += 1;
+        const names = typeof mine.inFlight === "object" ? [mine.name, mine.inFlight.name] : [mine.name];
         expect(names).toContain(found.name);
-        if (mine.asked !== "rotation") expect(found.token).toBe(mine.token);
+        if (mine.inFlight !== "rotation") expect(found.token).toBe(mine.token);
         // Each change counts one revision and has one event, whether or not it was acknowledged.
         const [, revision] = /\.(\d+)"/.exec(String(headers.etag)) ?? [];
         expect(Number(revision)).toBeGreaterThanOrEqual(1 + mine.changes);
