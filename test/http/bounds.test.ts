@@ -144,6 +144,7 @@ describe("the limits of calls", () => {
     ["TOKEN_LIMIT", 12_000],
     ["OPERATOR_LIMIT", 6_000],
     ["LIST_LIMIT", 600],
+    ["SESSION_LIMIT", 600],
     ["REFUSED_CREDENTIAL_LIMIT", 600],
   ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit], { expect }) => {
     const [, section = ""] = wranglerToml.split(`name = "${name}"`);

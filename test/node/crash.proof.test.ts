@@ -19,13 +19,17 @@ type Known = {
   inFlight?: { name: string } | "rotation" | "deletion" | "restore" | undefined;
 };
 
+/** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
+type KnownEnvironment = { workspace: string; key?: string };
+
 it("loses no acknowledged write and leaves no partial one when the runtime is killed", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
-  const counts = { kills: 0, acknowledged: 0, "in flight": 0, deletions: 0, restores: 0 };
+  const counts = { kills: 0, acknowledged: 0, "in flight": 0, deletions: 0, restores: 0, environments: 0 };
   const folder = freshCopy();
   const known: Known[] = [];
   const teamIds = new Set<number>();
+  const environments: KnownEnvironment[] = [];
 
   const call = async (
     service: RunningService,
@@ -61,6 +65,54 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
   };
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
+
+  const asOperator = (service: RunningService) => ({ authorization: `Token ${service.operatorToken}` });
+  const issueFirstKey = (service: RunningService, workspace: string) => {
+    const body = { workspace, environment: "Testing", name: "first" };
+    return call(service, "POST", "/api/keys", body, asOperator(service));
+  };
+  /** The workspaces of all environments that the registry lists. */
+  const listedWorkspaces = async (service: RunningService) => {
+    const listed: string[] = [];
+    for (let query = "?limit=100", next: string | null = ""; next !== null; query = `?limit=100&cursor=${next}`) {
+      const { body } = await call(service, "GET", `/api/environments${query}`, undefined, asOperator(service));
+      listed.push(...body.environments.map(({ workspace }: { workspace: string }) => workspace));
+      next = body.next_cursor;
+    }
+    return listed;
+  };
+  /** Issues the first keys of environments, one after the other, until the service does not answer. */
+  const issueFirstKeys = async (service: RunningService, name: string) => {
+    for (let count = 0; ; count += 1) {
+      const mine: KnownEnvironment = { workspace: `${name}-${count}` };
+      environments.push(mine);
+      const { status, body } = await issueFirstKey(service, mine.workspace);
+      if (status !== 201) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
+      mine.key = body.key;
+      counts.environments += 1;
+    }
+  };
+  /**
+   * Every environment with an acknowledged key is listed once, and its key works. One whose first key was in flight may be
+   * listed, and then issuing a key again repairs it.
+   */
+  const inspectEnvironments = async (service: RunningService, ofThisKill: KnownEnvironment[]) => {
+    const listed = await listedWorkspaces(service);
+    expect(new Set(listed).size).toBe(listed.length);
+    for (const { workspace, key } of ofThisKill) {
+      if (key === undefined) {
+        expect((await issueFirstKey(service, workspace)).status).toBe(201);
+        continue;
+      }
+      expect(listed).toContain(workspace);
+      const { body } = await call(service, "GET", "/api/whoami", undefined, { authorization: `Token ${key}` });
+      expect(body.caller).toMatchObject({ kind: "api_key", id: 1, workspace });
+    }
+    const names = ofThisKill.map(({ workspace }) => workspace);
+    expect((await listedWorkspaces(service)).filter((each) => names.includes(each)).toSorted()).toEqual(
+      names.toSorted(),
+    );
+  };
 
   let service = await startService(folder);
   try {
@@ -98,9 +150,14 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
         client(index).catch((error: Error) => error.message),
       );
+      const before = environments.length;
+      const issuers = [1, 2].map((index) =>
+        issueFirstKeys(running, `kill-${kill}-${index}`).catch((error: Error) => error.message),
+      );
       await waitUntil(() => counts.acknowledged >= killAfter, "enough writes were acknowledged");
       await endGroup(running.process, "SIGKILL");
-      for (const message of await Promise.all(clients)) expect(message).not.toContain("A write was refused");
+      for (const message of await Promise.all([...clients, ...issuers]))
+        expect(message).not.toContain("A write was refused");
       counts.kills += 1;
 
       service = await startService(folder);
@@ -137,6 +194,7 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
         }, "KV had a lease of the new token");
       };
       await Promise.all(known.slice(-CLIENTS).map(inspect));
+      await inspectEnvironments(service, environments.slice(before));
     }
   } finally {
     await service.stop();
@@ -146,4 +204,5 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
   expect(Math.min(counts.deletions, counts.restores)).toBeGreaterThan(0);
+  expect(counts.environments).toBeGreaterThanOrEqual(counts.kills);
 }, 86_400_000);
