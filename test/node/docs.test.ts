@@ -121,7 +121,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
 
   it("names the credential of each operation, and describes all of them", async ({ expect }) => {
     const names = phone.page.locator(".credentials dt");
-    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "operator_key"]);
+    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "viewer_session", "operator_key"]);
     expect(await phone.page.locator(".call-example .credential").allInnerTexts()).toEqual(
       operations.map(({ security }) => `Credential: ${security.flatMap(Object.keys).join(" or ") || "none"}`),
     );
