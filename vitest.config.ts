@@ -6,7 +6,7 @@ import { SummaryReporter } from "./test/support/summary-reporter.ts";
 // Node keeps compiled code there. It saves a third of the CPU time of the hundreds of processes that tests start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/node");
 
-/** The Worker's runtime, with secrets of the tests' own. */
+/** The Workers runtime, with secrets that only tests use. */
 const inWorkerd = () =>
   cloudflareTest({
     main: "./src/index.ts",
@@ -21,10 +21,11 @@ const inWorkerd = () =>
 
 export default defineConfig({
   test: {
+    // Three files at a time, on two cores too: most of them wait for processes or timers half of their time.
     maxWorkers: 3,
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
-    // One service for all tests over sockets. It is not started where none of them runs.
+    // One service for all tests over sockets. It starts only if one of them runs.
     globalSetup: ["test/node/support/server.ts"],
     projects: [
       {
@@ -40,7 +41,7 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           name: "runtime without KV",
-          // The files whose calls could come to depend on KV.
+          // The files with calls that must not depend on KV.
           include: ["test/http/{user-groups,viewers,idempotency}.test.ts"],
           setupFiles: ["test/support/each-test.ts", "test/support/without-kv.ts"],
           testTimeout: 60_000,
@@ -57,7 +58,7 @@ export default defineConfig({
       },
       {
         test: {
-          // Searches what all the others left behind.
+          // Searches the files and logs that all other tests have written, so it runs last.
           name: "node at rest",
           include: ["test/node/at-rest.test.ts"],
           sequence: { groupOrder: 1 },

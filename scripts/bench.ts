@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- --quick] [--json]`: what calls cost in time and in money. It runs the Worker as it is deployed on plain
- * workerd, and beside it a floor, which does only what the platform itself cannot do without.
+ * workerd, and for comparison the floor: a Worker that does only what any service of this kind must do.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

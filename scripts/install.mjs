@@ -1,6 +1,6 @@
 /**
- * Installs the packages of the lock file where they are missing, before every command of this project, and touches no
- * network where they are not. Then it copies the renderer of /docs to where the Worker serves it. It runs on the Node that the
+ * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
+ * network. Then it copies the renderer of /docs to where the Worker serves it. It runs on the Node that the
  * user has, before there is any other, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
@@ -33,7 +33,7 @@ if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
   );
 
 if (!isInstalled()) {
-  // On standard error, as is what npm says: standard output is that of the command, perhaps a file.
+  // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
   console.error("Installing the packages of package-lock.json, once ...");
   const npm = process.env.npm_execpath;
   const options = [
@@ -50,7 +50,7 @@ if (!isInstalled()) {
     stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
 }
 
-// Left alone where it is there already: a service that is running would be reloaded by the change.
+// Written only where it differs: a service that is running would be reloaded by the change.
 for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
   const source = readFileSync(`node_modules/swagger-ui-dist/${file}`);
   const target = `public/docs/${file}`;

@@ -23,9 +23,7 @@ if (!read || !(read.minutes >= 1 && read.minutes <= 600) || !Number.isInteger(re
   process.exit(1);
 }
 
-console.info(
-  `Seed ${read.seed}; a failure comes again with: npm run proof -- --minutes ${read.minutes} --seed ${read.seed}`,
-);
+console.info(`Seed ${read.seed}; repeat this run with: npm run proof -- --minutes ${read.minutes} --seed ${read.seed}`);
 const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "proof"], {
   stdio: "inherit",
   env: { ...process.env, PROOF_MINUTES: String(read.minutes), PROOF_SEED: String(read.seed) },

@@ -86,7 +86,7 @@ class SmokeTest {
 
   async #getWithBody(): Promise<void> {
     const { status, body } = await this.#step(
-      "GET with a body is that call, or says how to make it",
+      "GET with a body is the same call, or its refusal explains how to make it",
       this.#group("GET", { user_group_id: this.#id }),
       (response) =>
         (response.status === 200 && response.body.new_user_group === false) ||
@@ -136,13 +136,13 @@ class SmokeTest {
     if (this.#session) await this.#step("its session is refused", this.#view(this.#session), isRevoked);
   }
 
-  /** Deletes the group by its current token, which a response that was lost may have shown. */
+  /** Deletes the group by its current token, which may have been in a lost response. */
   async #cleanUp(): Promise<void> {
     const { body } = await this.#group("POST", { user_group_id: this.#id }, override("GET"));
     await this.#group("POST", { current_token: body.user_group?.token }, override("DELETE"));
   }
 
-  /** Prints the outcome of a call, and keeps the token that the response shows. */
+  /** Prints the outcome of a call, and keeps the token in the response. */
   async #step(name: string, call: Promise<ServiceResponse>, isExpected: IsExpected): Promise<ServiceResponse> {
     const response = await call;
     const { error, user_group: group } = response.body;

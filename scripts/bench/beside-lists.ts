@@ -14,19 +14,19 @@ export type BesideLists = {
   atLimitMs: number;
   /** Beside lists that are all in flight all the time, as they can be until LIST_LIMIT refuses them. */
   inFlightMs: number;
-  /** How many lists a second were answered then. */
+  /** How many lists a second were answered in that time. */
   listsPerSecond: number;
 };
 
 /** How many times as long a view may take beside lists at their limit. */
 export const BESIDE_LISTS_RATIO_MAX = 3;
 export const LISTS_IN_FLIGHT = 16;
-/** Of LIST_LIMIT in wrangler.toml; the bench's stand-in refuses nobody. */
+/** The limit of LIST_LIMIT in wrangler.toml. The bench's stand-in refuses no call. */
 export const LISTS_PER_MINUTE = 600;
 
 const VIEWS_PER_ROUND = 20;
 
-/** The heaviest page: as many groups as a page may have, which together have nearly as many bytes as it may have. */
+/** The largest page: the most groups, with nearly the most bytes, that a page may have. */
 export function heaviestPage(): DirectoryPlan {
   const bytes = Math.floor(LIST_BYTES_MAX / LIST_GROUPS_MAX);
   // Id, name and the JSON around the filler take less than 50 bytes.

@@ -83,7 +83,7 @@ export const LEASE_PERIODS = [
 /**
  * The same for a location that uses each copy for the whole 30 seconds. The directory then answers about a third of the
  * views, and asks for a lease every ten seconds in that time. KV refreshes copies that are read often before they expire, so
- * the truth lies between this and `LEASE_PERIODS`. Further locations add views, but hardly a write: the directory counts
+ * the real cost is between this and `LEASE_PERIODS`. Further locations add views, but hardly a write: the directory counts
  * those ten seconds for the token, wherever it is viewed.
  */
 export const STALE_COPIES: LeasePeriod = {

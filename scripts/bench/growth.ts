@@ -20,7 +20,7 @@ export class GrowthMeasurement {
 
   /**
    * Measures GET of groups that exist, by turns in each directory, and one at a time: where requests queue, latency only
-   * repeats what throughput says.
+   * would measure throughput again.
    */
   async measure(pool: Pool, generation: number): Promise<void> {
     for (let cycle = 0; cycle < 1 + this.#cycles; cycle += 1) {
@@ -36,13 +36,13 @@ export class GrowthMeasurement {
 
   /**
    * The mean of the cycles' medians. The machine is fast in some cycles and slow in others: the median of all latencies
-   * lies between, where hardly any are, and moves further than that of any cycle.
+   * would be a value between both, which few calls have, and would vary more than the median of any cycle.
    */
   results(): Growth[] {
     return [...this.#p50sMs].map(([{ groups }, ofCycles]) => ({ groups, p50Ms: mean(ofCycles) }));
   }
 
-  /** Other groups in each cycle: with a million of them hardly one is asked for twice. */
+  /** Other groups in each cycle: of a million, hardly one is requested twice. */
   #requests(cycle: number): Request[] {
     const largest = Math.max(...this.#directories.map(({ groups }) => groups));
     return spread(REQUESTS_PER_CYCLE, largest).flatMap((n) =>

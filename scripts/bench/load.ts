@@ -49,9 +49,9 @@ export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS
 }
 
 /**
- * Makes two loads, a round of each by turns: a shared machine changes its speed within a second, and so for both. Rounds are
- * short, because a garbage collection takes 100 ms and comes at the same place of every run: it would stand for the call
- * that it meets there.
+ * Makes two loads, a round of each by turns: a shared machine changes its speed within a second, and then for both. Rounds are
+ * short, because a garbage collection takes 100 ms and happens at the same point of every run: it would always count for the
+ * same call.
  */
 export async function* loadByTurns(one: Load, other: Load): AsyncGenerator<[Measured, Measured]> {
   for (let start = 0; start < one.requests.length; start += REQUESTS_PER_ROUND) {

@@ -58,7 +58,7 @@ export async function startWorker(options: WorkerdOptions): Promise<RunningWorke
   const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
   const child = spawn(binary, ["serve", config], { stdio: ["ignore", "ignore", "inherit"] });
   const url = `http://127.0.0.1:${port}`;
-  // For whatever ends the bench before it has stopped this one.
+  // If the bench ends before it has stopped this process.
   const kill = () => void child.kill("SIGKILL");
   process.once("exit", kill);
   await answering(child, url);
@@ -87,7 +87,8 @@ async function answering(child: ChildProcess, url: string): Promise<void> {
   for (;;) {
     const answer = await fetch(`${url}/health`).catch(() => undefined);
     if (answer) return void (await answer.arrayBuffer());
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error("workerd did not start; it says why above.");
+    if (child.exitCode !== null || Date.now() > deadline)
+      throw new Error("workerd did not start; its output above explains why.");
     await delay(1);
   }
 }

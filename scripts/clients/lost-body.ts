@@ -22,7 +22,7 @@ const headers = {
   ...(way === "chunked" && client !== "undici" && { "Transfer-Encoding": "chunked" }),
 };
 
-/** Each sends what its headers say: with Transfer-Encoding in chunks, and otherwise, of a stream, no length. */
+/** The request of each client. With Transfer-Encoding the body is sent in chunks; without it a stream has no length. */
 const gets: Record<string, () => Promise<string>> = {
   "Node http": async () => {
     const response = await new Promise<IncomingMessage>((settle, fail) => {

@@ -136,7 +136,7 @@ export const CLIENTS: readonly Client[] = [
     version: javaVersion,
     example: ["java", ...JAVA_UTF8, "examples/UserGroups.java"],
     chunked: { command: ["java", ...JAVA_UTF8, "scripts/clients/LostBody.java"] },
-    noLength: { cannot: "sends every body with a length or in chunks, and lets nobody set Content-Length" },
+    noLength: { cannot: "sends every body with a length or in chunks, and does not let a program set Content-Length" },
   },
   ofNode("Node http", "node-http"),
   {
@@ -181,7 +181,7 @@ async function call({ url, key }: Target, method: string, body: object): Promise
   return parse(text) ?? {};
 }
 
-/** Whether there is such a group. It is assumed to exist unless the service says that it does not. */
+/** Whether there is such a group. It is assumed to exist unless the service answers that it does not. */
 async function exists(target: Target, id: string): Promise<boolean> {
   return (await call(target, "PUT", { user_group_id: id })).error?.code !== "user_group_not_found";
 }
@@ -208,8 +208,8 @@ export async function checkExample(client: Client, target: Target): Promise<Outc
 }
 
 /**
- * Makes the GET whose body may get lost. If it does, the service must refuse the call and create nothing. A body that arrives
- * is also right: servers differ in what they read of a GET.
+ * Makes the GET whose body may get lost. If it is lost, the service must refuse the call and create nothing. A body that
+ * arrives is correct, too: servers differ in what they read of a GET.
  */
 export async function checkLostBody(loss: Loss, target: Target): Promise<Outcome> {
   if ("cannot" in loss) return { ok: true, result: "cannot" };

@@ -6,7 +6,7 @@ import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 const GROUPS_PER_PAGE = 1000;
 
-/** Writes each group as one line of JSON to standard output, page by page, and no faster than the reader takes them. */
+/** Writes each group as one line of JSON to standard output, page by page, and no faster than they are read. */
 export async function exportGroups(url: URL, apiKey: string, filters: Record<string, string>): Promise<void> {
   // On a terminal that shows the lines themselves, a progress line would disturb them.
   const progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
@@ -45,6 +45,6 @@ async function* linesOf(url: URL, apiKey: string, filters: Record<string, string
 const areGroups = (groups: unknown): groups is object[] =>
   Array.isArray(groups) && groups.every((group) => typeof group === "object" && group !== null);
 
-/** Whether `next` leads on from `cursor`: the same cursor again would never end. */
+/** Whether `next` is a cursor after `cursor`: with the same one again the export would never end. */
 const isNextOf = (cursor: string, next: unknown): next is string | null =>
   next === null || (typeof next === "string" && next !== cursor);

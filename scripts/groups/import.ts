@@ -169,7 +169,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A refusal that is true of every line, so that the import ends. */
+/** The message for a refusal that applies to every line, so that the import ends. */
 const keyRefusalOf = (error: Refusal): string =>
   error.code === "user_group_not_found"
     ? "insufficient_access: This API key may only read. Use a key with write access."

@@ -33,7 +33,9 @@ export async function startService(options: Options): Promise<Service> {
   const environment = new Environment();
   const isLoaded = new Promise<void>((resolve, reject) => {
     environment.once("reloadComplete", () => resolve());
-    environment.once("buildFailed", () => reject(new Error("The Worker could not be built; the lines above say why.")));
+    environment.once("buildFailed", () =>
+      reject(new Error("The Worker could not be built; the lines above explain why.")),
+    );
     environment.once("error", (event) => reject(new Error(reasonOf(event))));
   });
   const starting = Promise.all([environment.startWorker(workerSettings(options)), isLoaded]);

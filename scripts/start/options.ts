@@ -17,7 +17,7 @@ export const HELP = `Usage: npm start -- [options]
 
 For the other options of the local runtime, run npx wrangler dev.`;
 
-/** Each option with a value that fits it, for the sentence that says how to write it. */
+/** Each option with a valid value, for the message that explains how to write it. */
 const EXAMPLES = {
   port: "9000",
   ip: "127.0.0.1",
@@ -40,7 +40,7 @@ export type Options = {
 export const DEFAULT_STATE_FOLDER = ".wrangler/state";
 export const DEFAULT_SECRETS_FILE = ".dev.vars";
 
-/** Reads the command line; `undefined` if it asks for help. `env` shows what npm took from it. */
+/** Reads the command line; `undefined` if it asks for help. `env` contains the options that npm took from it. */
 export function readOptions(env: NodeJS.ProcessEnv): Options | undefined {
   refuseOptionsTakenByNpm(env);
   const { values, positionals } = readArguments({

@@ -38,7 +38,7 @@ export function openStateFolder({ stateFolder, port }: Options): { holdsDatabase
   return { holdsDatabases: existsSync(join(stateFolder, DATABASES)) };
 }
 
-/** Stops a mistake such as `--persist-to /tmp`, which would take that folder from all other users. */
+/** Refuses a mistake such as `--persist-to /tmp`, which would close that folder to all other users. */
 function refuseForeignFolder(folder: string): void {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   if (names.length > 0 && !names.includes(DATABASES) && !names.includes(LOCK_FILE))

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { withTimeout } from "../../src/client/with-timeout.ts";
 import { isRedirect, redirected } from "../command.ts";
 
-/** The service responds, or gives up, in less. */
+/** Longer than the service takes to respond or to fail. */
 export const RESPONSE_MS_MAX = 30_000;
 
 export type HttpCall = {

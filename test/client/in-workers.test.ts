@@ -32,14 +32,14 @@ import { operator } from "../support/states.ts";
 
 const url = "https://service.test";
 
-/** Leads the runtime's own fetch to the Worker, by a request that this runtime has made: it knows fewer options than others. */
+/** Sends calls to the Worker. The request is made by this runtime, whose fetch supports fewer options than others. */
 beforeEach(() => {
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) =>
     app.fetch(new Request(input, init) as Parameters<typeof app.fetch>[0], env, createExecutionContext()),
   );
 });
 
-/** The client's name of a field of the wire. */
+/** The name that the client gives to a field of the wire. */
 type ClientName<Name> = Name extends "provided_id"
   ? "userGroupId"
   : Name extends `${infer First}_${infer Rest}`

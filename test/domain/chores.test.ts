@@ -4,7 +4,7 @@ import { logLines } from "../support/each-test.ts";
 
 const NOW = Date.parse("2035-01-01T00:00:00.000Z");
 
-/** A chore that is due at these times, one after the other, and notes when it runs. */
+/** A chore that is due at these times, one after the other, and records when it ran. */
 function choreAt(times: number[], fails = false): Chore & { ran: number[] } {
   const ran: number[] = [];
   const run = (now: number) => {
@@ -30,10 +30,10 @@ it("runs what is due, and sets the alarm for what is due next", ({ expect }) => 
 });
 
 it("a chore that throws does not stop the others, and is tried again", ({ expect }) => {
-  const [broken, good] = [choreAt([NOW], true), choreAt([NOW])];
-  const { alarms, chores } = newChores([broken, good]);
+  const [broken, sound] = [choreAt([NOW], true), choreAt([NOW])];
+  const { alarms, chores } = newChores([broken, sound]);
   chores.run();
-  expect(good.ran).toEqual([NOW]);
+  expect(sound.ran).toEqual([NOW]);
   expect(alarms).toEqual([NOW + 60_000]);
   expect(JSON.stringify(logLines)).toContain("a chore");
 });

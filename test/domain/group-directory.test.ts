@@ -7,7 +7,7 @@ import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueOperator, newIntegrator } from "../support/states.ts";
 
-/** A walk through all operations and most refusals, with `between` run before every call. */
+/** Makes calls of every kind, and most refusals, with `between` run before each call. */
 async function walk(workspace: string, between: () => Promise<unknown>): Promise<Answer[]> {
   const { get, put, rotate, remove } = await newIntegrator({ workspace });
   const answers: Answer[] = [];
@@ -36,7 +36,7 @@ async function walk(workspace: string, between: () => Promise<unknown>): Promise
   return answers;
 }
 
-it("answers alike whether or not it is evicted between any two calls", async ({ expect }) => {
+it("gives the same answers whether or not it is evicted between calls", async ({ expect }) => {
   const comparable = (answers: Answer[]) =>
     answers.map(({ status, headers, body }) => ({
       status,
@@ -51,7 +51,7 @@ it("answers alike whether or not it is evicted between any two calls", async ({ 
   ]);
 });
 
-it("lives in one object for each environment, named by it", async ({ expect }) => {
+it("is one object for each environment, named after it", async ({ expect }) => {
   for (const [environment, name] of [
     ["Customer", "acme/Customer"],
     ["Testing", "acme/Testing"],

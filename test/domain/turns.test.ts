@@ -26,7 +26,7 @@ describe("turns", () => {
     expect(order).toEqual(["first", "between", "second"]);
   });
 
-  it("reject for the read that throws, and go on with the next", async ({ expect }) => {
+  it("reject the read that throws, and continue with the next", async ({ expect }) => {
     const turns = new Turns();
     const failing = turns.take("1", () => {
       throw new Error("broken");

@@ -1,5 +1,5 @@
 import { inject, it } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { randomOf } from "../support/random.ts";
@@ -24,7 +24,7 @@ it("64 racing restores, creates and renames of one id have exactly one winner", 
   };
 
   let rounds = 0;
-  for (; goesOn(rounds, startedAt, 50, 5000, 0.02); rounds += 1) {
+  for (; hasAnotherRound(rounds, startedAt, 50, 5000, 0.02); rounds += 1) {
     const id = `contested ${rounds}`;
     const namesakes = [await newDeleted(id), await newDeleted(id)];
     const others = [await newDeleted(`${id}, once another`), await newDeleted(`${id}, once another`)];

@@ -19,7 +19,7 @@ const BOOTSTRAP = { actor: { kind: "operator", id: null, name: "bootstrap" }, re
 describe("the directory takes the recorded calls of 0.4", () => {
   /** The directory, as a Worker that does not know today's types sees it, with a key. */
   async function newDirectory() {
-    // biome-ignore lint/suspicious/noExplicitAny: another release does not know today's types.
+    // biome-ignore lint/suspicious/noExplicitAny: another release has other types.
     const directory = env.GROUP_DIRECTORY.getByName("acme/Testing") as any;
     const draft = { name: "backend", rights: "write", nonceHash: buffer(32, 1), expiresInSeconds: undefined };
     const issued = await directory.issueKey(BOOTSTRAP, draft);
@@ -353,7 +353,7 @@ describe("a directory's database of release 0.4.0, whose schema has number 11,",
 
   const ENVIRONMENT = { workspace: "acme", tag: "Testing" } as const;
 
-  /** Puts the database in its place, and returns its credentials. */
+  /** Restores the database, and returns its credentials. */
   async function restored() {
     const dump = dumpOf(await hashOf(NONCES.key));
     await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
@@ -381,7 +381,7 @@ describe("a directory's database of release 0.4.0, whose schema has number 11,",
     };
   }
 
-  it("is read by today's directory, with all that is in it", async ({ expect }) => {
+  it("is read by the current directory, with all that is in it", async ({ expect }) => {
     const { key, token, graceToken } = await restored();
     const found = await call("GET", "/api/user", { credential: key, body: { user_group_id: "acme" } });
     expect(found.body).toMatchObject({
@@ -407,7 +407,7 @@ describe("a directory's database of release 0.4.0, whose schema has number 11,",
     ]);
   });
 
-  it("goes on: stored responses are repeated, and no number is used again", async ({ expect }) => {
+  it("still repeats stored responses, and uses no number twice", async ({ expect }) => {
     const { key } = await restored();
     const caller = { kind: "api_key", id: 1, nonceHash: await hashOf(NONCES.key), requestId: "request" } as const;
     const idempotency = { key: bytes(32, 5).buffer, request: bytes(32, 6).buffer, signingId: "test" };

@@ -69,7 +69,7 @@ describe("an environment of more than 9 GB", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("goes on reading, shrinking, rotating, deleting and revoking", async ({ expect }) => {
+  it("still reads, shrinks, rotates, deletes and revokes", async ({ expect }) => {
     const { key, get, put, rotate, remove, token } = await fullEnvironment();
     const statusOf = async (answer: Promise<Answer>) => (await answer).status;
     expect([
@@ -100,7 +100,7 @@ describe("an environment of more than 9 GB", () => {
     expect([repeated.status, repeated.body]).toEqual([200, stored.body]);
   });
 
-  it("takes data again once it is no larger than 9 GB", async ({ expect }) => {
+  it("accepts data again when it is no larger than 9 GB", async ({ expect }) => {
     const { get } = await fullEnvironment();
     await setSize(ENVIRONMENT_BYTES_MAX);
     expect((await get({ user_group_id: "new" })).status).toBe(200);
@@ -144,6 +144,7 @@ describe("the limits of calls", () => {
     ["TOKEN_LIMIT", 12_000],
     ["OPERATOR_LIMIT", 6_000],
     ["LIST_LIMIT", 600],
+    ["SESSION_LIMIT", 600],
     ["REFUSED_CREDENTIAL_LIMIT", 600],
   ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit], { expect }) => {
     const [, section = ""] = wranglerToml.split(`name = "${name}"`);
@@ -157,7 +158,7 @@ describe("the limits of calls", () => {
     expect(new Set(ids).size).toBe(6);
   });
 
-  it("refuse the list of a key that lists too often, before any RPC, and no other", async ({ expect }) => {
+  it("refuse a key that lists too often, before any RPC, and no other key", async ({ expect }) => {
     const { watched, costs } = watchedEnv();
     const callEnv = { ...watched, LIST_LIMIT: limiter(2) };
     const [busy, other] = [await issueKey(), await issueKey()];

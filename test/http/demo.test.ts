@@ -10,7 +10,7 @@ const get = (callEnv: Env, method = "GET") =>
     createExecutionContext(),
   );
 
-it("is not there unless it is turned on, and deployed it is not", async ({ expect }) => {
+it("is not found unless it is turned on, and no deployment turns it on", async ({ expect }) => {
   expect(env.DEMO_PAGE).toBe("off");
   const response = await get(env);
   expect(response.status).toBe(404);

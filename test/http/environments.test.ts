@@ -345,16 +345,18 @@ describe("an API key names no environment", () => {
 
   it("and only a key that may make the call learns so", async ({ expect }) => {
     await issueKey({ access: "write" });
-    const [revoked, narrow] = [await issueKey(), await issueKey({ scopes: ["sessions:create"] })];
+    const [revoked, minter, reader] = [
+      await issueKey(),
+      await issueKey({ scopes: ["sessions:create"] }),
+      await issueKey({ scopes: ["events:read"] }),
+    ];
     await call("DELETE", `/api/keys/2${inEnvironment()}`, { credential: operator });
     for (const { name, method, path, body, access } of CALLS) {
       const codes = async (credential: string) =>
         codeOf(await call(method, path + inEnvironment(), { credential, body }));
       expect([name, await codes(revoked)]).toEqual([name, [401, "credential_revoked"]]);
-      const expected =
-        access.scope === "any" || access.scope === "sessions:create"
-          ? [422, "invalid_body"]
-          : [403, "insufficient_access"];
+      const expected = access.scope === "any" ? [422, "invalid_body"] : [403, "insufficient_access"];
+      const narrow = access.scope === "sessions:create" ? reader : minter;
       expect([name, await codes(narrow)]).toEqual([name, expected]);
     }
   });

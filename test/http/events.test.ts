@@ -123,7 +123,7 @@ it("examines 1,000 events a page for a filter, so that a page may be empty", asy
   expect(await feed(key, { user_group_id: "needle" })).toMatchObject([{ type: "user_group.created" }]);
 });
 
-it("a poller beside 50 writers sees what a full read shows", async ({ expect }) => {
+it("a poller beside 50 writers gets the events of a full read", async ({ expect }) => {
   const { key, get, put } = await newIntegrator();
   const writers = Array.from({ length: 50 }, async (_, writer) => {
     for (const name of ["a", "b", "c"]) {
@@ -148,7 +148,7 @@ it("a poller beside 50 writers sees what a full read shows", async ({ expect }) 
 });
 
 describe("cursor", () => {
-  it("latest answers no event, and leads to those after it", async ({ expect }) => {
+  it("latest returns no event, and is followed by later ones", async ({ expect }) => {
     const { key, get } = await newIntegrator();
     const { body } = await list(key, { cursor: "latest" });
     expect(body).toMatchObject({ events: [], has_more: false });
@@ -170,7 +170,7 @@ describe("cursor", () => {
       });
   });
 
-  it("of a database that was made again is 410 cursor_expired", async ({ expect }) => {
+  it("of a database that was created again is 410 cursor_expired", async ({ expect }) => {
     const key = await issueKey();
     const { next_cursor: cursor } = (await list(key, { cursor: "latest" })).body;
     await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { findInexact } from "../../src/http/exact-json.ts";
 
-/** The decimal value of a JSON number as a fraction of integers, by the plainest means. */
+/** The decimal value of a JSON number as a fraction of integers, computed in the simplest way. */
 function fractionOf(number: string): [bigint, bigint] {
   const [mantissa = "", exponent = "0"] = number.toLowerCase().split("e");
   const [whole = "", decimals = ""] = mantissa.split(".");
@@ -20,7 +20,7 @@ function isSameDecimal(one: string, other: string): boolean {
 const find = (text: string) => findInexact(text, JSON.parse(text));
 
 describe("findInexact", () => {
-  it("finds the same whether or not the text is printed as JavaScript prints it", ({ expect }) => {
+  it("finds the same in any formatting of the JSON text", ({ expect }) => {
     const strings = fc.string({ unit: "binary" }).map((text) => `${text}\ud800`);
     const nested = fc.nat({ max: 80 }).map((depth) => `${"[".repeat(depth)}1${"]".repeat(depth)}`);
     const values = fc.oneof(

@@ -32,8 +32,8 @@ const storedResponses = () =>
     storage.sql.exec("SELECT * FROM stored_responses").toArray(),
   );
 
-describe("a rotation made again with its Idempotency-Key", () => {
-  it("gets the same answer byte for byte, whatever has become of the group", async ({ expect }) => {
+describe("a rotation repeated with its Idempotency-Key", () => {
+  it("gets the same answer byte for byte, whatever happened to the group", async ({ expect }) => {
     const { token, send, put, rotate, remove, get } = await newRepeater();
     const body = { current_token: token, grace_seconds: 60 };
     const first = await send("POST", "k-1", body);
@@ -53,7 +53,7 @@ describe("a rotation made again with its Idempotency-Key", () => {
     await isTheSame();
   });
 
-  it("gets the same answer after a new signing key, and a valid token without the old one", async ({ expect }) => {
+  it("gets the same answer with two signing keys, and a valid token with the new", async ({ expect }) => {
     const { token, send } = await newRepeater();
     const first = await send("POST", "k", { current_token: token });
     const other = `other:${new Uint8Array(32).fill(9).toBase64()}`;
@@ -99,8 +99,8 @@ describe("a rotation made again with its Idempotency-Key", () => {
   });
 });
 
-describe("a delete made again with its Idempotency-Key", () => {
-  it("succeeds again, and leaves alone the group that was made since", async ({ expect }) => {
+describe("a delete repeated with its Idempotency-Key", () => {
+  it("succeeds again, and does not delete a group created since", async ({ expect }) => {
     const { token, send, remove, tokenOf } = await newRepeater();
     const first = await send("DELETE", "k", { current_token: token, user_group_id: "acme" });
     expect(first).toMatchObject({ status: 200, body: { success: 1 } });
@@ -130,7 +130,7 @@ describe("an Idempotency-Key of another call", () => {
     expect(await tokenOf("other")).toBe(other);
   });
 
-  it("is nobody else's: keys of other environments are other keys", async ({ expect }) => {
+  it("does not affect the same key in another environment", async ({ expect }) => {
     const { token, send } = await newRepeater();
     await send("POST", "k", { current_token: token });
     const elsewhere = await newIntegrator({ environment: "Customer" });
@@ -145,7 +145,7 @@ describe("an Idempotency-Key of another call", () => {
   });
 });
 
-it("a refused call stores nothing, and its repeat is judged again", async ({ expect }) => {
+it("a refused call stores nothing, and its repeat is a new call", async ({ expect }) => {
   const { token, send } = await newRepeater();
   const guarded = { current_token: token, user_group_id: "other" };
   expect(codeOf(await send("DELETE", "k", guarded))).toEqual([409, "user_group_mismatch"]);
@@ -175,23 +175,23 @@ it.for([
   ["none", ""],
   ["256 characters", "k".repeat(256)],
   ["what is not ASCII", "clé"],
-] as const)("refuses a key of %s, and only to a caller that may call", async ([, bad], { expect }) => {
+] as const)("refuses a key of %s, after it has admitted the caller", async ([, invalidKey], { expect }) => {
   const { token, send, tokenOf } = await newRepeater();
   for (const method of ["POST", "DELETE"] as const) {
-    const answer = await send(method, bad, { current_token: token });
+    const answer = await send(method, invalidKey, { current_token: token });
     expect(answer).toMatchObject({
       status: 422,
       body: { error: { code: "invalid_body", issues: [{ path: ["Idempotency-Key"] }] } },
     });
   }
-  const headers = { "Idempotency-Key": bad };
+  const headers = { "Idempotency-Key": invalidKey };
   const reader = await issueKey({ access: "read" });
   const refused = await call("POST", "/api/user", { credential: reader, body: { current_token: token }, headers });
   expect(codeOf(refused)).toEqual([403, "insufficient_access"]);
   expect(await tokenOf("acme")).toBe(token);
 });
 
-it("takes the longest key, and every visible character", async ({ expect }) => {
+it("accepts the longest key, and every visible character", async ({ expect }) => {
   const { token, send } = await newRepeater();
   const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 33 + index));
   const first = await send("POST", visible.padEnd(255, "x"), { current_token: token });
@@ -200,7 +200,7 @@ it("takes the longest key, and every visible character", async ({ expect }) => {
 });
 
 describe("after 24 hours", () => {
-  it("the call is judged again, whether or not the alarm has run", async ({ expect }) => {
+  it("a repeat is a new call, whether or not the alarm has run", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { token, send } = await newRepeater();
     await send("POST", "k", { current_token: token });
@@ -210,7 +210,7 @@ describe("after 24 hours", () => {
     expect(codeOf(await send("POST", "k", { current_token: token }))).toEqual([409, "token_superseded"]);
   });
 
-  it("the alarm has deleted what was kept, and only that", async ({ expect }) => {
+  it("the alarm has deleted the stored response, and nothing else", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { token, send } = await newRepeater();
     const second = tokenIn(await send("POST", "k-1", { current_token: token }));
@@ -244,7 +244,7 @@ it("a response stored after a restart does not postpone the alarm of an older on
   expect(alarm).toBe(NOW.getTime() + DAY_MS);
 });
 
-it("keeps no credential, and no key as it was sent", async ({ expect }) => {
+it("stores no credential, and no key as it was sent", async ({ expect }) => {
   const { token, send } = await newRepeater();
   const rotated = tokenIn(await send("POST", "the-key-that-was-sent", { current_token: token }));
   await send("DELETE", "another-key", { current_token: rotated });

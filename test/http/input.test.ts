@@ -21,7 +21,7 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   const send = async (options: CallOptions) =>
     call(method, path, { credential: path === "/api/keys" ? operator : await issueKey(), ...options });
 
-  it("refuses a body that breaks off, as nobody's fault", async ({ expect }) => {
+  it("refuses a body that breaks off, and logs no crash", async ({ expect }) => {
     const body = new ReadableStream({
       start(controller) {
         controller.enqueue(utf8('{"user_group_id":"acme"'));
@@ -50,7 +50,7 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
       "unsupported_media_type",
     ],
     [
-      "a media type that only begins alike",
+      "a longer media type that begins the same",
       { body: "{}", headers: { "Content-Type": "application/jsonp" } },
       415,
       "unsupported_media_type",
@@ -67,13 +67,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     },
   );
 
-  it("is read up to 64 KiB, whatever its Content-Length says", async ({ expect }) => {
+  it("is read up to 64 KiB, whatever its Content-Length is", async ({ expect }) => {
     const exactly = `{${" ".repeat(64 * 1024 - 2)}}`;
     expect(await send({ body: exactly })).toMatchObject({ status: 422 });
     expect(await send({ body: `${exactly} `, headers: { "Content-Length": "2" } })).toMatchObject({ status: 413 });
   });
 
-  it("is judged in the order media type, size, JSON, schema", async ({ expect }) => {
+  it("is checked in the order media type, size, JSON, schema", async ({ expect }) => {
     const text = { "Content-Type": "text/plain" };
     expect(await send({ body: "x".repeat(70_000), headers: text })).toMatchObject({ status: 415 });
     expect(await send({ body: "x".repeat(70_000) })).toMatchObject({ status: 413 });
@@ -189,10 +189,10 @@ describe("the schema", () => {
   });
 });
 
-describe("what is accepted is kept exactly", () => {
+describe("accepted input is stored exactly", () => {
   it.for([
     ["the longest id", "x".repeat(255)],
-    ["white space around", "  acme  "],
+    ["white space around it", "  acme  "],
     ["letters of another case", "ACME"],
     ["a composed letter", "\u00e9"],
     ["the same letter, decomposed", "e\u0301"],
@@ -207,7 +207,7 @@ describe("what is accepted is kept exactly", () => {
     expect((await get({ user_group_id: id })).body).toMatchObject({ new_user_group: false, user_group: { name: id } });
   });
 
-  it("ids that look alike are different groups", async ({ expect }) => {
+  it("ids that look the same are different groups", async ({ expect }) => {
     const { get } = await newIntegrator();
     for (const id of ["acme", "ACME", " acme", "acme ", "\u00e9", "e\u0301"])
       expect((await get({ user_group_id: id })).body.new_user_group).toBe(true);
@@ -246,7 +246,7 @@ describe("what is accepted is kept exactly", () => {
     ["9007199254740993", "9007199254740993"],
     ["too many decimals", "0.12345678901234567890"],
     ["infinity", "1e999"],
-    ["sixty thousand zeros, in no time", `1${"0".repeat(60_000)}1`],
+    ["sixty thousand zeros, quickly", `1${"0".repeat(60_000)}1`],
     ["what underflows to zero", "1e-999"],
   ] as const)("else refused: %s", async ([, number], { expect }) => {
     const { get } = await newIntegrator();

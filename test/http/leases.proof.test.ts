@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, inject, it, vi } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { type Answer, call } from "../support/client.ts";
 import { FaultyKv } from "../support/faulty-kv.ts";
 import { randomOf } from "../support/random.ts";
@@ -14,7 +14,7 @@ const LEASE_SECONDS_MAX = 300;
 type Span = { from: number; until: number };
 type Token = Span & { text: string; graceFrom: number };
 
-/** What was true of a group, and when: its names, which are all different, and its tokens. */
+/** The past states of a group: its names, which are all different, and its tokens, each with its time. */
 class History {
   readonly names = new Map<string, Span>();
   readonly tokens: Token[] = [];
@@ -27,7 +27,7 @@ class History {
     this.#name = name;
   }
 
-  /** Adds a token. Those before it end after `graceSeconds`, or where they were to end already. */
+  /** Adds a token. Earlier ones end after `graceSeconds`, or at their own end if that is sooner. */
   rotate(text: string, graceSeconds: number): void {
     for (const [index, token] of this.tokens.entries()) {
       const isLast = index === this.tokens.length - 1;
@@ -48,13 +48,13 @@ class History {
   }
 }
 
-/** A world with one group, a faulty KV, and a clock that moves on wherever the Worker waits. */
+/** One group, a faulty KV, and a clock that moves wherever the Worker waits. */
 async function newWorld(seed: number) {
   const random = randomOf(seed);
   const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
   vi.setSystemTime(NOW);
   const kv = new FaultyKv(random, pass);
-  /** Changes by others between the directory's answer and the Worker's next step, where time passes too. */
+  /** Changes by others between the directory's answer and the Worker's next step. Time passes there, too. */
   const meanwhile: (() => Promise<unknown>)[] = [];
   const directories = new Proxy(env.GROUP_DIRECTORY, {
     get: (namespace, name) => (directory: string) => {
@@ -79,7 +79,7 @@ async function newWorld(seed: number) {
   return { random, pass, kv, world, integrator, meanwhile };
 }
 
-/** Whether the answer was true at some moment of the time that its Age allows. */
+/** Whether the answer was the group's state at some moment within its Age. */
 function wasTrue(history: History, token: Token, { headers, body }: Answer, answeredAt: number): boolean {
   const ageMs = Number(headers.get("Age")) * 1000;
   const [from, until] = [answeredAt - ageMs - 1000, answeredAt - ageMs];
@@ -102,7 +102,7 @@ async function step(world: World, history: History, count: number, tally: Tally)
     for (let views = 0; views < 4; views += 1) {
       const name = `name ${count}.${views}`;
       if (random(3) === 0) world.meanwhile.push(() => rename(world, history, name));
-      await look(world, history, token, tally);
+      await viewOnce(world, history, token, tally);
       world.meanwhile.length = 0;
     }
     return;
@@ -121,9 +121,9 @@ function rename({ integrator }: World, history: History, name: string): Promise<
 
 type Tally = { index: number; directory: number; refused: number };
 
-async function look({ random, world }: World, history: History, token: Token, tally: Tally) {
+async function viewOnce({ random, world }: World, history: History, token: Token, tally: Tally) {
   const maxAge = [60, 61, 120, 300, 86_400][random(5)] ?? 60;
-  const askedAt = Date.now();
+  const calledAt = Date.now();
   const isPatient = random(6) > 0;
   const headers: Record<string, string> = isPatient ? { "Cache-Control": `max-age=${maxAge}` } : {};
   const answer = await call("GET", "/api/viewer", { credential: token.text, headers, env: world });
@@ -132,11 +132,11 @@ async function look({ random, world }: World, history: History, token: Token, ta
   if (by === "index") {
     tally.index += 1;
     expect(Number(answer.headers.get("Age"))).toBeLessThanOrEqual(Math.min(maxAge, LEASE_SECONDS_MAX));
-    expect(wasTrue(history, token, answer, answeredAt), "the answer was true when its Age says").toBe(true);
+    expect(wasTrue(history, token, answer, answeredAt), "the answer was the state at the time of its Age").toBe(true);
   } else if (answer.status === 200) {
     tally.directory += 1;
-    expect(token.until).toBeGreaterThan(askedAt);
-    expect(history.names.get(answer.body.user_group.name)?.until).toBeGreaterThanOrEqual(askedAt);
+    expect(token.until).toBeGreaterThan(calledAt);
+    expect(history.names.get(answer.body.user_group.name)?.until).toBeGreaterThanOrEqual(calledAt);
   } else {
     tally.refused += 1;
     expect(token.until).toBeLessThanOrEqual(answeredAt);
@@ -169,13 +169,13 @@ async function change(
   });
 }
 
-it("no KV makes a viewer get an answer older than its max-age or 300 seconds", async () => {
+it("no fault of KV makes an answer older than its max-age or 300 seconds", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   const startedAt = performance.now();
   const tally: Tally = { index: 0, directory: 0, refused: 0 };
   const faults: Record<string, number> = {};
   let histories = 0;
-  for (; goesOn(histories, Date.now() - (performance.now() - startedAt), 12, 100_000, 0.15); histories += 1) {
+  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 12, 100_000, 0.15); histories += 1) {
     const world = await newWorld(inject("effort").seed * 1_000_003 + histories);
     const history = new History();
     const createdAt = Date.now();

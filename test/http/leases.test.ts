@@ -55,7 +55,7 @@ describe("a lease is written", () => {
     expect(costs.kv.filter((operation) => operation === "put")).toHaveLength(3);
   });
 
-  it("for each of 10,000 tokens, and the longest unseen are forgotten", async ({ expect }) => {
+  it("for each of 10,000 tokens, of which the least recently viewed are forgotten", async ({ expect }) => {
     const leases = new LeaseRequests();
     const nonceOf = (index: number) => new Uint8Array(new Uint32Array([index, 0, 0, 0]).buffer);
     const note = (index: number) => leases.noteView(nonceOf(index), 1_000_000);
@@ -114,7 +114,7 @@ describe("a change and KV", () => {
     expect(costs.kv).toEqual([]);
   });
 
-  it("a rotation deletes the leases of both tokens that it ends", async ({ expect }) => {
+  it("a rotation deletes the leases of both tokens that it revokes", async ({ expect }) => {
     const { old, current, rotate } = await rotatedWithGrace(NOW);
     expect((await env.TOKEN_INDEX.list()).keys).toHaveLength(2);
     await rotate(current);
@@ -222,7 +222,7 @@ describe("a viewer that accepts a stale answer", () => {
     expect(answeredBy(answer)).toBe(by);
   });
 
-  it("gets the same answer from KV as from the directory", async ({ expect }) => {
+  it("gets the same answer from a lease as from the directory", async ({ expect }) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme", {
       name: "Acme",
@@ -280,7 +280,7 @@ describe("a viewer that accepts a stale answer", () => {
 });
 
 describe("a grace", () => {
-  it("ends for stale viewers when it ends, and not with the lease", async ({ expect }) => {
+  it("ends on time for stale viewers, not at the end of a lease", async ({ expect }) => {
     const { old, current } = await rotatedWithGrace(NOW);
     for (const token of [old, current]) expect(answeredBy(await view(token, STALE))).toBe("index");
     vi.setSystemTime(NOW.getTime() + 3_600_000 - 30_000);

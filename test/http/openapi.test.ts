@@ -10,7 +10,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
 );
 type Operation = (typeof operations)[number];
 
-/** The examples of an operation's parameters in one place, by name. */
+/** The examples of an operation's parameters in the path, the query or the headers, by name. */
 const examplesIn = ({ parameters }: Operation, place: string): [string, string][] =>
   parameters
     .map(resolve)
@@ -80,7 +80,7 @@ describe("the check of every answer", () => {
     error: { code, message: "x", ...fields },
     request_id: ID,
   });
-  const judge = (method: string, path: string, status: number, body: unknown, headers: Record<string, string> = {}) =>
+  const check = (method: string, path: string, status: number, body: unknown, headers: Record<string, string> = {}) =>
     undocumentedIn(
       new Request(`http://localhost${path}`, { method }),
       status,
@@ -88,12 +88,12 @@ describe("the check of every answer", () => {
       body,
     );
 
-  it("lets pass what the document says", ({ expect }) => {
-    expect(judge(...DELETE, 200, { success: 1 })).toEqual([]);
-    expect(judge(...DELETE, 409, refusal("token_superseded"))).toEqual([]);
-    expect(judge(...DELETE, 429, refusal("rate_limited"), { "Retry-After": "60" })).toEqual([]);
-    expect(judge("GET", "/nothing", 404, refusal("route_not_found"))).toEqual([]);
-    expect(judge("PATCH", "/health", 405, refusal("method_not_allowed", { allow: ["GET"] }), { Allow: "GET" })).toEqual(
+  it("accepts what the document describes", ({ expect }) => {
+    expect(check(...DELETE, 200, { success: 1 })).toEqual([]);
+    expect(check(...DELETE, 409, refusal("token_superseded"))).toEqual([]);
+    expect(check(...DELETE, 429, refusal("rate_limited"), { "Retry-After": "60" })).toEqual([]);
+    expect(check("GET", "/nothing", 404, refusal("route_not_found"))).toEqual([]);
+    expect(check("PATCH", "/health", 405, refusal("method_not_allowed", { allow: ["GET"] }), { Allow: "GET" })).toEqual(
       [],
     );
   });
@@ -112,14 +112,14 @@ describe("the check of every answer", () => {
     ["a field of another code", 409, refusal("token_superseded", { allow: [] }), {}],
     ["a code without its field", 422, refusal("invalid_body"), {}],
     ["no request id", 409, { success: 0, error: refusal("token_superseded").error }, {}],
-  ] as const)("sees %s that is not in it", async ([, status, body, headers], { expect }) => {
-    expect(judge(...DELETE, status, body, headers)).not.toEqual([]);
+  ] as const)("finds %s that is not in it", async ([, status, body, headers], { expect }) => {
+    expect(check(...DELETE, status, body, headers)).not.toEqual([]);
   });
 
   it("makes the call fail", async ({ expect }) => {
     const broken = { ...env, ASSETS: { fetch: async () => new Response("x") } } as unknown as Env;
     await expect(call("GET", "/openapi.json", { env: broken })).rejects.toThrow(
-      "does not say: no media type text/plain",
+      "does not match public/openapi.json: no media type text/plain",
     );
   });
 });

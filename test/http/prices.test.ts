@@ -54,7 +54,7 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
   // The first delete of an instance sets the alarm.
   await integrator.remove(await integrator.tokenOf("deleted"));
   const token = await integrator.tokenOf("acme");
-  // The first call of a key writes when it was used, and the second one reads that again.
+  // The first call of a key writes the time of its use, and the second one reads that.
   await integrator.tokenOf("acme");
   const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
 
@@ -78,7 +78,7 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
 
 const snapshotOf = ({ read, written, alarms }: Rows) => ({ read, written, alarms });
 
-/** Throws for a refusal, which would cost less than the call that it stands for. */
+/** Throws if the call is refused: a refusal costs less than the call to measure. */
 async function succeed(answer: Promise<Answer>): Promise<Answer> {
   const { status, body } = await answer;
   if (status >= 300) throw new Error(`The call was answered with ${status}: ${JSON.stringify(body)}.`);
@@ -266,7 +266,7 @@ it("no statement of the registry scans a table", async ({ expect }) => {
 });
 
 describe("an Idempotency-Key", () => {
-  it("costs what the price list says on top, and a repeat changes nothing", async ({ expect }) => {
+  it("adds its price in the list, and a repeat changes nothing", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, token, tokenOf, costOf } = await newCountedIntegrator(10);
     const rotateOnce = (currentToken: string) =>
@@ -309,11 +309,11 @@ async function periodAt(viewsPerMinute: number, periods = 1) {
   };
   const toNextWrite = async () => {
     while ((await viewNext()) !== "index");
-    // Most of the next minute's views are alike, one read of KV each. They are counted without being made.
+    // Most views of the next minute cost the same, one read of KV. They are counted without being made.
     if (viewsPerMinute > 100) {
-      const alike = viewsPerMinute - 100;
-      views += alike;
-      notMade += alike;
+      const leased = viewsPerMinute - 100;
+      views += leased;
+      notMade += leased;
     }
     while ((await viewNext()) === "index");
   };
@@ -331,14 +331,11 @@ async function periodAt(viewsPerMinute: number, periods = 1) {
 }
 
 describe("a token that is viewed with max-age=60", () => {
-  it.for(LEASE_PERIODS)(
-    "$views_per_minute times a minute costs what the price list says",
-    async (period, { expect }) => {
-      expect(await periodAt(period.views_per_minute)).toEqual(period);
-    },
-  );
+  it.for(LEASE_PERIODS)("$views_per_minute times a minute costs its price in the list", async (period, { expect }) => {
+    expect(await periodAt(period.views_per_minute)).toEqual(period);
+  });
 
-  it("costs what the price list says when each copy of KV is used for 30 seconds", async ({ expect }) => {
+  it("costs its price in the list when KV's copies are used for 30 seconds", async ({ expect }) => {
     const copies = new Map<unknown, { value: unknown; until: number }>();
     replaceKv(async (operation, [key], real) => {
       if (operation !== "get") return real();
@@ -360,7 +357,7 @@ describe("a page of a list", () => {
     ["100,000 small groups", 100_000, {}, 1000],
     ["1,000 groups of 60 KB", 1000, LARGE, 17],
   ] as const)(
-    "of %s reads one size more than its limit, and the groups it shows",
+    "of %s reads one size more than its limit, and its groups",
     async ([, groups, json, shown], { expect }) => {
       const { key, remove, token, rows } = await newCountedIntegrator(groups, json);
       await remove(token);

@@ -29,7 +29,7 @@ const goodCredential = async (route: Route) =>
 const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
   ["no credential", async () => undefined],
   ["an empty one", async () => ""],
-  ["what is no credential", async () => "x".repeat(100)],
+  ["a text that is not a credential", async () => "x".repeat(100)],
   ["a forged API key", async () => forged(await issueKey())],
   ["a truncated API key", async () => (await issueKey()).slice(0, -1)],
   ["an API key with something behind it", async () => `${await issueKey()}A`],
@@ -158,7 +158,7 @@ describe("every answer", () => {
     ["an unknown path", "GET", "/nothing", undefined, 404],
     ["the health check", "GET", "/health", undefined, 200],
   ] as const)(
-    "is JSON with a request id, and not to be cached: %s",
+    "is JSON with a request id, and is not cached: %s",
     async ([, method, path, body, status], { expect }) => {
       const answer = await call(method, path, { credential: await issueKey(), body });
       expect(answer.status).toBe(status);
@@ -169,7 +169,7 @@ describe("every answer", () => {
     },
   );
 
-  it("comes with and without a trailing slash", async ({ expect }) => {
+  it("is the same with and without a trailing slash", async ({ expect }) => {
     const credential = await issueKey();
     for (const path of ["/api/user", "/api/user/"])
       expect(await call("GET", path, { credential, body: { user_group_id: "acme" } })).toMatchObject({ status: 200 });
@@ -204,7 +204,7 @@ it.for([
   ["DELETE", "/api/keys/1/roll", "POST"],
   ["OPTIONS", "/api/keys", "GET, POST"],
   ["DELETE", "/health", "GET, HEAD"],
-] as const)("refuses %s %s with 405 and names what it takes", async ([method, path, allow], { expect }) => {
+] as const)("refuses %s %s with 405 and names the methods of the path", async ([method, path, allow], { expect }) => {
   const answer = await call(method, path);
   expect(answer.status).toBe(405);
   expect(answer.headers.get("Allow")).toBe(allow);
@@ -248,7 +248,7 @@ describe("X-HTTP-Method-Override", () => {
     expect(await post(method, BODIES.POST)).toMatchObject({ status: 405 });
   });
 
-  it("means the same on every spelling of the path that is routed there", async ({ expect }) => {
+  it("applies to every spelling of the path", async ({ expect }) => {
     for (const path of ["/api/user/", "/api/%75ser"]) {
       const { key, tokenOf, get } = await newIntegrator();
       const body = { current_token: await tokenOf("acme") };
@@ -258,7 +258,7 @@ describe("X-HTTP-Method-Override", () => {
     }
   });
 
-  it("means nothing on any other method or path", async ({ expect }) => {
+  it("is ignored with any other method or path", async ({ expect }) => {
     const headers = { "X-HTTP-Method-Override": "DELETE" };
     const credential = await issueKey();
     expect(await call("PUT", "/api/user", { credential, body: BODIES.PUT, headers })).toMatchObject({ status: 404 });
@@ -269,7 +269,7 @@ describe("X-HTTP-Method-Override", () => {
 });
 
 describe("when something breaks", () => {
-  /** The environment with directories that answer each call, of which it counts the tries, as `answer` does. */
+  /** The environment with directories whose calls `answer` handles, and the list of these calls. */
   const withDirectory = (answer: (tries: number, real: () => Promise<unknown>) => Promise<unknown>) => {
     const tries: string[] = [];
     const getByName = (name: string) => {
@@ -279,7 +279,7 @@ describe("when something breaks", () => {
         get:
           (_, method) =>
           (...args: unknown[]) => {
-            if (hasFailed) throw new Error("This stub has failed before; the platform wants a new one.");
+            if (hasFailed) throw new Error("This stub has failed before; the platform requires a new one.");
             tries.push(String(method));
             return answer(tries.length, () => Reflect.get(stub, method)(...args)).catch((error) => {
               hasFailed = true;
@@ -328,7 +328,7 @@ describe("when something breaks", () => {
     ["POST", "retryable", 1],
     ["DELETE", "retryable", 1],
     ["DELETE", "overloaded", 1],
-  ] as const)("answers 503 to a %s whose directory is %s after tries: %i", async ([method, flag, most], { expect }) => {
+  ] as const)("answers 503 to a %s whose directory is %s; tries: %i", async ([method, flag, most], { expect }) => {
     const credential = await issueKey();
     const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
     const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
@@ -338,7 +338,7 @@ describe("when something breaks", () => {
   });
 
   it.for(["GET", "POST"] as const)(
-    "answers 503 to a %s after eight seconds of a directory that hangs, and calls it once",
+    "answers 503 to a %s whose directory hangs for eight seconds, after one try",
     async (method, { expect }) => {
       const credential = await issueKey();
       const { brokenEnv, tries } = withDirectory(() => new Promise(() => undefined));
@@ -368,27 +368,24 @@ describe("the secrets", () => {
     ["given twice under one id", `k1:${SECRET},k1:${SECRET}`],
     ["with an empty entry", `k1:${SECRET},`],
     ["too many", Array.from({ length: 9 }, (_, index) => `k${index}:${SECRET}`).join(",")],
-  ])(
-    "answers 503 to all while SIGNING_KEYS is %s, and logs the command that sets it",
-    async ([, keys = ""], { expect }) => {
-      const unset = { ...env, SIGNING_KEYS: keys };
-      const credential = await issueKey();
-      for (const [method, path] of [
-        ["GET", "/health"],
-        ["GET", "/api/user"],
-        ["POST", "/api/keys"],
-        ["GET", "/nothing"],
-      ] as const) {
-        const answer = await call(method, path, { credential, env: unset });
-        expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
-        expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
-      }
-      const logged = JSON.stringify(logLines);
-      expect(logged).toContain("SIGNING_KEYS is unusable");
-      expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
-      expect(logged).not.toContain(SECRET);
-    },
-  );
+  ])("answers every call with 503 while SIGNING_KEYS is %s, and logs the fix", async ([, keys = ""], { expect }) => {
+    const unset = { ...env, SIGNING_KEYS: keys };
+    const credential = await issueKey();
+    for (const [method, path] of [
+      ["GET", "/health"],
+      ["GET", "/api/user"],
+      ["POST", "/api/keys"],
+      ["GET", "/nothing"],
+    ] as const) {
+      const answer = await call(method, path, { credential, env: unset });
+      expect(answer).toMatchObject({ status: 503, body: { success: 0, error: { code: "service_not_configured" } } });
+      expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    }
+    const logged = JSON.stringify(logLines);
+    expect(logged).toContain("SIGNING_KEYS is unusable");
+    expect(logged).toContain("npx wrangler secret put SIGNING_KEYS");
+    expect(logged).not.toContain(SECRET);
+  });
 
   it("answers 503 to the bootstrap token alone while OPERATOR_TOKEN is shorter than 32 characters", async ({
     expect,
@@ -436,7 +433,7 @@ it("answers a browser's preflight on every route, so that its page can read refu
   }
 });
 
-it("says which call creates and which rotates where they are confused", async ({ expect }) => {
+it("names the call that creates or rotates to a client that confused them", async ({ expect }) => {
   const { put, rotate } = await newIntegrator();
   expect((await put({ user_group_id: "new", name: "x" })).body.error.message).toContain(
     "GET /api/user creates a group",
@@ -445,14 +442,14 @@ it("says which call creates and which rotates where they are confused", async ({
   expect(JSON.stringify(issues)).toContain("POST rotates it");
 });
 
-it("names the position of what JSON cannot keep", async ({ expect }) => {
+it("names the position of a number that JSON cannot represent", async ({ expect }) => {
   const { get } = await newIntegrator();
   const { issues } = (await get('{"user_group_id":"a","properties":{"n":1e400}}')).body.error;
   expect(issues).toEqual([{ path: ["properties", "n"], message: expect.stringContaining("position 39 of the body") }]);
 });
 
 describe("the log", () => {
-  it("has one line for each request, with who called and what came of it", async ({ expect }) => {
+  it("has one line for each request, with its caller and its outcome", async ({ expect }) => {
     const { put } = await newIntegrator();
     logLines.length = 0;
 
@@ -473,7 +470,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("holds nothing of a path or a header that somebody made up", async ({ expect }) => {
+  it("contains no text of an unknown path or header", async ({ expect }) => {
     const credential = await (await newIntegrator()).tokenOf("acme");
     logLines.length = 0;
     const spy = vi.fn();

@@ -8,7 +8,7 @@ import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from 
 const ORIGIN = { Origin: "https://app.example" };
 const UNDOCUMENTED = "The document lists this refusal only where a credential is needed.";
 
-/** A deployment that refuses a third wrong credential of one address, and calls to it from any address. */
+/** A deployment that refuses the third wrong credential of an address, and a function that calls it from any address. */
 function newDeployment() {
   const refused = limiter(2);
   const callEnv: Env = { ...env, REFUSED_CREDENTIAL_LIMIT: refused };
@@ -41,7 +41,7 @@ const ROUTES = [
   "/api/whoami",
 ];
 
-/** All of an answer but its request id, which differs in every one. */
+/** An answer without its request id, which differs in each. */
 const comparable = ({ status, headers, body }: Answer) => ({
   status,
   headers: [...headers].filter(([name]) => name !== "x-request-id"),
@@ -61,7 +61,7 @@ describe.for([
     expect((await from("203.0.113.2", "three", path, headers)).status).not.toBe(429);
   });
 
-  it.for(ROUTES)("gets at %s a 429 with the headers of no other answer", async (path, { expect }) => {
+  it.for(ROUTES)("gets a 429 without headers of other answers at %s", async (path, { expect }) => {
     const { from } = newDeployment();
     for (const wrong of ["one", "two"]) await from("203.0.113.1", wrong, path, headers);
 
@@ -114,7 +114,7 @@ describe("an address", () => {
 
 describe("guesses of the operator's token from a browser", () => {
   it.for(["/health", "/nothing", "/api/viewer"])(
-    "get the same answer at %s, right or wrong, once there were too many",
+    "get the same answer at %s, right or wrong, after too many",
     async (path, { expect }) => {
       const { from } = newDeployment();
       for (const wrong of ["one", "two"]) await from("203.0.113.1", wrong, path, ORIGIN);
@@ -133,7 +133,7 @@ describe("guesses of the operator's token from a browser", () => {
   });
 });
 
-it("a right token of a viewer is never counted, in a browser or not", async ({ expect }) => {
+it("a valid token of a viewer is never counted, in a browser or not", async ({ expect }) => {
   const token = await (await newIntegrator()).tokenOf("acme");
   const { from, counts } = newDeployment();
   for (const headers of [ORIGIN, {}, ORIGIN, {}])

@@ -1,5 +1,5 @@
 import { expect, inject, it, vi } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { randomOf } from "../support/random.ts";
@@ -97,7 +97,7 @@ class History {
   async #checkOne(session: Session): Promise<void> {
     const outcome = outcomeOf(session, Date.now());
     this.#count(outcome);
-    if (outcome === "seen" && session.last !== "seen") this.#count(`seen after ${session.last}`);
+    if (outcome === "seen" && session.last !== "seen") this.#count(`seen after ${session.last ?? "minting"}`);
     session.last = outcome;
     const { body } = await this.#present(session.text);
     const answer = body.error?.code ?? body.user_group?.provided_id ?? body.caller?.name ?? body.params?.[0];
@@ -261,7 +261,7 @@ it("a session is admitted exactly as long as a model of a few lines says", async
   const startedAt = performance.now();
   const tally: Record<string, number> = {};
   let histories = 0;
-  for (; goesOn(histories, Date.now() - (performance.now() - startedAt), 15, 100_000, 0.1); histories += 1) {
+  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 15, 100_000, 0.1); histories += 1) {
     const random = randomOf(inject("effort").seed * 1_000_003 + histories);
     const history = new History(`world-${histories}`, random, tally);
     await history.start();

@@ -7,13 +7,13 @@ import { view } from "../support/viewers.ts";
 const K1 = `k1:${new Uint8Array(32).fill(1).toBase64()}`;
 const K2 = `k2:${new Uint8Array(32).fill(2).toBase64()}`;
 
-/** The steps of a rotation: which keys SIGNING_KEYS holds, the one that signs first. */
+/** The steps of a rotation: the keys in SIGNING_KEYS. The first one signs. */
 const STEPS = { k1: K1, "k1,k2": `${K1},${K2}`, "k2,k1": `${K2},${K1}`, k2: K2 } as const;
 type Step = keyof typeof STEPS;
 
 const isolateAt = (step: Step): Env => ({ ...env, SIGNING_KEYS: STEPS[step] });
 
-/** What the isolates of one deployment have given out, each with the key that signs it. */
+/** Credentials that the isolates of one deployment have issued, each with the key that signs it. */
 type Issued = { key: string; token: string; repeatable: { body: { current_token: string }; idempotencyKey: string } };
 
 const tokenIn = ({ body }: Answer): string => body.user_group.token;
@@ -33,7 +33,7 @@ async function issueAll(name: string, isolate: Env): Promise<Issued> {
   return { key, token: tokenIn(await rotate(key, repeatable, isolate)), repeatable };
 }
 
-/** The statuses of all calls with these credentials in one isolate, and the tokens that its answers show. */
+/** The statuses of all calls with these credentials in one isolate, and the tokens in its answers. */
 async function useAll({ key, token, repeatable }: Issued, isolate: Env) {
   const viewed = await view(token, {}, isolate);
   const found = await ensure(key, viewed.body.user_group?.provided_id ?? "unknown", isolate);
@@ -47,7 +47,7 @@ const FIRST_STEPS: [Step, Step][] = [
   ["k1,k2", "k1,k2"],
   ["k1,k2", "k2,k1"],
 ];
-/** From the first of these on, everything is signed by k2. */
+/** From the first of these on, k2 signs everything. */
 const LAST_STEPS: [Step, Step][] = [
   ["k2,k1", "k2,k1"],
   ["k2,k1", "k2"],
@@ -55,10 +55,10 @@ const LAST_STEPS: [Step, Step][] = [
 ];
 
 /**
- * Goes through moments at which two isolates may have different secrets. At each of them each isolate issues credentials, and
- * all that were ever issued are used in both. Returns what was refused, and how many credentials there were.
+ * Simulates moments at which two isolates may have different secrets. At each moment each isolate issues credentials, and
+ * both isolates use all that were issued so far. Returns the refusals and the number of credentials.
  */
-async function goThrough(moments: [Step, Step][]) {
+async function rotateThrough(moments: [Step, Step][]) {
   const issued: Issued[] = [];
   const refused: unknown[] = [];
   for (const [at, [one, other]] of moments.entries()) {
@@ -81,10 +81,10 @@ describe("signing keys that rotate in steps", () => {
   it.for([
     ["until the new key signs", [...FIRST_STEPS, ...LAST_STEPS.slice(0, 1)]],
     ["until the new key signs, the other isolate first", swapped([...FIRST_STEPS, ...LAST_STEPS.slice(0, 1)])],
-    ["until the old key has left", LAST_STEPS],
-    ["until the old key has left, the other isolate first", swapped(LAST_STEPS)],
+    ["until the old key is removed", LAST_STEPS],
+    ["until the old key is removed, the other isolate first", swapped(LAST_STEPS)],
   ] as const)("let no call fail in any isolate %s", async ([, moments], { expect }) => {
-    const { refused, count } = await goThrough([...moments]);
+    const { refused, count } = await rotateThrough([...moments]);
     expect(refused).toEqual([]);
     expect(count).toBe(2 * moments.length);
   });
@@ -97,7 +97,7 @@ describe("signing keys that rotate in steps", () => {
     expect((await view(token, {}, fast)).status).toBe(200);
   });
 
-  it("end all that the old key signed once it has left", async ({ expect }) => {
+  it("end what the old key signed when it is removed", async ({ expect }) => {
     const [before, after] = [isolateAt("k1"), isolateAt("k2")];
     const old = await issueAll("old", before);
     const current = await issueAll("current", after);
@@ -111,7 +111,7 @@ describe("signing keys that rotate in steps", () => {
     expect((await view(renewed, {}, after)).body.user_group.provided_id).toBe("old");
   });
 
-  it("answer an idempotent repeat with a good token after the old key has left", async ({ expect }) => {
+  it("answer an idempotent repeat with a valid token after the old key is removed", async ({ expect }) => {
     const old = await issueAll("old", isolateAt("k1"));
     const after = isolateAt("k2");
     const { key } = await issueAll("current", after);

@@ -30,7 +30,7 @@ async function pages(
   return answers;
 }
 
-/** Fills the directory of acme/Testing by SQL, which is faster by far than the API, with groups whose id is their number. */
+/** Fills the directory of acme/Testing with groups whose id is their number. SQL is far faster than the API. */
 const fill = (count: number, properties: string | null = null) =>
   runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
     storage.sql.exec(
@@ -91,13 +91,13 @@ describe("a list", () => {
     expect(answer).toMatchObject({ status: 200, body: { success: 1, user_groups: [], next_cursor: null } });
   });
 
-  it("is of an environment without a tag as well", async ({ expect }) => {
+  it("also works in an environment without a tag", async ({ expect }) => {
     const { key, tokenOf } = await newIntegrator({ environment: null });
     await tokenOf("acme");
     expect((await list(key)).body.user_groups).toMatchObject([{ provided_id: "acme", api_environment_tag: null }]);
   });
 
-  it("has 100 groups on a page where no limit is given, and 1,000 at most", async ({ expect }) => {
+  it("has 100 groups on a page by default, and 1,000 at most", async ({ expect }) => {
     const key = await issueKey();
     await fill(1001);
     expect((await list(key)).body.user_groups).toHaveLength(100);
@@ -127,28 +127,28 @@ describe("a list", () => {
         async (atFirst, limit, changes) => {
           run += 1;
           const { key, get, put, rotate, remove, tokenOf } = await newIntegrator({ workspace: `run-${run}` });
-          const living = new Map<number, string>();
+          const existing = new Map<number, string>();
           let made = 0;
           const create = async () => {
             made += 1;
             const { team_id: teamId, provided_id: id } = (await get({ user_group_id: `g ${made}` })).body.user_group;
-            living.set(teamId, id);
+            existing.set(teamId, id);
           };
           for (let group = 0; group < atFirst; group += 1) await create();
-          const throughout = new Set(living.keys());
+          const throughout = new Set(existing.keys());
 
           const apply = async ({ kind, which }: { kind: string; which: number }) => {
             if (kind === "create") return create();
-            const [teamId, id] = [...living][which % Math.max(living.size, 1)] ?? [];
+            const [teamId, id] = [...existing][which % Math.max(existing.size, 1)] ?? [];
             if (teamId === undefined || id === undefined) return;
             if (kind === "rename") {
               made += 1;
-              living.set(teamId, `g ${made}`);
+              existing.set(teamId, `g ${made}`);
               await put({ user_group_id: id, new_user_group_id: `g ${made}` });
             } else if (kind === "rotate") {
               await rotate(await tokenOf(id));
             } else {
-              living.delete(teamId);
+              existing.delete(teamId);
               throughout.delete(teamId);
               await remove(await tokenOf(id));
             }
@@ -169,7 +169,7 @@ describe("a list", () => {
     );
   });
 
-  it("goes on behind a group that was deleted, and ends where the last one was", async ({ expect }) => {
+  it("continues after a deleted group, and ends after the last one", async ({ expect }) => {
     const { key, remove, tokenOf } = await newIntegrator();
     for (const id of ["a", "b"]) await tokenOf(id);
     const { next_cursor: cursor } = (await list(key, { limit: "1" })).body;
@@ -189,7 +189,7 @@ const byCodePoints = (one: string, other: string): number => {
 };
 
 describe("user_group_id_prefix", () => {
-  it("lets through what starts with it, as JavaScript's startsWith says", async ({ expect }) => {
+  it("selects the ids for which JavaScript's startsWith is true", async ({ expect }) => {
     const ids = [
       "a",
       "a%",
@@ -287,7 +287,7 @@ describe("refuses", () => {
     expect(issues[0]?.message).toMatch(/^(Give|Leave|Percent-encode|This) .*\.$/);
   });
 
-  it("all that is wrong at once", async ({ expect }) => {
+  it("all invalid parameters at once", async ({ expect }) => {
     const answer = await call("GET", "/api/user_groups?limit=x&cursor=y&updated_since=z&page=1&limit=2", {
       credential: await issueKey(),
     });
@@ -302,10 +302,10 @@ describe("refuses", () => {
     it.for([
       ["of another version", encoded("[1,1]")],
       ["that names no group", encoded("[2,0]")],
-      ["with a number that is none", encoded("[2,1.5]")],
-      ["with a number past all numbers", encoded("[2,1e300]")],
-      ["with more than a cursor has", encoded('[2,"a","a",0]')],
-      ["with less than a cursor has", encoded("[2]")],
+      ["with a number that is not whole", encoded("[2,1.5]")],
+      ["with a number above the largest", encoded("[2,1e300]")],
+      ["with an element too many", encoded('[2,"a","a",0]')],
+      ["with an element too few", encoded("[2]")],
       ["with an id outside of its prefix", encoded('[2,"b","a"]')],
       ["with a number and a prefix", encoded('[2,1,"a"]')],
       ["with an id and no prefix", encoded('[2,"a"]')],
@@ -356,7 +356,7 @@ describe("refuses", () => {
     });
   });
 
-  it("a revoked key and one of another environment before it says anything of the query", async ({ expect }) => {
+  it("a revoked key before it checks the query", async ({ expect }) => {
     const key = await issueKey();
     await call("DELETE", "/api/keys/1?workspace=acme&environment=Testing", { credential: operator });
     for (const query of [{}, { limit: "0" }, { page: "2" }])

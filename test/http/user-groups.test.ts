@@ -26,7 +26,7 @@ describe("GET /api/user", () => {
     expect(found.body).toEqual({ ...created.body, new_user_group: false });
   });
 
-  it("takes the id for the name, and null for properties, where none are given", async ({ expect }) => {
+  it("uses the id as the name, and null properties, by default", async ({ expect }) => {
     const { get } = await newIntegrator();
     const { body } = await get({ user_group_id: "acme" });
     expect(body.user_group).toMatchObject({ name: "acme", provided_id: "acme", properties: null });
@@ -41,7 +41,7 @@ describe("GET /api/user", () => {
     }
   });
 
-  it("keeps one id apart in each environment and workspace", async ({ expect }) => {
+  it("separates groups with one id in different environments and workspaces", async ({ expect }) => {
     const integrators = await Promise.all([
       newIntegrator({ environment: "Testing" }),
       newIntegrator({ environment: "Customer" }),
@@ -154,7 +154,7 @@ describe("PUT /api/user", () => {
       ["a weak tag as the strong one, since proxies weaken tags", 'W/"1.1"', 200],
       ["a list with empty elements", ', "no",,W/"1.1" ,', 200],
       ["a tag with a comma in it", '"1.1,1"', 412],
-      ["a bare number, and says what to send", "1.1", 422],
+      ["a bare number, with advice", "1.1", 422],
       ["half a tag", '"1.1', 422],
       ["a tag and something else", '"1.1" 1', 422],
       ["another group's ETag", '"2.1"', 412],
@@ -187,7 +187,7 @@ describe("PUT /api/user", () => {
 });
 
 describe("POST /api/user", () => {
-  it("trades the current token for a new one, and shows the group without properties", async ({ expect }) => {
+  it("replaces the current token, and returns the group without properties", async ({ expect }) => {
     const { get, rotate } = await newIntegrator();
     const before = (await get({ user_group_id: "acme", name: "Acme", properties: { a: 1 } })).body.user_group;
 
@@ -230,12 +230,12 @@ describe("POST /api/user", () => {
     }
   });
 
-  it("answers alike to every token that does not belong to this environment", async ({ expect }) => {
+  it("gives the same answer to every token of another environment", async ({ expect }) => {
     const { rotate, remove, tokenOf, key } = await newIntegrator();
     const deleted = await tokenOf("deleted");
     await remove(deleted);
     const current = await tokenOf("acme");
-    // Of the same team id as the current one's, so that only the environment distinguishes them.
+    // With the team id of the current token, so that only the environment differs.
     const sameNumberIn = async (fields: object) => {
       const integrator = await newIntegrator(fields);
       await integrator.tokenOf("first");
@@ -261,7 +261,7 @@ describe("POST /api/user", () => {
 });
 
 describe("DELETE /api/user", () => {
-  it("deletes the group; a later GET with the id makes another one", async ({ expect }) => {
+  it("deletes the group; a later GET with the id creates another one", async ({ expect }) => {
     const { get, put, remove, rotate } = await newIntegrator();
     const before = (await get({ user_group_id: "acme" })).body.user_group;
 
@@ -278,7 +278,7 @@ describe("DELETE /api/user", () => {
   });
 
   it.for([
-    ["while the directory lives", async (): Promise<void> => undefined],
+    ["while the directory stays in memory", async (): Promise<void> => undefined],
     ["when it restarts each time", (): Promise<void> => evictAllDurableObjects()],
   ] as const)("never gives a team id twice, not even the newest one, %s", async ([, between], { expect }) => {
     const { get, remove } = await newIntegrator();
@@ -297,9 +297,13 @@ describe("DELETE /api/user", () => {
     ["a data source of its mapping", { data_source_provided_id: "warehouse-7" }, 200],
     ["both", { user_group_id: "acme", data_source_provided_id: "warehouse-7" }, 200],
     ["another id", { user_group_id: "other" }, 409],
-    ["a data source that it has not", { data_source_provided_id: "warehouse-8" }, 409],
+    ["a data source that is not in its mapping", { data_source_provided_id: "warehouse-8" }, 409],
     ["a schema id in place of a data source", { data_source_provided_id: "main" }, 409],
-    ["its id, and a data source that it has not", { user_group_id: "acme", data_source_provided_id: "x" }, 409],
+    [
+      "its id, and a data source that is not in its mapping",
+      { user_group_id: "acme", data_source_provided_id: "x" },
+      409,
+    ],
   ] as const)("guarded by %s", async ([, guards, status], { expect }) => {
     const { get, remove, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme", { mapping: { main: "warehouse-7" } });

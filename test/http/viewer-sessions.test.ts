@@ -101,6 +101,13 @@ describe("POST /api/viewer_sessions", () => {
     expect((await view(session, {}, callEnv)).status).toBe(200);
   });
 
+  it("mints none with an ISSUER that is too long, and logs what to do", async ({ expect }) => {
+    const { key } = await newSession();
+    const callEnv = { ...env, ISSUER: `https://groups.example.com/${"x".repeat(300)}` };
+    expect(codeOf(await mint(key, {}, callEnv))).toEqual([503, "service_not_configured"]);
+    expect(logLines).toContainEqual(expect.objectContaining({ message: expect.stringContaining("Shorten it") }));
+  });
+
   it("makes another session at each call", async ({ expect }) => {
     const { key } = await newSession();
     const claims = [await sessionOf(key), await sessionOf(key)].map(claimsIn);

@@ -7,10 +7,10 @@ import { issueKey, newIntegrator, rotatedWithGrace } from "../support/states.ts"
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
-/** What shows no group, and never did. */
+/** Credentials that never were tokens of a group. */
 const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [
   ["nothing", async () => undefined],
-  ["what was never a token", async () => "x".repeat(80)],
+  ["a text that is not a token", async () => "x".repeat(80)],
   ["an API key", async () => issueKey()],
   ["a forged token", async () => `${(await (await newIntegrator()).tokenOf("a")).slice(0, -4)}AAAA`],
 ];
@@ -74,7 +74,7 @@ describe("GET /api/viewer", () => {
     expect(codeOf(await view(second))).toEqual([401, "credential_revoked"]);
   });
 
-  it("shows a PUT from its answer on", async ({ expect }) => {
+  it("contains a change as soon as its PUT was answered", async ({ expect }) => {
     const { tokenOf, put } = await newIntegrator();
     const token = await tokenOf("acme");
     for (let tier = 0; tier < 10; tier += 1) {
@@ -84,7 +84,7 @@ describe("GET /api/viewer", () => {
   });
 
   it.for(["rotate", "remove"] as const)(
-    "lets not one of eight busy viewers succeed after a %s has returned",
+    "refuses all calls of eight busy viewers after a %s has returned",
     async (revoke, { expect }) => {
       const { tokenOf, ...integrator } = await newIntegrator();
       for (let round = 0; round < 20; round += 1) {
@@ -110,7 +110,7 @@ describe("GET /api/viewer", () => {
     },
   );
 
-  it("answers 429 to one token that is shown too often, before any RPC", async ({ expect }) => {
+  it("answers 429 to a token that is presented too often, before any RPC", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const { watched, costs } = watchedEnv();
@@ -121,7 +121,7 @@ describe("GET /api/viewer", () => {
     expect(costs.rpcs).toEqual([]);
   });
 
-  it("counts each token by itself: an old one does not use up the current one's limit", async ({ expect }) => {
+  it("counts each token by itself: an old one does not use the current limit", async ({ expect }) => {
     const { tokenOf, rotate } = await newIntegrator();
     const old = await tokenOf("acme");
     const current: string = (await rotate(old)).body.user_group.token;
@@ -144,7 +144,7 @@ describe("GET /api/viewer", () => {
     ["PUT", "/api/viewer", "GET"],
     ["HEAD", "/api/viewer", "GET"],
     ["GET", "/api/viewer/query", "POST"],
-  ] as const)("takes no %s %s", async ([method, path, allow], { expect }) => {
+  ] as const)("refuses %s %s with 405", async ([method, path, allow], { expect }) => {
     const answer = await call(method, path);
     expect(answer.status).toBe(405);
     expect(answer.headers.get("Allow")).toBe(allow);
@@ -172,7 +172,7 @@ describe("from a browser", () => {
   it.for([
     ["/api/viewer", "GET"],
     ["/api/viewer/query", "POST"],
-  ] as const)("gets its preflight for %s answered without a credential", async ([path, method], { expect }) => {
+  ] as const)("has its preflight for %s answered without a credential", async ([path, method], { expect }) => {
     const answer = await call("OPTIONS", path, {
       headers: {
         ...ORIGIN,
@@ -195,7 +195,7 @@ describe("from a browser", () => {
 });
 
 describe("grace", () => {
-  it("lets viewers show the old token until its end, and not a moment longer", async ({ expect }) => {
+  it("lets viewers present the old token until its end, and no longer", async ({ expect }) => {
     const { old, current } = await rotatedWithGrace(NOW);
     vi.setSystemTime(NOW.getTime() + 3_599_999);
     expect((await view(old)).body).toEqual((await view(current)).body);
@@ -267,7 +267,7 @@ describe("POST /api/viewer/query", () => {
     expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
   });
 
-  it("takes a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
+  it("accepts a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
     const token = await withGroup();
     const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
     expect((await query(token, { sql })).body).toEqual({ success: 1, sql, params: [], dropped: [] });
@@ -284,7 +284,7 @@ describe("POST /api/viewer/query", () => {
     ["", 400, "body_required"],
     ["{", 400, "malformed_json"],
     [`{"sql":"${"x".repeat(70_000)}"}`, 413, "body_too_large"],
-  ] as const)("refuses a body that is none: %s", async ([body, status, code], { expect }) => {
+  ] as const)("refuses an invalid body: %s", async ([body, status, code], { expect }) => {
     const token = await withGroup();
     expect(codeOf(await query(token, body))).toEqual([status, code]);
     expect(codeOf(await query(token, "{}", { "Content-Type": "text/plain" }))).toEqual([415, "unsupported_media_type"]);

@@ -8,7 +8,7 @@ import { call } from "./support/client.ts";
 const { folder, key, logFile } = inject("service");
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, "g");
 
-/** The bytes of every file of the local state; one that KV takes away meanwhile holds nothing any more. */
+/** The bytes of every file of the local state, except of files that KV deletes in the meantime. */
 const state = () =>
   readdirSync(join(folder, ".wrangler"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -24,7 +24,7 @@ const state = () =>
 
 it("after all tests no file of the local state holds a credential or a secret", async ({ expect }) => {
   const { token } = (await call("GET", "/api/user", { user_group_id: "at rest" })).body.user_group;
-  // Somebody puts credentials where they do not belong.
+  // Calls with credentials in wrong places.
   for (const path of [`/${token}`, `/api/user/${key}`, `/api/viewer?token=${token}`]) await call("POST", path, {});
   const secrets = Object.values(parseEnv(readFileSync(join(folder, ".dev.vars"), "utf8"))).map((value) =>
     String(value).replace(/^k1:/, ""),

@@ -6,7 +6,7 @@ import { type PlainService, startPlainService } from "./support/plain-workerd.ts
 
 const KIB = 1024;
 const BODY_BYTES_MAX = 64 * KIB;
-/** So many that both take dozens of the clock's ticks. */
+/** Enough for each measurement to take dozens of clock ticks. */
 const WHOLE_CALLS = 400;
 const CALLS_IN_BYTES = 3;
 const CHUNKED = { "Transfer-Encoding": "chunked" };
@@ -26,7 +26,7 @@ afterAll(async () => {
 const open = (method: string, path: string, headers: Record<string, string>, credential = service.key) =>
   openCall({ url: service.url, method, path }, { Authorization: `Token ${credential}`, ...headers });
 
-/** Sends a body whole, with its length. */
+/** Sends a body in one piece, with its length. */
 async function send(method: string, path: string, body: string, credential = service.key): Promise<Answer> {
   const { socket, answer } = await open(
     method,
@@ -45,14 +45,15 @@ async function sendInBytes(method: string, path: string, body: string, credentia
   return answer;
 }
 
-/** JSON of exactly so many bytes, which a call accepts but for its size: JSON may end with blanks. */
+/** Valid JSON of exactly this number of bytes: JSON may end with blanks. */
 const padded = (fields: object, bytes: number) => JSON.stringify(fields).padEnd(bytes);
 
-const goesOn = async () => (await send("GET", "/api/user", JSON.stringify({ user_group_id: "viewed" }))).status === 200;
+const isServing = async () =>
+  (await send("GET", "/api/user", JSON.stringify({ user_group_id: "viewed" }))).status === 200;
 
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
-/** The routes that read a body: each with its credential and fields that it accepts. */
+/** Routes that read a body, each with its credential and valid fields. */
 const ROUTES = [
   ["GET", "/api/user", () => service.key, { user_group_id: "viewed" }],
   ["POST", "/api/viewer/query", () => token, { sql: "SELECT {{user_group_id}}" }],
@@ -68,7 +69,7 @@ describe.for(ROUTES)("a body of %s %s", ([method, path, credentialOf, fields]) =
     ]);
   });
 
-  it("is read up to 64 KiB in chunks of one byte, and refused with one byte more", async ({ expect }) => {
+  it("is read up to 64 KiB in chunks of one byte, and refused if larger", async ({ expect }) => {
     const credential = credentialOf();
     expect((await sendInBytes(method, path, padded(fields, BODY_BYTES_MAX), credential)).status).toBe(200);
     for (const bytes of [BODY_BYTES_MAX + 1, KIB * KIB])
@@ -90,25 +91,25 @@ describe.for(ROUTES)("a body of %s %s", ([method, path, credentialOf, fields]) =
     const whole = await ticksOf(WHOLE_CALLS, () => send(method, path, body, credential));
     const inBytes = await ticksOf(CALLS_IN_BYTES, () => sendInBytes(method, path, body, credential));
 
-    // It is that of about 200 whole calls, of which workerd itself needs nearly all; read chunk by chunk it was that of 1,200.
+    // A call costs as much as 110 to 230 whole ones, nearly all of it in workerd itself. Read chunk by chunk it cost 1,200.
     expect(inBytes / CALLS_IN_BYTES).toBeLessThan((whole / WHOLE_CALLS) * 500);
   });
 
-  it("of 5 MB is refused or its connection closed, and the service goes on", async ({ expect }) => {
+  it("of 5 MB is refused or its connection closed, and the service still works", async ({ expect }) => {
     const { socket, answer } = await open(method, path, { "Content-Length": "5000000" }, credentialOf());
     socket.write(Buffer.alloc(5_000_000, " "));
     const outcome = await answer.then(codeOf, () => "closed");
     expect([[413, "body_too_large"], "closed"]).toContainEqual(outcome);
-    expect(await goesOn()).toBe(true);
+    expect(await isServing()).toBe(true);
   });
 
-  it("that ends in the middle with its connection leaves the service as it was", async ({ expect }) => {
+  it("that breaks off with its connection does not affect the service", async ({ expect }) => {
     for (const headers of [CHUNKED, { "Content-Length": "1000" }]) {
       const { socket } = await open(method, path, headers, credentialOf());
       await new Promise((sent) => socket.write('5\r\n{"use\r\n', sent));
       socket.destroy();
     }
-    expect(await goesOn()).toBe(true);
+    expect(await isServing()).toBe(true);
   });
 });
 
@@ -122,16 +123,16 @@ describe.concurrent("a body that does not end", () => {
 
   it("gets 408 body_timeout after ten seconds", async ({ expect }) => {
     const slow = ROUTES.flatMap(([method, path, credentialOf]) => [
-      // The whole length is announced, and half of it comes.
+      // The header announces 1,000 bytes, and fewer are sent.
       open(method, path, { "Content-Length": "1000" }, credentialOf()).then((call) => ({ ...call, part: '{"user_gr' })),
-      // Not one byte comes.
+      // No byte is sent.
       open(method, path, { "Content-Length": "1000" }, credentialOf()).then((call) => ({ ...call, part: "" })),
-      // The last chunk does not come.
+      // The last chunk is not sent.
       open(method, path, CHUNKED, credentialOf()).then((call) => ({ ...call, part: "2\r\n{}\r\n" })),
       open(method, path, CHUNKED, credentialOf()).then((call) => ({ ...call, part: "" })),
     ]);
     const calls = await Promise.all(slow);
-    // One byte comes each second.
+    // One byte is sent each second.
     const dripping = await open("GET", "/api/user", CHUNKED);
     const drip = setInterval(() => dripping.socket.write("1\r\n \r\n"), 1000);
     for (const { socket, part } of calls) socket.write(part);
@@ -144,6 +145,6 @@ describe.concurrent("a body that does not end", () => {
       expect(codeOf(answer)).toEqual([408, "body_timeout"]);
       expect(answer.body).toMatchObject({ success: 0, request_id: answer.headers["x-request-id"] });
     }
-    expect(await goesOn()).toBe(true);
+    expect(await isServing()).toBe(true);
   });
 });

@@ -126,7 +126,7 @@ describe("with a service that fails", () => {
 
   const clientAt = (at: string) => new UserGroupClient({ url: at, apiKey: "k", backoffMs: 1, retries: 1 });
 
-  /** Follows a feed of which one more event is there at each request, and which `fails` at some requests. */
+  /** Follows a feed that has one more event at each request, and `fails` at some requests. */
   async function followFailing(fails: (count: number) => Reply | undefined, input: FollowInput = {}) {
     const { url: at, received } = await standIn(
       ({ path }, count) => fails(count) ?? pageAfter(path, Math.min(EVENTS_MAX, count)),
@@ -141,7 +141,7 @@ describe("with a service that fails", () => {
     ["drops connections", "drop"],
     ["is not available", refusal(503, "directory_unavailable")],
     ["takes no more calls", refusal(429, "rate_limited", {}, { "Retry-After": "0" })],
-    ["stands after a proxy that answers 502", { status: 502, body: "<html>" }],
+    ["has a proxy that answers 502", { status: 502, body: "<html>" }],
   ])("follow loses and repeats nothing when the service %s for a while", async ([, reply], { expect }) => {
     const failures: string[] = [];
     const { ids, requests } = await followFailing((count) => (count > 3 && count <= 8 ? reply : undefined), {
@@ -192,7 +192,7 @@ describe("with a service that fails", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("a page that leads to itself is refused", async ({ expect }) => {
+  it("a page whose cursor names itself is refused", async ({ expect }) => {
     const { url: at } = await standIn(() => ({
       status: 200,
       body: { success: 1, events: [], next_cursor: "x", has_more: true },

@@ -13,7 +13,7 @@ const [example = "", ...others] = [
   ),
 ].map(([, program = ""]) => program);
 
-/** The project of a user, which was empty before npm installed the file that `npm pack` makes of a fresh copy. */
+/** An empty project of a user, in which npm has installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
 const installed = join(project, "node_modules", "user-group-service");
 

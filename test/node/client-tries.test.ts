@@ -148,7 +148,7 @@ describe("when the outcome of a try is unknown", () => {
   });
 
   it.for(NOT_RETRYABLE)(
-    "%s is sent once by a runtime that itself sends strings again",
+    "%s is sent once by a runtime that retries requests with strings",
     async ([, call], { expect }) => {
       const { url, received } = await standIn(() => "drop");
       const likeDeno: Fetch = (to, init) =>
@@ -160,7 +160,7 @@ describe("when the outcome of a try is unknown", () => {
     },
   );
 
-  it("a missing service is reported with the message of the runtime", async ({ expect }) => {
+  it("an unreachable service is reported with the message of the runtime", async ({ expect }) => {
     const error = await errorOf(groups("http://127.0.0.1:1").ensure({ userGroupId: "a" }));
     expect(error).toMatchObject({ code: "network_error", issues: [] });
     expect(error.status).toBeUndefined();
@@ -168,7 +168,7 @@ describe("when the outcome of a try is unknown", () => {
   });
 });
 
-describe("after a 429, which means that nothing was done", () => {
+describe("after a 429, which the service sends before it changes anything", () => {
   it.for([...RETRYABLE, ...NOT_RETRYABLE])("%s is tried again", async ([, call], { expect }) => {
     const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, AT_ONCE));
     expect(await errorOf(call(url, { retries: 2 }))).toMatchObject({ code: "rate_limited", status: 429 });
@@ -271,7 +271,7 @@ describe("between tries", () => {
   it.for<[string, () => string]>([
     ["seconds", () => "7"],
     ["a date", () => new Date(Date.now() + 7000).toUTCString()],
-  ])("waits at least what Retry-After says in %s", async ([, retryAfter], { expect }) => {
+  ])("waits at least as long as a Retry-After in %s", async ([, retryAfter], { expect }) => {
     vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
     vi.spyOn(Math, "random").mockReturnValue(0);
     const { fetch, count } = counted({ "Retry-After": retryAfter() });
@@ -337,7 +337,7 @@ describe("aborting rejects with the signal's reason", () => {
     expect(received).toHaveLength(0);
   });
 
-  it("during a try, also when fetch does not listen", async ({ expect }) => {
+  it("during a try, also when fetch ignores the signal", async ({ expect }) => {
     for (const deaf of [false, true]) {
       const controller = new AbortController();
       const { url, received } = await standIn(() => {
@@ -420,7 +420,7 @@ describe("a list", () => {
   const page = (ids: string[], cursor: string | null) =>
     ok({ success: 1, user_groups: ids.map(listed), next_cursor: cursor }, {});
 
-  it("goes through all pages, empty ones too, as they are asked for", async ({ expect }) => {
+  it("reads all pages, empty ones too, each when it is needed", async ({ expect }) => {
     const pages = [page(["a", "b"], "one +/="), page([], "two"), page(["c"], null)];
     const { url, received } = await standIn((_, count) => pages[count - 1] ?? "drop");
     const list = groups(url).list({ prefix: "ä&", pageSize: 2 });
@@ -462,7 +462,7 @@ describe("a list", () => {
     }
   });
 
-  it("ends when a cursor leads to its own page", async ({ expect }) => {
+  it("ends when a page's cursor names the page itself", async ({ expect }) => {
     const { url, received } = await standIn(() => page(["a"], "same"));
     expect((await errorOf(Array.fromAsync(groups(url).list()))).code).toBe("unexpected_answer");
     expect(received).toHaveLength(2);
@@ -617,7 +617,7 @@ describe("an unexpected response", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("is refused in the calls of viewers, too", async ({ expect }) => {
+  it("fails the calls of viewers, too", async ({ expect }) => {
     const user_group = { ...GROUP, mapping: { sales: "warehouse" } };
     const view = (fields: object) =>
       standIn(() => ok({ success: 1, user_group: { ...user_group, ...fields }, variables: {} })).then(({ url }) =>
@@ -628,7 +628,7 @@ describe("an unexpected response", () => {
     expect((await errorOf(view({ api_environment_tag: "Other" }))).code).toBe("unexpected_answer");
   });
 
-  it("a redirect is not followed, wherever it leads", async ({ expect }) => {
+  it("a redirect is not followed, whatever its target is", async ({ expect }) => {
     const other = await standIn(() => ok(ENSURED));
     const { url, received } = await standIn(() => ({ status: 307, headers: { Location: other.url } }));
     const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
@@ -640,7 +640,7 @@ describe("an unexpected response", () => {
 describe("a group without its token, as for a key with read access", () => {
   const { token: _, ...tokenless } = GROUP;
 
-  it("comes from ensure and update without the field", async ({ expect }) => {
+  it("is returned by ensure and update without the field", async ({ expect }) => {
     const { url } = await standIn(() => ok({ ...ENSURED, user_group: tokenless }));
     const expected = { teamId: 1, userGroupId: "a", name: "a", properties: null, etag: '"1.1"' };
     expect((await groups(url).ensure({ userGroupId: "a" })).group).toStrictEqual(expected);
@@ -648,7 +648,7 @@ describe("a group without its token, as for a key with read access", () => {
     expect(updated).toStrictEqual({ ...expected, apiEnvironmentTag: null });
   });
 
-  it("neither this nor a token that is not a string answers a rotation", async ({ expect }) => {
+  it("a rotation fails without a token that is a string", async ({ expect }) => {
     for (const group of [tokenless, { ...GROUP, token: null }]) {
       const { url } = await standIn(() => ok({ success: 1, user_group: group }));
       const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }));
@@ -656,7 +656,7 @@ describe("a group without its token, as for a key with read access", () => {
     }
   });
 
-  it("is refused before any call that needs the token", async ({ expect }) => {
+  it("is refused as an argument where a call needs the token", async ({ expect }) => {
     const { url, received } = await standIn(() => ok({ ...ENSURED, user_group: tokenless }));
     const { group } = await groups(url).ensure({ userGroupId: "a" });
     await expect(groups(url).rotateToken({ currentToken: group.token })).rejects.toThrow(/write access/);
@@ -680,7 +680,7 @@ it("names the first issues of an invalid body, and how many more there are", asy
   expect(error.issues).toEqual(issues);
 });
 
-it("passes on what the service says of a token that is not a string", async ({ expect }) => {
+it("returns the service's refusal of a token that is not a string", async ({ expect }) => {
   const { url } = await standIn(() =>
     refusal(422, "invalid_body", { issues: [{ path: ["current_token"], message: "No." }] }),
   );
@@ -795,7 +795,7 @@ describe("an argument that cannot work is refused before any call", () => {
 });
 
 describe("no credential is in any error", () => {
-  /** Every text that a value shows, hidden properties included. */
+  /** Every text that a value contains, in hidden properties too. */
   const textsOf = (value: unknown) =>
     [JSON.stringify(value), inspect(value, { depth: null, showHidden: true }), String(value)].join("\n");
 

@@ -110,7 +110,7 @@ describe("user groups", () => {
     expect((await refused(viewer(rotated.token).view())).code).toBe("credential_revoked");
   });
 
-  it("are deleted, unless a guard says no", async ({ expect }) => {
+  it("are deleted, unless a guard does not match", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
     const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
     expect((await refused(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
@@ -137,7 +137,7 @@ describe("user groups", () => {
 });
 
 describe("viewers", () => {
-  it("see their group and its variables, fresh or stale", async ({ expect }) => {
+  it("get their group and its variables, fresh or stale", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } });
     const expected = {
       group: {
@@ -154,7 +154,7 @@ describe("viewers", () => {
     expect(await viewer(group.token).view({ maxAgeSeconds: 60 })).toEqual(expected);
   });
 
-  it("bind SQL, and learn what is wrong with a template", async ({ expect }) => {
+  it("bind SQL, and get the position of a template's error", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1") => viewer(group.token).bindQuery({ sql, placeholders });
     expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({
@@ -556,7 +556,7 @@ function typeChecks(): void {
   void groups.ensure(input);
   // @ts-expect-error A date is not a JSON value.
   void groups.ensure({ userGroupId: "x", properties: { at: new Date() } });
-  // @ts-expect-error Nor is it one deeper down.
+  // @ts-expect-error A date is not a JSON value at any depth.
   void groups.update({ userGroupId: "x", properties: { list: [{ at: new Date() }] } });
   // @ts-expect-error A function is not a JSON value.
   void groups.ensure({ userGroupId: "x", properties: clock });
@@ -568,7 +568,7 @@ function typeChecks(): void {
   void groups.ensure({ userGroupId: "x", properties: new Map([["a", 1]]) });
 }
 
-it("has types that say what comes back", () => {
+it("has types that match the results", () => {
   expectTypeOf(typeChecks).returns.toBeVoid();
   expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
   expectTypeOf<RefusalCode | "network_error" | "timeout" | "unexpected_answer">().toEqualTypeOf<ErrorCode>();

@@ -26,7 +26,7 @@ describe.for(CLIENTS)("$name", (client) => {
   );
 
   const ways = (["chunked", "noLength"] as const).filter((way) => !("cannot" in client[way]));
-  it.skipIf(isMissing).for(ways)("never loses the body of a GET silently: %s", async (way, { expect }) => {
+  it.skipIf(isMissing).for(ways)("reports a lost body of a GET: %s", async (way, { expect }) => {
     const expected = "throwsItself" in client[way] ? "throws itself" : "body_required";
     expect(await checkLostBody(client[way], service)).toEqual({ ok: true, result: expected });
   });
@@ -65,7 +65,7 @@ describe("the matrix", () => {
     ["did not rotate", `console.log('${LINE.replace('"rotated":true', '"rotated":false')}')`, "something else"],
     ["prints the key", `console.log('${LINE}', process.env.API_KEY)`, "printed a credential"],
     ["prints a token", `${CREATE}.then((r) => r.text()).then((t) => console.log(t))`, "printed a credential"],
-    ["ends badly", `console.log('${LINE}'); process.exit(3)`, ""],
+    ["ends with another status", `console.log('${LINE}'); process.exit(3)`, ""],
   ] as const)("reports an example that %s, without the credential", async ([, script, detail], { expect }) => {
     const outcome = await checkExample(fakeClient(script), service);
     expect(outcome).toMatchObject({ ok: false, result: "FAILED", detail: expect.stringContaining(detail) });
@@ -76,7 +76,7 @@ describe("the matrix", () => {
     ["is refused for another reason", `console.log('{"success":0,"error":{"code":"malformed_json"}}')`],
     ["is refused, and creates", `${CREATE}.then(() => console.log('{"success":0,"error":{"code":"body_required"}}'))`],
     ["throws for another reason", `console.log('{"thrown":"connect ECONNREFUSED"}')`],
-    ["says nothing", ""],
+    ["prints nothing", ""],
   ] as const)("reports a GET that %s", async ([, script], { expect }) => {
     const { example } = fakeClient(script);
     expect(await checkLostBody({ command: example, throwsItself: true }, service)).toMatchObject({ ok: false });
@@ -102,7 +102,7 @@ describe("npm run clients", () => {
       env: { ...process.env, API_KEY: key, ...env },
     });
 
-  it("prints a row for each client that was named, and counts", ({ expect }) => {
+  it("prints a row for each named client, and counts", ({ expect }) => {
     const { status, stdout } = clients(["--url", url, "fetch", "undici"]);
     expect(stdout).toMatch(
       /^client +version +create\/update\/rotate\/view\/delete +chunked GET +GET without Content-Length\n/,
@@ -113,7 +113,7 @@ describe("npm run clients", () => {
     expect(status).toBe(0);
   });
 
-  it("skips a client that is not installed, and says what is missing", ({ expect }) => {
+  it("skips a client that is not installed, and names what is missing", ({ expect }) => {
     const { status, stdout } = clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
     expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
     expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
@@ -170,7 +170,7 @@ describe("npm run clients", () => {
     ["that nothing responds", ["--url", NOWHERE], `The service at ${NOWHERE} cannot be reached`],
     ["that the key would be sent without TLS", ["--url", "http://example.com"], "Give --url as https://"],
     ["that there is no such client", ["--url", url, "gopher"], "There is no client gopher."],
-  ] as const)("says %s", ([, args, sentence], { expect }) => {
+  ] as const)("reports %s", ([, args, sentence], { expect }) => {
     const { status, stderr } = clients([...args]);
     expect(stderr).toContain(sentence);
     expect(status).toBe(1);

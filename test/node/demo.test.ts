@@ -20,13 +20,13 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
   });
   afterAll(() => browser.close());
 
-  /** Opens the page on a phone. `show` fills the form in, and waits until the page has an outcome. */
+  /** Opens the page on a phone. `show` fills in the form, and waits for a result or a refusal on the page. */
   async function openDemo({ colorScheme = "light" as "light" | "dark" } = {}) {
     const page = await browser.newPage({ viewport: { width: 390, height: 844 }, colorScheme });
     onTestFinished(() => page.close());
-    const complaints: string[] = [];
-    page.on("console", (message) => complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
+    const errors: string[] = [];
+    page.on("console", (message) => errors.push(message.text()));
+    page.on("pageerror", (error) => errors.push(error.message));
     await page.goto(`${url}/demo`);
     const show = async (shownToken: string, sql?: string) => {
       await page.getByLabel("User group token").fill(shownToken);
@@ -40,13 +40,13 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
       return boxes.filter((text) => text.trim() === "");
     };
     const isNarrowEnough = () => page.evaluate("document.documentElement.scrollWidth <= window.innerWidth");
-    return { page, complaints, show, emptyBoxes, isNarrowEnough };
+    return { page, errors, show, emptyBoxes, isNarrowEnough };
   }
 
   it.for(["light", "dark"] as const)(
     "shows the group, its variables and the bound SQL on a %s phone",
     async (colorScheme, { expect }) => {
-      const { page, complaints, show, isNarrowEnough } = await openDemo({ colorScheme });
+      const { page, errors, show, isNarrowEnough } = await openDemo({ colorScheme });
       const shown = await show(token);
       expect(shown).toContain('["demo page","eu","<b>us</b>"]');
       expect(shown).toContain('"provided_id": "demo page"');
@@ -55,7 +55,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
       expect(await page.locator("#dropped").innerText()).toBe("None");
       expect(await isNarrowEnough()).toBe(true);
       expect(page.url()).not.toContain("ugt_");
-      expect(complaints).toEqual([]);
+      expect(errors).toEqual([]);
     },
   );
 
@@ -79,7 +79,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
     ["x = {{user_group.gone}}", "unknown_variable", "The user group has no such variable", "user_group.gone"],
     ["x = '{{user_group_id}}'", "invalid_template", "The SQL template is not well formed", "A variable in a string"],
     ["x".repeat(20_000), "invalid_body", "The request does not fit this call", "sql: Give at most 16384 bytes"],
-  ] as const)("says why a query is refused, below the group: %#", async ([sql, ...parts], { expect }) => {
+  ] as const)("gives the reason for a refused query, below the group: %#", async ([sql, ...parts], { expect }) => {
     const { page, show, emptyBoxes, isNarrowEnough } = await openDemo();
     await show(token, sql);
     const refusal = await page.getByRole("alert").innerText();
@@ -89,13 +89,13 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
     expect(await isNarrowEnough()).toBe(true);
   });
 
-  it("says that an API key does not belong in a browser, and shows no box", async ({ expect }) => {
+  it("refuses an API key as secret, and shows no box", async ({ expect }) => {
     const { page, show } = await openDemo();
     expect(await show(key)).toContain("secret_key_in_browser");
     expect(await page.locator("pre:visible").count()).toBe(0);
   });
 
-  it("reports in plain words what the service could not answer", async ({ expect }) => {
+  it("reports in plain words that the service could not be called", async ({ expect }) => {
     const { page, show } = await openDemo();
     expect(await show("ugt_ä b")).toContain("This is not a token");
     await page.context().setOffline(true);

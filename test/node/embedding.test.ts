@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { standIn } from "./support/stand-in.ts";
 
@@ -64,7 +65,13 @@ async function serveKeys() {
 
 /** Runs a verifier on a token, without blocking this process, which serves the keys. */
 async function verify([program = "", ...args]: string[], token: string, issuer: string) {
-  const env = { ...process.env, SERVICE_URL: issuer, AUDIENCE, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" };
+  const env = {
+    ...process.env,
+    SERVICE_URL: issuer,
+    AUDIENCE,
+    NO_PROXY: "127.0.0.1,localhost",
+    no_proxy: "127.0.0.1,localhost",
+  };
   const child = spawn(program, args, { env });
   child.stdin.end(token);
   const [stdout, stderr, status] = await Promise.all([
@@ -86,7 +93,7 @@ async function inParallel<Item>(items: Item[], run: (item: Item) => Promise<[str
   return results;
 }
 
-describe.for(VERIFIERS)("$name", ({ command, needs, isThere }) => {
+describe.for(VERIFIERS)("$name", ({ name, command, needs, isThere }) => {
   const skipped = isThere ? "" : `, skipped: ${needs} is missing`;
 
   it.skipIf(!isThere)(`verifies sessions with nothing but the public keys${skipped}`, async ({ expect }) => {
@@ -103,6 +110,18 @@ describe.for(VERIFIERS)("$name", ({ command, needs, isThere }) => {
     expect(new Set(received.map(({ method, path }) => `${method} ${path}`))).toEqual(
       new Set(["GET /.well-known/jwks.json"]),
     );
+  });
+
+  it.skipIf(!isThere)(`verifies a session of the running service${skipped}`, async ({ expect }) => {
+    const { url, operatorToken } = inject("service");
+    const operator = new OperatorClient({ url, operatorKey: operatorToken });
+    const environment = { workspace: "acme", environment: "Customer" } as const;
+    const groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...environment, name })).key });
+    await groups.ensure({ userGroupId: HOSTILE_ID });
+    const { token } = await groups.mintSession({ userGroupId: HOSTILE_ID, viewerId: "jane", includeVariables: true });
+    const { stdout, stderr } = await verify(command, token, url);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual({ customer: HOSTILE_ID, viewer: "jane" });
   });
 
   it.skipIf(!isThere)(`refuses every text that is no session of this environment${skipped}`, async ({ expect }) => {

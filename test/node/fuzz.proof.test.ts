@@ -58,7 +58,7 @@ const values = fc.oneof(
   fc.constantFrom(0, -1, 604800, 604801, 1.5, null, true, [], {}, [[]], { __proto__: null, a: "b" }),
   fc.dictionary(strings, strings, { maxKeys: 4 }),
 );
-/** JSON whose fields are those of the schemas, more or less; now and then spelled by hand, as JSON.stringify never would. */
+/** JSON with fields of the schemas and similar ones, sometimes in a form that JSON.stringify does not produce. */
 const jsons = fc.oneof(
   {
     weight: 6,
@@ -85,7 +85,7 @@ const jsons = fc.oneof(
     '{"a":1,}',
     "\u0000",
   ),
-  // Only here: as any other field they would be kept, and the state is searched for credentials at the end.
+  // In no other field: it would be stored, and at-rest.test.ts searches the state for credentials.
   fc
     .constantFrom(token, key)
     .map((credential) => JSON.stringify({ current_token: credential, user_group_id: "other" })),

@@ -215,7 +215,7 @@ describe("import and export", () => {
     expect(cursors).toEqual([null, "c1", "c2", "c3"]);
   });
 
-  it("ends with a sentence when the reader of its export closes", async ({ expect }) => {
+  it("fails with a sentence when the reader of an export closes its pipe", async ({ expect }) => {
     const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
     const at = await standIn((_, response) =>
       answer(response, 200, { success: 1, user_groups: page, next_cursor: "more" }),
@@ -285,7 +285,7 @@ describe("refused lines", () => {
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
 
-  it("are not reported for a key that cannot import: that ends the import", async ({ expect }) => {
+  it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
     const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, refused 0" });
@@ -306,7 +306,7 @@ describe("refused lines", () => {
     expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringContaining("refused API_KEY") });
   });
 
-  it("show neither control characters nor a credential of a response", async ({ expect }) => {
+  it("contain neither control characters nor a credential of a response", async ({ expect }) => {
     const sentence = "invalid_body: \\u001b[31m Token [credential]";
     for (const status of [422, 200]) {
       const at = await standIn((request, response) => {
@@ -495,7 +495,7 @@ describe("a temporary failure", () => {
     expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["a"]);
   });
 
-  it("is not retried for ever", async ({ expect }) => {
+  it("is not retried after a Retry-After of more than five minutes", async ({ expect }) => {
     let calls = 0;
     const at = await standIn((_, response, { user_group_id: id }) => {
       if (id === "1") return created(response);
@@ -510,7 +510,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("is not a service that cannot be reached, which gets a few tries", async ({ expect }) => {
+  it("is retried fewer times while no response ever arrived", async ({ expect }) => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
     expect(status).toBe(1);
     expect(stderr).toMatch(
@@ -518,7 +518,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("is not a crash of the service: that line is refused, and the import continues", async ({ expect }) => {
+  it("is not assumed when the service crashes: the line is refused, and the import continues", async ({ expect }) => {
     const at = await standIn((_, response, { user_group_id: id }) =>
       id === "1"
         ? answer(response, 500, { success: 0, error: { code: "internal_error", message: "Sorry." } })
@@ -545,7 +545,7 @@ it("accepts no response without the fields of a group", async ({ expect }) => {
   }
 });
 
-it("accepts only refusals and pages of the service's form", async ({ expect }) => {
+it("accepts only refusals and pages in the service's form", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }]);
   const refusals = ["oops", {}, { code: "x" }, { code: "x", message: 5 }].map((error) => ({ success: 0, error }));
   const issues = [null, "abc", { a: 1 }, [null], [{ message: "y" }], [{ path: [{}], message: "y" }]].map((each) => ({
@@ -588,7 +588,7 @@ it("refuses to continue after the last line: it may be the wrong file", async ({
   });
 });
 
-it.skipIf(!existsSync(SCRIPT))("leaves the terminal's settings, and its lines whole", async ({ expect }) => {
+it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks no line", async ({ expect }) => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
@@ -600,24 +600,27 @@ it.skipIf(!existsSync(SCRIPT))("leaves the terminal's settings, and its lines wh
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
   expect(shown[0]).toContain("created 1, found 0, refused 20");
   expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
-  // These would switch off line wrapping or the cursor, and a command that is killed would not switch them on.
+  // These switch off line wrapping or the cursor, and a command that is killed could not switch them on again.
   for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
 });
 
-it.skipIf(!existsSync("/dev/full"))("says that an export is not complete when its disk is full", async ({ expect }) => {
-  const key = await newKey("full");
-  await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-  const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
-  const { status, stderr } = spawnSync("sh", ["-c", command], {
-    cwd: folder,
-    env: { ...process.env, API_KEY: key },
-    encoding: "utf8",
-  });
-  expect(status).toBe(1);
-  expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
-});
+it.skipIf(!existsSync("/dev/full"))(
+  "reports that an export is not complete when its disk is full",
+  async ({ expect }) => {
+    const key = await newKey("full");
+    await groups(["import", fileOf([{ user_group_id: "1" }])], key);
+    const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
+    const { status, stderr } = spawnSync("sh", ["-c", command], {
+      cwd: folder,
+      env: { ...process.env, API_KEY: key },
+      encoding: "utf8",
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
+  },
+);
 
-it("sends the key to the service alone: a redirect is not followed", async ({ expect }) => {
+it("does not send the key to the target of a redirect", async ({ expect }) => {
   let strangers = 0;
   const elsewhere = await standIn((_, response) => {
     strangers += 1;
@@ -685,7 +688,7 @@ it("fails where its summary cannot be written", async ({ expect }) => {
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
 
-it("says how to change groups, since an import does not", async ({ expect }) => {
+it("explains in --help how to change groups, which an import does not", async ({ expect }) => {
   const { status, stdout } = await groups(["--help"], "");
   expect(status).toBe(0);
   expect(stdout).toContain("PUT /api/user");

@@ -12,7 +12,7 @@ const client = all.filter(({ file }) => file.startsWith("client/"));
 /** The sources of the Worker. */
 const sources = all.filter((source) => !client.includes(source));
 
-it("only storage speaks SQL or KV, and only http speaks HTTP", ({ expect }) => {
+it("only storage uses SQL or KV, and only http uses HTTP", ({ expect }) => {
   const offenders = sources
     .filter(
       ({ file, text }) =>

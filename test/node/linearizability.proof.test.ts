@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inject, it } from "vitest";
-import { goesOn, report } from "../proof/effort.ts";
+import { hasAnotherRound, report } from "../proof/effort.ts";
 import { randomOf } from "../support/random.ts";
 import { record, type Service } from "./proof/histories.ts";
 import { type Answered, type Ask, type Call, isLinearizable } from "./proof/linearizability.ts";
 import { call } from "./support/client.ts";
 
 const { seed } = inject("effort");
-/** Histories that are recorded at one time. */
+/** How many histories are recorded at the same time. */
 const TOGETHER = 8;
 
 /** The team id in a token's payload: 8 bytes before the nonce and the MAC. */
@@ -45,7 +45,7 @@ const LETTERS: Record<string, string> = {
   "user_group.token_rotated": "r",
   "user_group.deleted": "d",
 };
-/** Lives of groups, one after the other: each is created first, and ends with its deletion. */
+/** The events of consecutive groups with one id: each group is created first, and deleted last. */
 const LIVES = /^(c[ur]*d)*(c[ur]*)?$/;
 
 /** The letters of the events after a cursor, in the order of the feed, by the id of their group. */
@@ -60,11 +60,15 @@ async function eventsAfter(cursor: string): Promise<Map<string, string>> {
   return letters;
 }
 
-it("every history of concurrent calls could have come from one call at a time", async ({ expect }) => {
+it("every history of concurrent calls has a valid sequential order", async ({ expect }) => {
   const startedAt = Date.now();
   const counts = { histories: 0, calls: 0, overlaps: 0, events: 0 };
   const failures: Call[][] = [];
-  for (let round = 0; failures.length === 0 && goesOn(round, startedAt, 200, 10_000, 0.35); round += TOGETHER) {
+  for (
+    let round = 0;
+    failures.length === 0 && hasAnotherRound(round, startedAt, 200, 10_000, 0.35);
+    round += TOGETHER
+  ) {
     const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest")).body;
     const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
     const recorded = await Promise.all(
@@ -91,7 +95,7 @@ it("every history of concurrent calls could have come from one call at a time", 
   expect(counts.overlaps).toBeGreaterThan(counts.calls / 10);
 }, 86_400_000);
 
-/** A service in memory with one fault planted into it, or none. Its tokens are `teamId.version`. */
+/** A service in memory with one planted fault, or none. Its tokens are `teamId.version`. */
 function plantedService(fault: string | undefined, random: (below: number) => number): Service {
   let group: { teamId: number; token: string; name: string } | undefined;
   let lastTeamId = 0;
@@ -165,7 +169,7 @@ function plantedService(fault: string | undefined, random: (below: number) => nu
 
 const inPlantedToken = (token: string): number => Number(token.split(".")[0]);
 
-it("the checker accepts a right service, lost answers included", async ({ expect }) => {
+it("the checker accepts a correct service, also with lost answers", async ({ expect }) => {
   for (let round = 0; round < 150; round += 1) {
     const calls = await record(plantedService(undefined, randomOf(round)), randomOf(round + 7));
     expect(isLinearizable(calls, inPlantedToken), JSON.stringify(calls)).toBe(true);

@@ -11,7 +11,7 @@ const { url } = inject("service");
 const WRITERS = 4;
 const ROUNDS = 12;
 
-/** Starts the mirror, which ends with the test. */
+/** Starts the mirror, and stops it after the test. */
 function startMirror(client: UserGroupClient) {
   const copy = new Map<number, ListedGroup>();
   const stop = new AbortController();
@@ -138,7 +138,7 @@ it("starts over when its cursor has expired", async ({ expect }) => {
   ]);
 });
 
-it("docs/events.md shows the mirror as it is", ({ expect }) => {
+it("docs/events.md contains the mirror unchanged", ({ expect }) => {
   const [, shown] =
     /`examples\/mirror.ts`:\n\n```ts\n([\s\S]*?)```\n/.exec(readFileSync("docs/events.md", "utf8")) ?? [];
   expect(shown).toBe(readFileSync("examples/mirror.ts", "utf8"));

@@ -36,7 +36,7 @@ async function leftovers(): Promise<number> {
 }
 
 describe("npm run smoke", () => {
-  it("passes, says that GET bodies arrive, and leaves no group", async ({ expect }) => {
+  it("passes, reports that GET bodies arrive, and leaves no group", async ({ expect }) => {
     const { output, errors, code } = await smoke(["--url", url]);
     expect(errors).toBe("");
     expect(code).toBe(0);
@@ -100,8 +100,8 @@ describe("npm run smoke", () => {
     ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
     ["an argument too many", ["https://example.com"], { API_KEY: key }, /takes nothing but its options/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
-    ["nobody there", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
-  ] as const)("says what to do about %s", async ([, args, env, sentence], { expect }) => {
+    ["an address without a service", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
+  ] as const)("explains what to do about %s", async ([, args, env, sentence], { expect }) => {
     const { errors, code } = await smoke(
       args.length > 0 ? args.filter((arg) => arg !== "NO_URL") : ["--url", url],
       env,

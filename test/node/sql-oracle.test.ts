@@ -8,7 +8,7 @@ import type { PlaceholderStyle } from "../../src/domain/sql-tokens.ts";
 
 /**
  * Bound templates in real databases: with parameters, and as drivers run them that write the values into the SQL text. A
- * template whose filter is `customer = {{user_group_id}}` must show no row of another customer, whatever the values are.
+ * template whose filter is `customer = {{user_group_id}}` must select no row of another customer, for any values.
  */
 
 type Row = Record<"customer" | "region" | "plan" | "n" | "u", unknown>;
@@ -154,7 +154,7 @@ describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s
     "plan <> {{user_group.text}}\n'\\'",
     "plan <> {{user_group.text}}'\\'",
   );
-  /** A condition out of pieces, which most often is no SQL. None of the pieces makes a filter weaker. */
+  /** A condition made of pieces, most often not valid SQL. None of the pieces makes a filter weaker. */
   const soups = fc
     .array(
       fc.oneof(
@@ -189,14 +189,14 @@ describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s
       ["SELECT * FROM orders WHERE 1 = 1", ...before, "customer = {{user_group_id}}", ...after].join(`${blank}AND `),
     );
 
-  it("shows no row of another customer, and the same rows however it is run", async ({ expect }) => {
+  it("selects no row of another customer, and the same rows in each way", async ({ expect }) => {
     const tally = { bound: 0, compared: 0, rows: 0 };
     await fc.assert(
       fc.asyncProperty(templates, groups, async (template, group) => {
         const bound = bindTemplate(template, new Map<string, unknown>(Object.entries(group)), style);
         if (!bound.ok) return;
         const { sql, params } = bound.value;
-        // What is no SQL shows no rows.
+        // Invalid SQL selects no rows.
         const results = await Promise.all(RUNS[style].map((run) => run(sql, params).catch(() => undefined)));
         const found = results.flatMap((result) => (result ? [result.map((row) => JSON.stringify(row)).sort()] : []));
         tally.bound++;
@@ -207,7 +207,7 @@ describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s
       }),
       { numRuns: 10_000, seed: 1 },
     );
-    // Many templates are refused or are no SQL. Without enough others, the test would prove nothing.
+    // Many templates are refused or are invalid SQL. Without enough others, the test would prove nothing.
     expect(tally.compared).toBeGreaterThan(1000);
     expect(tally.rows).toBeGreaterThan(1000);
   });

@@ -70,7 +70,7 @@ function ownCopy(): string {
   return copy;
 }
 
-/** The permissions of others than the owner on what the pattern finds. */
+/** The permissions of users other than the owner on the files that the patterns match. */
 const grantedToOthers = (...patterns: string[]) =>
   patterns.flatMap((pattern) => globSync(join(folder, pattern)).map((file) => statSync(file).mode & 0o077));
 
@@ -96,7 +96,7 @@ const get = async (url: string, key: string, id: string) => {
 
 /** The ids of the events in the only directory of a state, read from its file: a call could wake the directory. */
 function eventIdsIn(copy: string): unknown[] {
-  const [file = ""] = globSync(join(copy, ".wrangler/state/v3/do/*/*.sqlite")).filter((name) => !/metadata/.test(name));
+  const [file = ""] = globSync(join(copy, ".wrangler/state/v3/do/*GroupDirectory/*.sqlite")).filter((name) => !/metadata/.test(name));
   const database = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
   const rows = database.prepare("SELECT id FROM events ORDER BY id").all();
   database.close();
@@ -117,7 +117,7 @@ const DEBUGGING_PATHS = [
   "/cdn-cgi/local/platform-proxy",
 ];
 
-/** What listens at `url` answers; nothing if it does not speak HTTP. */
+/** The answer from `url`; not `ok` if no HTTP server listens there. */
 async function ask(url: string): Promise<{ url: string; ok: boolean; text: string }> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
@@ -128,7 +128,7 @@ async function ask(url: string): Promise<{ url: string; ok: boolean; text: strin
 }
 
 describe("npm start", () => {
-  it("keeps state and key over restarts, and leaves no process behind", async ({ expect }) => {
+  it("keeps state and key over restarts, and leaves no process running", async ({ expect }) => {
     const first = await startService(folder);
     const created = await get(first.url, first.key, "acme");
     expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).toBe(first.key);
@@ -145,7 +145,7 @@ describe("npm start", () => {
     expect(found.body).toMatchObject({ new_user_group: false, user_group: { token: created.body.user_group.token } });
   });
 
-  it("takes state, secrets and keys from all but their owner, also where others had access", async ({ expect }) => {
+  it("makes state, secrets and keys private to their owner, also if others had access", async ({ expect }) => {
     const files = [".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state", ".wrangler/state/v3/**"];
     await (await startService(folder)).stop();
     expect(new Set(grantedToOthers(...files))).toEqual(new Set([0]));
@@ -203,7 +203,7 @@ describe("npm start", () => {
     expect(unmoved.key).not.toBe(first.key);
   });
 
-  it("issues another key when the state does not know it, or the secrets are new", async ({ expect }) => {
+  it("issues another key if the state lacks the old one, or the secrets are new", async ({ expect }) => {
     const kept = readFileSync(join(folder, ".demo-keys/default"), "utf8").trim();
     rmSync(join(folder, ".wrangler"), { recursive: true });
     const emptied = await startService(folder);
@@ -215,7 +215,7 @@ describe("npm start", () => {
     expect(new Set([kept, emptied.key, resigned.key]).size).toBe(3);
   });
 
-  it("stops when npm alone is ended", async ({ expect }) => {
+  it("stops when only npm gets the signal", async ({ expect }) => {
     const running = await startService(folder);
     running.process.kill("SIGTERM");
     await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
@@ -230,33 +230,33 @@ describe("npm start", () => {
     await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
   });
 
-  it("says that the port is busy, and how to choose another", async ({ expect }) => {
-    const squatter = createServer().listen(0, "127.0.0.1");
-    await once(squatter, "listening");
-    const { port } = squatter.address() as { port: number };
+  it("reports a busy port, and how to choose another", async ({ expect }) => {
+    const listener = createServer().listen(0, "127.0.0.1");
+    await once(listener, "listening");
+    const { port } = listener.address() as { port: number };
     const { code, output } = await run(["start", "--", "--port", String(port)]);
-    squatter.close();
+    listener.close();
     expect(code).not.toBe(0);
     expect(output).toContain(`Port ${port} is busy.`);
     expect(output).toContain(`npm start -- --port ${port + 1}`);
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it.for(["abc", "99999"])("refuses %s for a port in one sentence", async (port, { expect }) => {
+  it.for(["abc", "99999"])("refuses %s as a port in one sentence", async (port, { expect }) => {
     const { code, output } = await runScript("--port", port);
     expect(code).toBe(1);
     expect(output).toContain("Give --port as a whole number up to 65535.");
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("makes a file of secrets by another name", async ({ expect }) => {
+  it("writes the secrets to the file that --env-file names", async ({ expect }) => {
     const copy = ownCopy();
     const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);
     expect(output).toContain("Wrote fresh secrets to other.vars.");
     expect(statSync(join(copy, "other.vars")).mode & 0o077).toBe(0);
   });
 
-  it("says what is wrong with a .dev.vars that lacks the signing keys", async ({ expect }) => {
+  it("explains how to add missing signing keys to .dev.vars", async ({ expect }) => {
     const copy = ownCopy();
     writeFileSync(join(copy, ".dev.vars"), `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
     const output = await startUntil(
@@ -279,7 +279,7 @@ describe("npm start", () => {
     expect(output).toContain("Set it to a random text of 32 characters or more.");
   });
 
-  it("warns of dead credentials when it makes new secrets for an existing state", async ({ expect }) => {
+  it("warns that new secrets make the credentials of an existing state invalid", async ({ expect }) => {
     const copy = ownCopy();
     const first = await startUntil(copy, [], ["Get or create a user group"]);
     rmSync(join(copy, ".dev.vars"));
@@ -313,7 +313,7 @@ describe("npm start", () => {
     await again.stop();
   });
 
-  it("leaves a folder alone that holds other files", async ({ expect }) => {
+  it("refuses a state folder with other files, and does not change it", async ({ expect }) => {
     const foreign = join(folder, "foreign");
     mkdirSync(foreign, { mode: 0o755 });
     writeFileSync(join(foreign, "letter.txt"), "");
@@ -323,9 +323,9 @@ describe("npm start", () => {
     expect(statSync(foreign).mode & 0o777).toBe(0o755);
   });
 
-  it("says what to do with a state that another version made", async ({ expect }) => {
+  it("explains what to do with a state of another version", async ({ expect }) => {
     const copy = ownCopy();
-    // A Worker that answers as this one does when it finds a database of another version.
+    // A Worker with the answers of this one for a database of another version.
     writeFileSync(
       join(copy, "src/index.ts"),
       `import { DurableObject } from "cloudflare:workers";
@@ -383,7 +383,7 @@ describe("npm start", () => {
     ],
     ["--persist-to=DIR", ["--persist-to=x"], "npm start -- --persist-to DIR"],
     ["--var=NAME:VALUE", ["--var=A:B"], "npm start -- --var NAME:VALUE"],
-  ] as const)("says how to write %s when -- is missing", async ([, args, sentence], { expect }) => {
+  ] as const)("explains how to write %s when -- is missing", async ([, args, sentence], { expect }) => {
     const { code, output } = await run(["start", ...args]);
     expect(code).toBe(1);
     expect(output).toContain(sentence);
@@ -413,9 +413,9 @@ describe("npm start", () => {
 
 describe("installing", () => {
   it("refuses a Node that is too old in one sentence", ({ expect }) => {
-    const pretence = join(folder, "pretence.mjs");
-    writeFileSync(pretence, `Object.defineProperty(process.versions, "node", { value: "18.20.1" });`);
-    const { status, stderr } = spawnSync(process.execPath, ["--import", pretence, "scripts/install.mjs"], {
+    const oldVersion = join(folder, "old-version.mjs");
+    writeFileSync(oldVersion, `Object.defineProperty(process.versions, "node", { value: "18.20.1" });`);
+    const { status, stderr } = spawnSync(process.execPath, ["--import", oldVersion, "scripts/install.mjs"], {
       cwd: folder,
       encoding: "utf8",
     });
@@ -425,7 +425,7 @@ describe("installing", () => {
     );
   });
 
-  it("says so in one sentence when packages are missing and the registry cannot be reached", async ({ expect }) => {
+  it("reports in one sentence that the registry for missing packages cannot be reached", async ({ expect }) => {
     const bare = freshCopy();
     rmSync(join(bare, "node_modules"));
     const { code, output } = await run(
@@ -443,7 +443,7 @@ describe("installing", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("touches no network where nothing is missing", ({ expect }) => {
+  it("uses no network where no package is missing", ({ expect }) => {
     expect(existsSync(join(shared.folder, "node_modules"))).toBe(true);
     expect(readFileSync(shared.logFile, "utf8")).not.toMatch(/Installing|ENOTFOUND|Unable to fetch/);
   });

@@ -32,7 +32,7 @@ describe("with curl and a body on every method", () => {
   });
 });
 
-it("takes the override from fetch, which cannot send a body with GET", async ({ expect }) => {
+it("accepts the override from fetch, which cannot send a body with GET", async ({ expect }) => {
   const response = await fetch(`${url}/api/user`, {
     method: "POST",
     headers: { ...AUTHENTICATED, "X-HTTP-Method-Override": "GET" },
@@ -41,11 +41,11 @@ it("takes the override from fetch, which cannot send a body with GET", async ({ 
   expect(await response.json()).toMatchObject({ success: 1, new_user_group: true });
 });
 
-/** How long a connection may be silent before the client gives up on it. */
+/** How long the client waits for more data on a connection. */
 const ANSWER_MS_MAX = 2000;
 
 describe("a hostile client", () => {
-  /** Sends bytes as they are and gives back all that comes until one side gives up. */
+  /** Sends bytes unchanged. Returns all that the service sends until the connection closes or the client stops waiting. */
   const raw = (text: string) =>
     new Promise<string>((settle) => {
       const { hostname, port } = new URL(url);

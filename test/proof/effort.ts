@@ -10,18 +10,18 @@ declare module "vitest" {
 const { minutes, seed } = inject("effort");
 const isLong = minutes > 0;
 
-/** Options for fast-check: `quick` runs in `npm test`; in the long form `long` runs, or as many as fit into this share of the time. */
+/** Options for fast-check: `quick` runs in `npm test`; in the long form `long` runs, or as many as this share of the time allows. */
 export const runs = (quick: number, long: number, share: number) => ({
   seed,
   numRuns: isLong ? long : quick,
   ...(isLong && { interruptAfterTimeLimit: minutes * share * 60_000, markInterruptAsFailure: false }),
 });
 
-/** The same for a proof's own loop: whether to go on after `done` rounds that began at `startedAt`. */
-export const goesOn = (done: number, startedAt: number, quick: number, long: number, share: number): boolean =>
+/** The same for a loop of a proof: whether another round follows after `done` rounds since `startedAt`. */
+export const hasAnotherRound = (done: number, startedAt: number, quick: number, long: number, share: number): boolean =>
   done < (isLong ? long : quick) && !(isLong && Date.now() - startedAt > minutes * share * 60_000);
 
-/** Prints what a proof in the long form has done. */
+/** Prints the counts of a proof in its long form. */
 export function report(what: string, counts: Record<string, number>): void {
   if (!isLong) return;
   const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);

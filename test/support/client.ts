@@ -16,7 +16,7 @@ export type CallOptions = {
   body?: object | string | undefined;
   headers?: Record<string, string>;
   env?: Env;
-  /** Why this answer need not be as the OpenAPI document has it. */
+  /** The reason why this answer is not compared with the OpenAPI document. */
   undocumented?: string;
   /** Runs when the response is complete, before the work that the Worker does after it. */
   onResponse?: () => Promise<void>;
@@ -26,7 +26,7 @@ let callCount = 0;
 
 /**
  * Calls the Worker as a client would. `fetch` sends no body with a GET, so to `/api/user` it goes as a POST with the
- * method override; the tests over sockets send the real one. Every answer must be as the OpenAPI document has it.
+ * method override; the tests over sockets send a real GET. Every answer must match the OpenAPI document.
  */
 export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   const { credential, body, headers = {}, env: callEnv = env, undocumented } = options;
@@ -35,7 +35,7 @@ export async function call(method: string, path: string, options: CallOptions = 
   const request = new Request(`http://localhost${path}`, {
     method: overridden ? "POST" : method,
     headers: {
-      // Each call comes from another address, so that only tests of the limit on refusals meet it.
+      // Each call has another address, so that the limit on refusals affects only its own tests.
       "CF-Connecting-IP": `client ${callCount}`,
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
       ...(credential === undefined ? {} : { Authorization: `Token ${credential}` }),
@@ -48,15 +48,15 @@ export async function call(method: string, path: string, options: CallOptions = 
   const response = await app.fetch(request as Parameters<typeof app.fetch>[0], callEnv, context);
   const text = await response.text();
   await options.onResponse?.();
-  // What the Worker does after its answer is done before the next call, so that tests need not wait for it.
+  // Waits for the work that the Worker does after its answer, so that tests need not wait for it.
   await waitOnExecutionContext(context);
   const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
   const answerBody = isJson && text !== "" ? JSON.parse(text) : text || undefined;
   const answer = { status: response.status, headers: response.headers, body: answerBody };
   if (undocumented === undefined) {
-    const strange = undocumentedIn(request, answer.status, answer.headers, answer.body);
-    if (strange.length > 0)
-      throw new Error(`This ${method} was answered as public/openapi.json does not say: ${strange.join("; ")}.`);
+    const mismatches = undocumentedIn(request, answer.status, answer.headers, answer.body);
+    if (mismatches.length > 0)
+      throw new Error(`The answer to this ${method} does not match public/openapi.json: ${mismatches.join("; ")}.`);
   }
   return answer;
 }

@@ -1,2 +1,2 @@
-/** Far ahead, so that no alarm of the runtime, whose own clock goes on, is due before a test runs it. */
+/** Far in the future, so that the runtime, whose own clock is real, runs no alarm before a test does. */
 export const NOW = new Date("2035-01-01T00:00:00.000Z");

@@ -12,7 +12,7 @@ type Operation = {
   responses: Record<string, Response | Reference>;
 };
 
-/** The OpenAPI document, with all that its tests read of it. */
+/** The OpenAPI document, with the types of the parts that tests read. */
 const document = structuredClone(openapi) as unknown as Schema & {
   paths: Record<string, Record<string, Operation>>;
   components: { responses: Record<string, Response>; headers: Record<string, { schema: Schema }> };
@@ -21,7 +21,7 @@ const schemas = dereference(document);
 
 const isReference = (value: object): value is Reference => "$ref" in value;
 
-/** What stands where a reference leads. */
+/** The object that a reference names. */
 export function resolve<Value extends object>(value: Value | Reference): Value {
   if (!isReference(value)) return value;
   const steps = value.$ref.slice("#/".length).split("/");
@@ -35,7 +35,7 @@ const routes = Object.entries(paths).map(([template, operations]) => ({
   operations,
 }));
 
-/** What any path and method may answer, whether or not the document has them. */
+/** Refusals that are possible at any path and method, also at those that are not in the document. */
 const ANYWHERE = {
   403: "secret_key_in_browser",
   405: "method_not_allowed",
@@ -43,10 +43,10 @@ const ANYWHERE = {
   500: "internal_error",
   503: "service_not_configured",
 };
-/** Below a path that is there the method and the credential are judged first. */
+/** Below a known path, the method and the credential are checked first. */
 const NOWHERE = { ...ANYWHERE, 401: "unauthenticated", 404: "route_not_found" };
 
-/** The responses that the document has for a method and a path, by status. HEAD is answered as GET where it is allowed. */
+/** The responses in the document for a method and a path, by status. Where HEAD is allowed, it is answered as GET. */
 function responsesTo(method: string, path: string): Record<string, Response | Reference> {
   const route = routes.find(({ pattern }) => pattern.test(path));
   const operation = route?.operations[method === "HEAD" ? "get" : method.toLowerCase()];
@@ -59,14 +59,14 @@ const refusals = (names: Record<number, string>) =>
     Object.entries(names).map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
   );
 
-/** The method that the service takes a request for. */
+/** The method of a request after its override. */
 function methodOf(request: Request, path: string): string {
   const override = request.headers.get("X-HTTP-Method-Override")?.toUpperCase();
   if (request.method !== "POST" || override === undefined || !/^\/api\/user\/?$/.test(path)) return request.method;
   return ["GET", "PUT", "POST", "DELETE"].includes(override) ? override : "of no name";
 }
 
-/** All that the document does not say of an answer: its status, headers, media type and body. */
+/** How an answer differs from the document: in its status, headers, media type or body. */
 export function undocumentedIn(request: Request, status: number, headers: Headers, body: unknown): string[] {
   const path = decodeURIComponent(new URL(request.url).pathname);
   const method = methodOf(request, path);

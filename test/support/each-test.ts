@@ -2,7 +2,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { CREDENTIAL_PATTERN } from "./credential-pattern.ts";
 
-/** What the service has logged in this test. */
+/** The lines that the service has logged in this test. */
 export const logLines: Record<string, unknown>[] = [];
 
 beforeEach(() => {

@@ -1,18 +1,18 @@
-/** The ways in which a write to KV goes wrong. */
+/** The faults of a write to KV. */
 const FAULTS = ["none", "late", "lost", "twice", "refused", "refused but done"] as const;
 
 type Write = { key: string; value: string | null };
 
 /**
- * A KV that keeps none of its promises: writes come late, never, twice, in any order, or after they were reported as failed;
- * a read takes time, fails, or returns any value that the key ever had; and no entry expires. `pass` moves the clock on.
+ * A KV that keeps none of its promises: writes take effect late, never, twice, in any order, or after they were reported as
+ * failed; a read takes time, fails, or returns any earlier value of the key; and no entry expires. `pass` moves the clock.
  */
 export class FaultyKv {
   readonly counts: Record<string, number> = {};
   readonly #random: (below: number) => number;
   readonly #pass: (seconds: number) => void;
   readonly #versions = new Map<string, (string | null)[]>();
-  #onTheirWay: Write[] = [];
+  #pending: Write[] = [];
 
   constructor(random: (below: number) => number, pass: (seconds: number) => void) {
     this.#random = random;
@@ -20,8 +20,8 @@ export class FaultyKv {
   }
 
   async get(key: string): Promise<string | null> {
-    this.#deliver();
-    // The clock goes on while the Worker waits for the answer.
+    this.#applyPending();
+    // Time passes while the Worker waits for the answer.
     this.#pass(this.#pick([0, 0, 0, 0, 0, 1, 30, 90]));
     const versions = this.#versions.get(key) ?? [];
     const outcome = this.#pick(["newest", "newest", "newest", "any", "any", "missing", "failed"]);
@@ -43,16 +43,16 @@ export class FaultyKv {
     const fault = this.#pick([...FAULTS, "none", "none"] as const);
     this.#count(`${write.value === null ? "delete" : "write"} ${fault}`);
     if (fault === "none" || fault === "twice") this.#apply(write);
-    if (fault === "late" || fault === "twice" || fault === "refused but done") this.#onTheirWay.push(write);
+    if (fault === "late" || fault === "twice" || fault === "refused but done") this.#pending.push(write);
     if (fault === "refused" || fault === "refused but done") throw new Error("KV refused a write.");
   }
 
-  /** Lets some of the writes that are on their way arrive, in any order. */
-  #deliver(): void {
-    this.#onTheirWay = this.#onTheirWay.filter((write) => {
-      const arrives = this.#random(3) === 0;
-      if (arrives) this.#apply(write);
-      return !arrives;
+  /** Applies some of the pending writes. */
+  #applyPending(): void {
+    this.#pending = this.#pending.filter((write) => {
+      const isApplied = this.#random(3) === 0;
+      if (isApplied) this.#apply(write);
+      return !isApplied;
     });
   }
 

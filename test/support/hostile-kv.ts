@@ -3,10 +3,10 @@ import { vi } from "vitest";
 
 type Operation = "get" | "put" | "delete";
 
-/** The methods that every KV binding of this runtime shares, the Worker's as well as the directories'. */
+/** The methods that all KV bindings of this runtime share, in the Worker and in the directories. */
 const methods = Object.getPrototypeOf(env.TOKEN_INDEX) as Record<Operation, (...args: unknown[]) => Promise<unknown>>;
 
-/** Puts `behaviour` in the place of KV for the rest of the test; it may call the real one. */
+/** Replaces KV by `behaviour` for the rest of the test. It may call the real KV. */
 export function replaceKv(
   behaviour: (operation: Operation, args: unknown[], real: () => Promise<unknown>) => Promise<unknown>,
 ): void {

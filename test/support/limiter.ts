@@ -1,4 +1,4 @@
-/** A Rate Limiting binding that lets `limit` calls of each key pass, and has the counts by key. */
+/** A Rate Limiting binding that allows `limit` calls of each key, and its counts by key. */
 export function limiter(limit: number) {
   const counts = new Map<string, number>();
   return {

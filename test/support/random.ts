@@ -1,4 +1,4 @@
-/** Numbers that look random and come again with the same seed (mulberry32). */
+/** Pseudo-random numbers, the same ones for the same seed (mulberry32). */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

@@ -14,8 +14,9 @@ export const inEnvironment = (workspace = "acme", environment = "Testing"): stri
   `?workspace=${workspace}&environment=${environment}`;
 
 /** Issues the key of an operator with this role, named after it unless the fields say otherwise. */
-export async function issueOperator(role: Role, fields: object = {}): Promise<string> {
-  const answer = await call("POST", "/api/operators", { credential: operator, body: { name: role, role, ...fields } });
+export async function issueOperator(role: Role, fields: object = {}, callEnv: Env = env): Promise<string> {
+  const body = { name: role, role, ...fields };
+  const answer = await call("POST", "/api/operators", { credential: operator, body, env: callEnv });
   expect(answer).toMatchObject({ status: 201 });
   return answer.body.key;
 }

@@ -1,7 +1,7 @@
 import type { SerializedError } from "vitest";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with the line `N passed, N failed`. A file that does not load and an error outside of all tests are failures. */
+/** Prints `N passed, N failed` as the last line. A file that does not load, and an error outside of all tests, count as failed. */
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);

@@ -1,2 +1,2 @@
-/** A Worker that does nothing, to tell what of a start is the platform's. */
+/** A Worker that does nothing, to measure the platform's own share of a start. */
 export default { fetch: () => new Response() };

@@ -1,4 +1,4 @@
-/** A Rate Limiting binding that counts in memory, as the platform's does, and refuses nobody. */
+/** A Rate Limiting binding that counts in memory, as the platform's does, and refuses no call. */
 export default () => {
   const counts = new Map();
   return {

@@ -1,8 +1,9 @@
 import { type Context, Hono } from "hono";
 import type { NewSession } from "../../domain/group-directory.ts";
+import { log } from "../../domain/log.ts";
 import { variablesOf } from "../../domain/variables.ts";
 import { jwksOf, mintSession, variablesFit } from "../../domain/viewer-session.ts";
-import { JWKS_SECONDS } from "../../limits.ts";
+import { ISSUER_UNITS_MAX, JWKS_SECONDS } from "../../limits.ts";
 import type { AppEnv } from "../app-env.ts";
 import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
@@ -26,9 +27,16 @@ export const viewerSessions = new Hono<AppEnv>()
     const times = timesOf(started.value, options.expires_in_seconds);
     if (!times) return refuse(c, { code: "credential_expired" });
 
+    const issuer = c.env.ISSUER || new URL(c.req.url).origin;
+    if (issuer.length > ISSUER_UNITS_MAX) {
+      const message = `ISSUER is longer than ${ISSUER_UNITS_MAX} characters. Shorten it in wrangler.toml.`;
+      log.error({ request_id: c.get("requestId"), message });
+      return refuse(c, { code: "service_not_configured" });
+    }
+
     const token = await mintSession(c.get("ring"), {
       ...times,
-      issuer: c.env.ISSUER || new URL(c.req.url).origin,
+      issuer,
       environment: c.get("environment"),
       providedId: group.providedId,
       teamId: group.teamId,

@@ -1,9 +1,9 @@
 import type { Answered, Ask, Call } from "./linearizability.ts";
 
-/** A service of one id, real or planted: it answers, or throws where no answer came. */
+/** A service with one id, real or simulated. It throws for a call without an answer. */
 export type Service = (ask: Ask) => Promise<Answered>;
 
-/** Lets some clients call at once, each a few times, with the tokens that any of them has seen, and records it all. */
+/** Makes calls of some concurrent clients, with the tokens in any of their answers, and records them. */
 export async function record(
   service: Service,
   random: (below: number) => number,

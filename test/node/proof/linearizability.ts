@@ -1,11 +1,11 @@
 /**
  * Whether a history of concurrent calls can be put in one order that a single group, changed by one call at a time, could
  * have gone through: the search of Wing and Gong ("Testing and Verifying Concurrent Objects", 1993) with memoised states,
- * as Lowe has it ("Testing for linearizability", 2017). Calls to different ids do not affect one another, so each id is
+ * as Lowe describes it ("Testing for linearizability", 2017). Calls to different ids do not affect one another, so each id is
  * checked by itself (P-compositionality: Horn and Kroening, 2015).
  */
 
-/** What was asked. A token is whatever text the service gave. */
+/** A call. A token is any text that the service returned as one. */
 export type Ask =
   | { do: "ensure" }
   | { do: "update"; name: string }
@@ -13,13 +13,13 @@ export type Ask =
   | { do: "remove"; token: string }
   | { do: "view"; token: string };
 
-/** What came back; `undefined` for a call that was never answered. */
+/** The answer to a call. */
 export type Answered = { status: number; isNew?: boolean; token?: string; name?: string; teamId?: number };
 
-/** One call: begun before, answered after; the times are any numbers that grow. */
+/** A call with its answer, `undefined` if there was none, and the times of both: any numbers that increase. */
 export type Call = { ask: Ask; answer: Answered | undefined; begunAt: number; endedAt: number };
 
-/** The group of one id, or none. What an unanswered call has made is not known until an answer shows it. */
+/** The group with the id, or none. Values that an unanswered call has set are `?` until an answer contains them. */
 type State = { teamId: number | "?"; token: string | "?"; name: string | "?" } | undefined;
 
 type Numbered = (token: string) => number;
@@ -27,8 +27,8 @@ type Numbered = (token: string) => number;
 const agrees = <Value>(known: Value | "?", shown: Value): boolean => known === "?" || known === shown;
 
 /**
- * The states that the call may leave behind, given its answer; none where the answer was impossible. `numberOf` reads the
- * team id that stands in a token.
+ * The possible states after the call, given its answer; none if the answer is impossible. `numberOf` reads the team id in a
+ * token.
  */
 function after(state: State, { ask, answer }: Call, numberOf: Numbered, seen: ReadonlySet<string>): State[] {
   if (ask.do === "ensure") {
@@ -72,7 +72,7 @@ function after(state: State, { ask, answer }: Call, numberOf: Numbered, seen: Re
   return isRight && agrees(state.teamId, teamId) ? [{ teamId, token, name }] : [];
 }
 
-/** Whether the calls to one id, from its not being there, are those of one group changed by one call at a time. */
+/** Whether one call at a time could have given these answers, beginning without a group with the id. */
 export function isLinearizable(calls: Call[], numberOf: Numbered): boolean {
   const visited = new Set<string>();
   const search = (done: bigint, state: State, seen: ReadonlySet<string>): boolean => {
@@ -81,7 +81,7 @@ export function isLinearizable(calls: Call[], numberOf: Numbered): boolean {
     visited.add(memo);
     const open = calls.map((call, index) => ({ call, index })).filter(({ index }) => !(done & (1n << BigInt(index))));
     if (open.every(({ call }) => !call.answer)) return true;
-    // Only a call that began before every open call had ended can come first.
+    // Only a call that began before any open call ended can be the next one.
     const firstEnd = Math.min(...open.map(({ call }) => (call.answer ? call.endedAt : Number.POSITIVE_INFINITY)));
     return open
       .filter(({ call }) => call.begunAt <= firstEnd)

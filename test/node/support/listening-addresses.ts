@@ -1,4 +1,4 @@
-/** Finds the TCP sockets on which a process and its descendants listen, as Linux shows them under /proc. */
+/** Finds the TCP sockets on which a process and its descendants listen, as Linux lists them under /proc. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const LISTENING = "0A";
@@ -16,7 +16,7 @@ export function listeningAddresses(root: number): string[] {
     .map(([, address = ""]) => reachable(address));
 }
 
-/** What `read` returns; `[]` if the process has ended meanwhile. */
+/** Returns the result of `read`, or `[]` if the process has ended. */
 function unlessEnded<Item>(read: () => Item[]): Item[] {
   try {
     return read();
@@ -32,7 +32,7 @@ function processTree(root: number): number[] {
   return [root, ...children.flatMap((pid) => processTree(Number(pid)))];
 }
 
-/** The name of the program stands in parentheses, and may itself hold any character. */
+/** The name of the program stands in parentheses, and may contain any character. */
 function parentOf(pid: string): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer } from "./client.ts";
 
-/** A call whose headers are sent. Its body is what the test writes to the socket, framed by the test. */
+/** A call whose headers are sent. The test frames its body and writes it to the socket. */
 export type OpenCall = { socket: Socket; answer: Promise<Answer> };
 
 /** Sends the headers of a call on a connection of its own. */

@@ -7,8 +7,8 @@ import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/b
 export type PlainService = RunningWorker & { key: string };
 
 /**
- * The Worker as it is deployed, run by workerd alone: `npm start` puts proxies before it, which frame bodies in their own
- * way. With an API key of workspace acme, environment Testing.
+ * Starts the Worker as it is deployed, in workerd alone: the proxies of `npm start` would frame bodies again. Returns it with
+ * an API key of workspace acme, environment Testing.
  */
 export async function startPlainService(): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));

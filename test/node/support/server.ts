@@ -7,7 +7,7 @@ declare module "vitest" {
   }
 }
 
-/** One service for all tests over sockets, started in a fresh copy as the README says. */
+/** Starts one service for all tests over sockets: `npm start` in a fresh copy. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (!project.vitest.projects.some(({ name }) => name.startsWith("node"))) return undefined;
   const running = await startService(freshCopy());

@@ -7,7 +7,7 @@ import { parseEnv } from "node:util";
 
 const READY_SECONDS_MAX = 60;
 
-/** A copy of what git would clone, with the packages of this one, so that tests start where a new user does. */
+/** Copies what git would clone, with the installed packages, so that tests start where a new user starts. */
 export function freshCopy(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
@@ -19,7 +19,7 @@ export function freshCopy(): string {
 
 export const removeCopy = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
-/** Waits until `condition` holds, and throws with `what` when it does not in time. */
+/** Waits until `condition` is true. After a minute it throws an error that names `what`. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = Date.now() + READY_SECONDS_MAX * 1000;
   while (!(await condition())) {

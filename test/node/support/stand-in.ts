@@ -4,14 +4,14 @@ import { onTestFinished } from "vitest";
 
 export type Received = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
 
-/** What the stand-in does with a request: answers, breaks the connection, or keeps silent before or after the headers. */
+/** How the stand-in handles a request: it answers, breaks the connection, or sends nothing, or nothing after the headers. */
 export type Reply =
   | { status: number; headers?: Record<string, string>; body?: object | string }
   | "drop"
   | "silence"
   | "headers only";
 
-/** A server on this machine that treats each request as `reply` says, and lists what it received. It ends with the test. */
+/** Starts a server that handles each request by `reply` and lists the requests. It stops after the test. */
 export async function standIn(
   reply: (request: Received, count: number) => Reply,
 ): Promise<{ url: string; received: Received[] }> {
@@ -37,7 +37,7 @@ export async function standIn(
   return { url: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`, received };
 }
 
-/** What the service answers a refused call with. */
+/** The service's answer to a refused call. */
 export const refusal = (status: number, code: string, fields: object = {}, headers: Record<string, string> = {}) => ({
   status,
   headers: { "X-Request-Id": "the-request", ...headers },
