@@ -30,7 +30,7 @@ import java.util.regex.Pattern;
  */
 public class VerifySession {
     static final String SERVICE_URL = System.getenv("SERVICE_URL");
-    /** The environment, such as acme/Customer: a customer's id says nothing outside it. */
+    /** The environment, such as acme/Customer: in another one, the same id is another customer. */
     static final String AUDIENCE = System.getenv("AUDIENCE");
 
     public static void main(String[] args) throws Exception {

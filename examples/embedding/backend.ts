@@ -1,4 +1,4 @@
-/** The backend of a page with a chart. Only it has the API key; the page gets sessions that end in minutes. */
+/** The backend of a page with a chart. Only it has the API key; the page gets sessions that expire within minutes. */
 import { readFileSync } from "node:fs";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";

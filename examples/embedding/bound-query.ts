@@ -1,4 +1,4 @@
-/** The backend of dashboards: it runs a report for whoever shows a viewer session, bound to the variables of their group. */
+/** The backend of dashboards: it runs a report for the page that presents a viewer session, bound to the variables of their group. */
 import { Hono } from "hono";
 import { UserGroupServiceError, ViewerClient } from "user-group-service/client";
 

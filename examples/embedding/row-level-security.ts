@@ -4,7 +4,7 @@ import { type JWTVerifyGetKey, jwtVerify } from "jose";
 /** The part that is used of a connection to PostgreSQL, such as a client of `pg`, or PGlite. */
 export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
 
-/** Whose sessions are good here. `audience` is the environment, such as `acme/Customer`. */
+/** Whose sessions are accepted. `audience` is the environment, such as `acme/Customer`. */
 export type Verification = { keys: JWTVerifyGetKey; issuer: string; audience: string };
 
 /**

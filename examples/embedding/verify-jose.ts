@@ -10,7 +10,7 @@ try {
     algorithms: ["ES256"],
     typ: "JWT",
     issuer: SERVICE_URL,
-    // The environment, such as acme/Customer: a customer's id says nothing outside it.
+    // The environment, such as acme/Customer: in another one, the same id is another customer.
     audience: AUDIENCE,
     requiredClaims: ["sub", "exp"],
   });

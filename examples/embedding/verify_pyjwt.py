@@ -7,7 +7,7 @@ import sys
 import jwt
 
 SERVICE_URL = os.environ["SERVICE_URL"]
-# The environment, such as acme/Customer: a customer's id says nothing outside it.
+# The environment, such as acme/Customer: in another one, the same id is another customer.
 AUDIENCE = os.environ["AUDIENCE"]
 
 keys = jwt.PyJWKClient(f"{SERVICE_URL}/.well-known/jwks.json", lifespan=300)

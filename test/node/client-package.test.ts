@@ -84,6 +84,7 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
       shown: {
         user_group_id: "typescript",
         user_group_name: "typescript",
+        viewer_id: "jane",
         "user_group.region": "us",
       },
     });

@@ -11,7 +11,7 @@ import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { standIn } from "./support/stand-in.ts";
 
-const AUDIENCE = "acme/Customer";
+const AUDIENCE = "verifiers/Customer";
 /** An id that is not what it seems to be, in SQL, in JSON and in a terminal. */
 const HOSTILE_ID = `o'hara", "sub": "acme é€\\`;
 
@@ -115,7 +115,7 @@ describe.for(VERIFIERS)("$name", ({ name, command, needs, isThere }) => {
   it.skipIf(!isThere)(`verifies a session of the running service${skipped}`, async ({ expect }) => {
     const { url, operatorToken } = inject("service");
     const operator = new OperatorClient({ url, operatorKey: operatorToken });
-    const environment = { workspace: "acme", environment: "Customer" } as const;
+    const environment = { workspace: "verifiers", environment: "Customer" } as const;
     const groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...environment, name })).key });
     await groups.ensure({ userGroupId: HOSTILE_ID });
     const { token } = await groups.mintSession({ userGroupId: HOSTILE_ID, viewerId: "jane", includeVariables: true });

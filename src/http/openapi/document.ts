@@ -31,7 +31,8 @@ The examples for curl read the credentials from the shell variables \`API_KEY\`,
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
   Events: "The changes of an environment: who changed what, and when.",
-  Dashboards: "What dashboards ask with the token of a group, from browsers too.",
+  Dashboards:
+    "What dashboards call with a viewer session or the token of a group, from browsers too, and how sessions are minted.",
   "API keys": "What operators do for integrators.",
   Operators: "Who runs the deployment, and which environments it has.",
   About: "The service itself. Only `whoami` takes a credential.",

@@ -45,8 +45,8 @@ export const viewerSessionOperations: Operations = {
       summary: "Mint a viewer session",
       description:
         "Makes a short-lived credential for a page, a JWT signed with ES256. The page presents it to /api/viewer in place of the " +
-        "group's token. Rotation, deletion, suspension and revoking the API key that minted it end it at once. It never " +
-        "creates a group.",
+        "group's token. The rotation, suspension and deletion of the group, and the revocation of the API key that minted it, end it at " +
+        "once. This call never creates a group.",
       body: {
         name: "SessionBody",
         schema: SessionBody(),

@@ -37,10 +37,10 @@ export const viewerOperations: Operations = {
     get: {
       id: "viewUserGroup",
       tag: "Dashboards",
-      summary: "See whose token it is",
+      summary: "View the user group",
       description:
-        "The group of the token, and its variables. Browsers may make this call from any origin. By default a token that was " +
-        "rotated or deleted is refused at once.",
+        "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
+        "suspension or deletion it is refused at once, unless a caller with a token accepts a stale answer.",
       headers: ["Cache-Control"],
       answer: {
         status: 200,

@@ -36,7 +36,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /** Mints sessions for environment Customer as the service does, and returns its public keys with them. */
 export function mintSessions(sessions: Session[]): { jwks: object; tokens: string[] } {
-  const claims = sessions.map(({ workspace = "acme", expiresInSeconds = 300, ...session }) => ({
+  const claims = sessions.map(({ workspace = "verifiers", expiresInSeconds = 300, ...session }) => ({
     ...session,
     environment: { workspace, tag: "Customer" },
     teamId: 4,
@@ -56,7 +56,7 @@ const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("b
  * first, and refuse the others.
  */
 export function forgedSessions(issuer: string, sub: string): { valid: string; wrong: Record<string, string> } {
-  const claims = { iss: issuer, aud: "acme/Customer", sub, iat: nowSeconds() - 1, exp: nowSeconds() + 300 };
+  const claims = { iss: issuer, aud: "verifiers/Customer", sub, iat: nowSeconds() - 1, exp: nowSeconds() + 300 };
   const header = { alg: "ES256", typ: "JWT", kid: KID };
   const own = createPrivateKey({ key: PRIVATE, format: "jwk" });
   const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
@@ -90,7 +90,7 @@ export function forgedSessions(issuer: string, sub: string): { valid: string; wr
     "a stranger's kid": signed({ ...header, kid: "k1" }, claims, stranger),
     "a key of its own": signed({ ...header, kid: "k1", jwk: stranger.export({ format: "jwk" }) }, claims, stranger),
     "another issuer": signed(header, { ...claims, iss: "https://thief.example" }, own),
-    "another environment": signed(header, { ...claims, aud: "acme/Testing" }, own),
+    "another environment": signed(header, { ...claims, aud: "verifiers/Testing" }, own),
     "no end": signed(header, endless, own),
     "an end in the past": signed(header, { ...claims, exp: nowSeconds() - 1 }, own),
   };
