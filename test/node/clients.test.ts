@@ -1,10 +1,13 @@
-import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../scripts/clients/matrix.ts";
 import { OperatorClient } from "../../src/client/index.ts";
+import { runNode } from "./support/service.ts";
 
 const { url, key, operatorToken } = inject("service");
 const service = { url, key };
@@ -96,14 +99,18 @@ async function newReadKey(): Promise<string> {
 }
 
 describe("npm run clients", () => {
-  const clients = (args: string[], env: NodeJS.ProcessEnv = {}) =>
-    spawnSync(process.execPath, ["scripts/clients.ts", ...args], {
-      encoding: "utf8",
-      env: { ...process.env, API_KEY: key, ...env },
-    });
+  const clients = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
+    const child = runNode(".", ["scripts/clients.ts", ...args], { API_KEY: key, ...env });
+    const [stdout, stderr] = await Promise.all([
+      text(child.stdout as Readable),
+      text(child.stderr as Readable),
+      once(child, "close"),
+    ]);
+    return { status: child.exitCode, stdout, stderr };
+  };
 
-  it("prints a row for each named client, and counts", ({ expect }) => {
-    const { status, stdout } = clients(["--url", url, "fetch", "undici"]);
+  it("prints a row for each named client, and counts", async ({ expect }) => {
+    const { status, stdout } = await clients(["--url", url, "fetch", "undici"]);
     expect(stdout).toMatch(
       /^client +version +create\/update\/rotate\/view\/delete +chunked GET +GET without Content-Length\n/,
     );
@@ -113,8 +120,8 @@ describe("npm run clients", () => {
     expect(status).toBe(0);
   });
 
-  it("skips a client that is not installed, and names what is missing", ({ expect }) => {
-    const { status, stdout } = clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
+  it("skips a client that is not installed, and names what is missing", async ({ expect }) => {
+    const { status, stdout } = await clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
     expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
     expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
     expect(status).toBe(0);
@@ -122,12 +129,12 @@ describe("npm run clients", () => {
 
   it.for(["requests", "httpx", "aiohttp"])(
     "skips the Python client %s where that module is missing",
-    (module, { expect }) => {
+    async (module, { expect }) => {
       // A python3 that cannot import the module.
       const bin = mkdtempSync(join(tmpdir(), "python-"));
       onTestFinished(() => rmSync(bin, { recursive: true, force: true }));
       writeFileSync(join(bin, "python3"), '#!/bin/sh\necho "ModuleNotFoundError" >&2\nexit 1\n', { mode: 0o755 });
-      const { status, stdout } = clients(["--url", url, `Python ${module}`], { PATH: bin });
+      const { status, stdout } = await clients(["--url", url, `Python ${module}`], { PATH: bin });
       expect(stdout).toMatch(
         new RegExp(`^Python ${module} +- +skipped: python3 with the module ${module} is missing$`, "m"),
       );
@@ -138,29 +145,29 @@ describe("npm run clients", () => {
 
   it("fails when a client does, and does not print the key", async ({ expect }) => {
     const readKey = await newReadKey();
-    const { status, stdout } = clients(["--url", url, "fetch"], { API_KEY: readKey });
+    const { status, stdout } = await clients(["--url", url, "fetch"], { API_KEY: readKey });
     expect(stdout).toMatch(/^fetch, create\/update\/rotate\/view\/delete: .*user_group_not_found/ms);
     expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped\n$/);
     expect(stdout.includes(readKey)).toBe(false);
     expect(status).toBe(1);
   });
 
-  it("names the credential that it takes when the service refuses it, and runs nothing", ({ expect }) => {
-    const { status, stdout, stderr } = clients(["--url", url, "fetch"], { API_KEY: forged });
+  it("names the credential that it takes when the service refuses it, and runs nothing", async ({ expect }) => {
+    const { status, stdout, stderr } = await clients(["--url", url, "fetch"], { API_KEY: forged });
     expect(stderr).toContain(
       "refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_.",
     );
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
   });
 
-  it("calls the service at SERVICE_URL when there is no --url", ({ expect }) => {
-    const { status, stdout } = clients(["fetch"], { SERVICE_URL: url });
+  it("calls the service at SERVICE_URL when there is no --url", async ({ expect }) => {
+    const { status, stdout } = await clients(["fetch"], { SERVICE_URL: url });
     expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped\n$/);
     expect(status).toBe(0);
   });
 
-  it("does not print a key that cannot be in a header", ({ expect }) => {
-    const { status, stdout, stderr } = clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
+  it("does not print a key that cannot be in a header", async ({ expect }) => {
+    const { status, stdout, stderr } = await clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
     expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.\n");
     expect(stdout).toBe("");
     expect(status).toBe(1);
@@ -170,8 +177,8 @@ describe("npm run clients", () => {
     ["that nothing responds", ["--url", NOWHERE], `The service at ${NOWHERE} cannot be reached`],
     ["that the key would be sent without TLS", ["--url", "http://example.com"], "Give --url as https://"],
     ["that there is no such client", ["--url", url, "gopher"], "There is no client gopher."],
-  ] as const)("reports %s", ([, args, sentence], { expect }) => {
-    const { status, stderr } = clients([...args]);
+  ] as const)("reports %s", async ([, args, sentence], { expect }) => {
+    const { status, stderr } = await clients([...args]);
     expect(stderr).toContain(sentence);
     expect(status).toBe(1);
   });

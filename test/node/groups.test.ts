@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { endGroup, runNode, runNpm, waitUntil } from "./support/service.ts";
+import { endGroup, runIn, runNode, runNpm, waitUntil } from "./support/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
@@ -593,10 +593,10 @@ it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks n
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
     const command = `npm run --silent groups -- ${args} --url ${url}`;
-    const env = { ...process.env, API_KEY: key, TERM: "xterm" };
-    return spawnSync(SCRIPT, ["-qec", command, "/dev/null"], { cwd: folder, env, encoding: "utf8" }).stdout;
+    const child = runIn(folder, [SCRIPT, "-qec", command, "/dev/null"], { API_KEY: key, TERM: "xterm" });
+    return text(child.stdout as Readable);
   };
-  const shown = [inTerminal(`import ${file}`), inTerminal("export")];
+  const shown = [await inTerminal(`import ${file}`), await inTerminal("export")];
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
   expect(shown[0]).toContain("created 1, found 0, refused 20");
   expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
@@ -610,11 +610,7 @@ it.skipIf(!existsSync("/dev/full"))(
     const key = await newKey("full");
     await groups(["import", fileOf([{ user_group_id: "1" }])], key);
     const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
-    const { status, stderr } = spawnSync("sh", ["-c", command], {
-      cwd: folder,
-      env: { ...process.env, API_KEY: key },
-      encoding: "utf8",
-    });
+    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key })).outcome;
     expect(status).toBe(1);
     expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
   },
@@ -678,12 +674,8 @@ it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read t
 it("fails where its summary cannot be written", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "a" }]);
   const command = `${process.execPath} scripts/groups.ts import ${file} --url ${url} >/dev/full`;
-  const API_KEY = await newKey("full");
-  const { status, stderr } = spawnSync("sh", ["-c", command], {
-    cwd: folder,
-    encoding: "utf8",
-    env: { ...process.env, API_KEY },
-  });
+  const env = { API_KEY: await newKey("full") };
+  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env)).outcome;
   expect(status).toBe(1);
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
