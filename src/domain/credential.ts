@@ -169,7 +169,7 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   const fingerprint = mac.subarray(MAC_BYTES).toHex();
   const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint };
   const tagWord = TAG_WORDS.find((each) => each === word);
-  if (!tagWord) return { ...verified, kind: "operator_key" };
+  if (!tagWord) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
   const kind = prefix === PREFIXES.api_key ? "api_key" : "token";
   return { ...verified, kind, environment: { workspace, tag: TAGS[tagWord] } };
 }

@@ -310,7 +310,7 @@ describe("an operator names an environment", () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it("after the role is judged, so that a viewer learns of none that it may not change", async ({ expect }) => {
+  it("after the role is judged, so that a viewer learns of none", async ({ expect }) => {
     await issueKey();
     const viewer = await issueOperator("viewer");
     for (const workspace of ["acme", "never-recorded", "NO SLUG"]) {

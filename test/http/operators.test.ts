@@ -343,3 +343,53 @@ it("an operator's key is refused under another ring of signing keys", async ({ e
   const other = { ...env, SIGNING_KEYS: `test:${new Uint8Array(32).fill(9).toBase64()}` };
   expect(codeOf(await call("GET", "/api/whoami", { credential: key, env: other }))).toEqual([401, "unauthenticated"]);
 });
+
+describe("a registry that does not answer", () => {
+  /** The environment, in which each call of `method` fails as the platform says when it may be repeated. */
+  const failingAt = (method: string) => {
+    const tries: string[] = [];
+    const getByName = (name: string) =>
+      new Proxy(env.REGISTRY.getByName(name), {
+        get:
+          (stub, called) =>
+          async (...args: unknown[]) => {
+            tries.push(String(called));
+            if (called === method) throw Object.assign(new Error("busy"), { retryable: true });
+            return Reflect.get(stub, called)(...args);
+          },
+      });
+    return { tries, callEnv: { ...env, REGISTRY: { getByName } } as unknown as Env };
+  };
+
+  it.for([
+    ["GET", "/api/operators", undefined, "admit", 4],
+    ["GET", "/api/operators", undefined, "listOperators", 4],
+    ["GET", "/api/environments", undefined, "listEnvironments", 4],
+    ["GET", "/api/events", undefined, "listEvents", 4],
+    ["DELETE", "/api/operators/1", undefined, "revokeOperator", 4],
+    ["POST", "/api/operators", { name: "ada", role: "viewer" }, "issueOperator", 1],
+    ["POST", "/api/operators/1/roll", undefined, "rollOperator", 1],
+    ["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }, "recordEnvironment", 4],
+  ] as const)("is 503, and asked again where that is safe: %s %s", async (each, { expect }) => {
+    const [method, path, body, rpc, most] = each;
+    await issue();
+    const { tries, callEnv } = failingAt(rpc);
+    const answer = await call(method, path, { credential: operator, body, env: callEnv });
+    expect(codeOf(answer)).toEqual([503, "directory_unavailable"]);
+    expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    expect(tries.filter((name) => name === rpc)).toHaveLength(most);
+    expect(await list()).toHaveLength(1);
+  });
+
+  it("leaves API keys and viewers alone", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    const { tries, callEnv } = failingAt("admit");
+    for (const [credential, path] of [
+      [key, "/api/user_groups"],
+      [token, "/api/viewer"],
+    ] as const)
+      expect((await call("GET", path, { credential, env: callEnv })).status).toBe(200);
+    expect(tries).toEqual([]);
+  });
+});

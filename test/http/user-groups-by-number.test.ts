@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { type Answer, type CallOptions, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
@@ -244,14 +245,18 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
   it.for([
     ["rotates", (calls: ByNumber) => calls.rotate(1)],
     ["deletes", (calls: ByNumber) => calls.remove(1)],
-  ] as const)("ends the lease of a token when it %s", async ([, change], { expect }) => {
-    const { leasedTokenOf } = await newIntegrator();
+  ] as const)("ends the lease and the sessions of a token when it %s", async ([, change], { expect }) => {
+    const { key, leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
+    const session = await sessionOf(key);
+    expect((await view(session)).status).toBe(200);
     expect(answeredBy(await view(token, STALE))).toBe("index");
     const calls = await newCaller();
     expect((await change(calls)).status).toBe(200);
     expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
-    for (const headers of [STALE, {}]) expect(codeOf(await view(token, headers))).toEqual([401, "credential_revoked"]);
+    for (const headers of [STALE, {}])
+      for (const credential of [token, session])
+        expect(codeOf(await view(credential, headers))).toEqual([401, "credential_revoked"]);
     expect(codeOf(await query(token, { sql: "SELECT {{user_group_id}}" }, STALE))).toEqual([401, "credential_revoked"]);
   });
 

@@ -82,7 +82,7 @@ describe("GET /api/whoami", () => {
     });
   });
 
-  it("shows the token of a group: its number and name, and the end of a grace", async ({ expect }) => {
+  it("shows the token of a group: number, name, and the end of a grace", async ({ expect }) => {
     stopClock();
     const { rotate, tokenOf } = await newIntegrator();
     await tokenOf("another");

@@ -24,6 +24,7 @@ function runGroups(args: readonly string[], env: NodeJS.ProcessEnv) {
 /** A workspace of the test's own with the groups `acme` and `acme-2`, and the command with its API key or as an operator. */
 async function start(workspace: string, scopes?: Scope[]) {
   const environment = { workspace, environment: "Testing" } as const;
+  await renewConnection();
   const { key: apiKey } = await bootstrap.issueKey({ ...environment, name: "backend" });
   const client = new UserGroupClient({ url, apiKey });
   const { group } = await client.ensure({ userGroupId: "acme", name: "Acme", properties: { region: "eu" } });
@@ -40,7 +41,13 @@ async function start(workspace: string, scopes?: Scope[]) {
   };
 }
 
-const operatorKey = async (role: Role) => (await bootstrap.issueOperator({ name: `groups ${role}`, role })).key;
+async function operatorKey(role: Role): Promise<string> {
+  await renewConnection();
+  return (await bootstrap.issueOperator({ name: `groups ${role}`, role })).key;
+}
+
+/** A command blocks this process, and the service may close the idle connection meanwhile. A call that is retried opens another. */
+const renewConnection = () => bootstrap.whoami();
 
 describe("with an API key", () => {
   it("suspends and resumes a group, and names the undo", async ({ expect }) => {
