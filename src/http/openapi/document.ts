@@ -11,7 +11,7 @@ import { operatorOperations } from "./operators.ts";
 import { referenceOperations } from "./reference.ts";
 import { userGroupOperations } from "./user-groups.ts";
 import { userGroupByNumberOperations } from "./user-groups-by-number.ts";
-import { viewerSessionOperations } from "./viewer-sessions.ts";
+import { publicKeyOperations, viewerSessionOperations } from "./viewer-sessions.ts";
 import { viewerOperations } from "./viewers.ts";
 import { whoamiOperations } from "./whoami.ts";
 
@@ -76,7 +76,7 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
-/** Every call of the service. */
+/** Every call of the service. Those of one tag are neighbours, because the page /docs groups them by tag. */
 const OPERATIONS: Operations = {
   ...userGroupOperations,
   ...userGroupByNumberOperations,
@@ -85,6 +85,7 @@ const OPERATIONS: Operations = {
   ...viewerSessionOperations,
   ...apiKeyOperations,
   ...operatorOperations,
+  ...publicKeyOperations,
   ...whoamiOperations,
   ...referenceOperations,
 };

@@ -36,7 +36,7 @@ const KeySet = z.strictObject({
   keys: z.array(PublicKey).meta({ description: "The keys; the first one signs, and all of them verify." }),
 });
 
-/** The calls on viewer sessions. */
+/** The call that mints viewer sessions. */
 export const viewerSessionOperations: Operations = {
   "/api/viewer_sessions": {
     post: {
@@ -56,6 +56,10 @@ export const viewerSessionOperations: Operations = {
       refusals: ["user_group_not_found", "user_group_suspended", "variables_too_large"],
     },
   },
+};
+
+/** The call that lists the public keys of viewer sessions. */
+export const publicKeyOperations: Operations = {
   "/.well-known/jwks.json": {
     get: {
       id: "listPublicKeys",
