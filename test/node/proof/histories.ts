@@ -5,15 +5,15 @@ export type Service = (ask: Ask) => Promise<Answered>;
 
 /** How often each kind of call is made, as a share of all. */
 const SHARES: [Ask["do"], number][] = [
-  ["ensure", 4],
+  ["ensure", 3],
   ["update", 2],
-  ["suspend", 2],
-  ["resume", 1],
+  ["suspend", 3],
+  ["resume", 2],
   ["rotate", 2],
-  ["remove", 3],
-  ["view", 4],
-  ["restore", 3],
-  ["purge", 1],
+  ["remove", 4],
+  ["view", 5],
+  ["restore", 4],
+  ["purge", 3],
 ];
 const KINDS = SHARES.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));
 
