@@ -81,7 +81,7 @@ async function eventsAfter(cursor: string): Promise<Map<string, FeedEvent[]>> {
   return feeds;
 }
 
-/** Records histories of as many ids at the same time. */
+/** Records the histories of `TOGETHER` ids at the same time, with their events. */
 async function recordTogether(round: number): Promise<History[]> {
   const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest")).body;
   const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
