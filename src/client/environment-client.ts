@@ -171,11 +171,11 @@ export class EnvironmentClient extends FeedReader {
   }
 
   /**
-   * Deletes the group, which can be restored until its `purgeAt`. It is not retried after a lost response, because a second try
-   * would fail with `user_group_not_found`: repeat it, and take that error for a success.
+   * Deletes the group, and returns it as it can be restored until its `purgeAt`. It is not retried after a lost response,
+   * because a second try would fail with `user_group_not_found`: repeat it, and take that error for a success.
    */
-  async removeByNumber(input: RemoveByNumberInput, { signal }: CallOptions = {}): Promise<void> {
-    await this.#connection.send(
+  async removeByNumber(input: RemoveByNumberInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
+    const response = await this.#connection.send(
       {
         method: "DELETE",
         path: pathOf(input),
@@ -185,6 +185,7 @@ export class EnvironmentClient extends FeedReader {
       },
       signal,
     );
+    return toNumberedGroup(response);
   }
 
   /**

@@ -193,7 +193,8 @@ describe("groups by number", () => {
     expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
 
     expect((await refused(groups.removeByNumber({ teamId, ifMatch: got.etag }))).code).toBe("revision_mismatch");
-    expect(await groups.removeByNumber({ teamId, ifMatch: rotated.etag })).toBeUndefined();
+    const removed = await groups.removeByNumber({ teamId, ifMatch: rotated.etag });
+    expect(removed).toMatchObject({ teamId, state: "deleted", purgeAt: expect.stringMatching(/Z$/) });
     expect((await refused(groups.removeByNumber({ teamId }))).code).toBe("user_group_not_found");
   });
 
