@@ -1,4 +1,4 @@
-/** Keeps a copy of an environment's user groups in step with the service. */
+/** Keeps a copy of the user groups that exist in an environment, with their state, in step with the service. */
 import {
   type CallOptions,
   type ListedGroup,
@@ -34,7 +34,7 @@ async function listInto(copy: Copy, client: UserGroupClient, options: CallOption
   for (const teamId of copy.keys()) if (!listed.has(teamId)) copy.delete(teamId);
 }
 
-/** Reads the group as it is now: an event does not hold the new values. */
+/** Reads the group as it is now, which may be deleted or restored: an event does not hold the new values. */
 async function refresh(copy: Copy, teamId: number, get: () => Promise<ListedGroup>) {
   try {
     copy.set(teamId, await get());

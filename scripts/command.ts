@@ -8,8 +8,8 @@ export const URL_USAGE = `  --url URL   the service; by default the environment 
 
 const SHARED_OPTIONS = { url: { type: "string" }, help: { type: "boolean", default: false } } as const;
 
-/** npm sets these in each of its scripts, whatever was typed. */
-const ALWAYS_SET_BY_NPM = ["prefix"];
+/** These may be set whatever was typed: npm sets prefix in each of its scripts, and many set yes in their .npmrc. */
+const SET_WITHOUT_TYPING = ["prefix", "yes"];
 
 /** A failure that the user of a command can fix. The command prints the message, and no stack trace. */
 export class CommandError extends Error {}
@@ -30,7 +30,7 @@ function refuseOptionsTakenByNpm(names: readonly string[], args: readonly string
   const script = env.npm_lifecycle_event;
   if (script === undefined || args.some((arg) => arg.startsWith("--"))) return;
   const taken = names
-    .filter((name) => !ALWAYS_SET_BY_NPM.includes(name))
+    .filter((name) => !SET_WITHOUT_TYPING.includes(name))
     .find((name) => env[`npm_config_${name.replaceAll("-", "_")}`] !== undefined);
   if (taken)
     throw new CommandError(

@@ -1,25 +1,26 @@
-/** `npm run events`: prints the changes in an environment, and waits for more. The API key is never an argument. */
-import { type ChangeEvent, type EventPage, type EventsInput, UserGroupClient } from "../src/client/index.ts";
+/** `npm run events`: prints the changes in an environment or the deployment, and waits for more. No secret is an argument. */
 import {
-  apiKeyFrom,
-  apiKeyRefused,
-  CommandError,
-  print,
-  readArguments,
-  runCommand,
-  serviceUrl,
-  stopWithNpm,
-  URL_USAGE,
-} from "./command.ts";
+  type ChangeEvent,
+  type EventPage,
+  type EventsInput,
+  type FeedReader,
+  OperatorClient,
+} from "../src/client/index.ts";
+import { CommandError, print, readArguments, runCommand, serviceUrl, stopWithNpm, URL_USAGE } from "./command.ts";
 import { commandErrorOf } from "./support/client-error.ts";
-import { RESPONSE_MS_MAX } from "./support/http.ts";
+import { ENVIRONMENT_OPTIONS, tagOf } from "./support/environment.ts";
+import { connectionTo, environmentAccess, namesEnvironment } from "./support/environment-access.ts";
+import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFrom, operatorRefused } from "./support/operator-credential.ts";
 import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent events -- [options]
 
-Prints a line for each change in the environment of the API key, oldest first: its time, its type, its group or API key, and
-who made it. At the end it prints to standard error the cursor from which to continue.
+Prints a line for each change in an environment, oldest first: its time, its type, its group or API key, and who made it. At
+the end it prints to standard error the cursor from which to continue.
 
+  --workspace SLUG      as an operator: the environment whose changes to print, with --environment
+  --environment NAME    Customer, Testing or untagged
+  --deployment          as an operator: print the changes of operators and environments instead
   --follow              wait for more changes, until Ctrl-C; also while the service restarts
   --json                print each event as a line of JSON, as GET /api/events shows it
   --type TYPE           only events of this type, such as user_group.deleted
@@ -27,9 +28,13 @@ who made it. At the end it prints to standard error the cursor from which to con
   --cursor CURSOR       start after this cursor; latest starts after the newest event
 ${URL_USAGE.replace("--url URL   ", "--url URL             ")}
 
-The API key is read from the environment variable API_KEY; read access is enough.`;
+Without --workspace and --deployment it prints the environment of the API key in the environment variable API_KEY; read access
+is enough.
+${OPERATOR_CREDENTIAL_USAGE}`;
 
 const OPTIONS = {
+  ...ENVIRONMENT_OPTIONS,
+  deployment: { type: "boolean", default: false },
   follow: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   type: { type: "string" },
@@ -37,9 +42,10 @@ const OPTIONS = {
   cursor: { type: "string" },
 } as const;
 
+type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+
 const EVENTS_PER_PAGE = 1000;
 const POLL_MS = 2_000;
-const RETRIES = 5;
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;
 
@@ -56,9 +62,14 @@ const toWire = ({ requestId, group, previousUserGroupId, apiKey, successorId, ..
   ...(successorId !== undefined && { successor_id: successorId }),
 });
 
-function subjectOf({ group, previousUserGroupId, apiKey, successorId }: ChangeEvent): string {
-  if (apiKey)
-    return `key ${apiKey.id} ${quoted(apiKey.name)}${successorId === undefined ? "" : ` -> key ${successorId}`}`;
+function subjectOf({ group, previousUserGroupId, apiKey, operator, environment, successorId }: ChangeEvent): string {
+  const kind = apiKey ? "key" : "operator";
+  const named = apiKey ?? operator;
+  if (named) {
+    const successor = successorId === undefined ? "" : ` -> ${kind} ${successorId}`;
+    return `${kind} ${named.id} ${quoted(named.name)}${successor}`;
+  }
+  if (environment) return `environment ${escapeInvisible(environment.workspace)}/${tagOf(environment)}`;
   if (!group) return "-";
   const before = previousUserGroupId === undefined ? "" : `${quoted(previousUserGroupId)} -> `;
   return `${before}${quoted(group.userGroupId)}`;
@@ -76,13 +87,13 @@ function textLineOf(event: ChangeEvent): string {
   ].join("  ");
 }
 
-/** The pages to print. The first call fails if there is no such service; later calls are retried. */
-async function* pagesOf(client: UserGroupClient, input: EventsInput, stop: AbortSignal | undefined) {
-  let page: EventPage = await client.eventPage(input, { signal: stop });
+/** The pages to print. The first call fails if there is no such service; later failures are waited for. */
+async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSignal | undefined) {
+  let page: EventPage = await reader.eventPage(input, { signal: stop });
   yield page;
   const rest = { ...input, cursor: page.nextCursor };
   if (stop)
-    return yield* client.followPages(
+    return yield* reader.followPages(
       {
         ...rest,
         pollMs: POLL_MS,
@@ -91,7 +102,7 @@ async function* pagesOf(client: UserGroupClient, input: EventsInput, stop: Abort
       { signal: stop },
     );
   while (page.hasMore) {
-    page = await client.eventPage({ ...input, cursor: page.nextCursor });
+    page = await reader.eventPage({ ...input, cursor: page.nextCursor });
     yield page;
   }
 }
@@ -104,25 +115,41 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
+/** A feed, and the error to show when its credential is refused. */
+type Feed = { reader: FeedReader; refused: (code: string) => CommandError };
+
+/** The feed that the options name, read with the credential that it takes. */
+function feedOf({ deployment, ...named }: Values, url: URL): Feed {
+  if (!deployment) {
+    const { client, refused } = environmentAccess(named, url);
+    return { reader: client, refused };
+  }
+  if (namesEnvironment(named)) throw new CommandError("Give --deployment, or --workspace and --environment, not both.");
+  const credential = operatorCredentialFrom(process.env);
+  return {
+    reader: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }),
+    refused: (code) => operatorRefused(url, credential, code),
+  };
+}
+
 async function run(): Promise<void> {
   const { values, positionals } = readArguments(OPTIONS);
   if (values.help) return print(USAGE);
   if (positionals.length > 0) throw new CommandError("This command takes options alone; --help shows them.");
 
-  const apiKey = apiKeyFrom(process.env);
   const url = serviceUrl(values.url, process.env);
-  const client = new UserGroupClient({ url, apiKey, retries: RETRIES, timeoutMs: RESPONSE_MS_MAX });
+  const { reader, refused } = feedOf(values, url);
   const { cursor, type, "user-group-id": userGroupId } = values;
   const stop = values.follow ? stopSignal() : undefined;
   const lineOf = values.json ? (event: ChangeEvent) => jsonLineOf(toWire(event)) : textLineOf;
   let printedUpTo: string | undefined;
   try {
-    for await (const page of pagesOf(client, { cursor, type, userGroupId, pageSize: EVENTS_PER_PAGE }, stop)) {
+    for await (const page of pagesOf(reader, { cursor, type, userGroupId, pageSize: EVENTS_PER_PAGE }, stop)) {
       if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
       printedUpTo = page.nextCursor;
     }
   } catch (error) {
-    if (!stop?.aborted) throw commandErrorOf(error, url, (code) => apiKeyRefused(url, code));
+    if (!stop?.aborted) throw commandErrorOf(error, url, refused);
   } finally {
     if (printedUpTo !== undefined) console.error(`To continue after these: --cursor ${escapeInvisible(printedUpTo)}`);
   }

@@ -1,4 +1,7 @@
-/** `npm run smoke`: tests a deployment with one group, which it creates, updates, rotates, views and deletes. */
+/**
+ * `npm run smoke`: tests a deployment with one group, which it creates, updates, rotates, views by its token and by a viewer
+ * session, and deletes.
+ */
 import {
   apiKeyFrom,
   apiKeyRefused,
@@ -15,13 +18,16 @@ import { escapeInvisible } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
 
-Creates a user group with an id of its own, updates, rotates, views and deletes it, and prints whether GET requests with a body
-reach the service. API_KEY is read from the environment, and must have write access; an environment "Testing" is best.
+Creates a user group with an id of its own, updates, rotates and views it, mints a viewer session, deletes the group, and says
+whether GET requests with a body reach the service. API_KEY is read from the environment, and must have write access; an
+environment "Testing" is best.
 
 ${URL_USAGE}`;
 
 type GroupFields = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
-type ServiceResponse = { status: number; body: GroupFields & { success?: number; error?: Refusal | undefined } };
+type SessionFields = { session?: { token: string } };
+type ResponseFields = GroupFields & SessionFields & { success?: number; error?: Refusal | undefined };
+type ServiceResponse = { status: number; body: ResponseFields };
 type IsExpected = (response: ServiceResponse) => boolean;
 
 const override = (method: string) => ({ "X-HTTP-Method-Override": method });
@@ -39,6 +45,8 @@ class SmokeTest {
   readonly #id = `smoke-test-${crypto.randomUUID()}`;
   /** The last token in a response; empty before the first one. */
   #token = "";
+  /** A viewer session; empty if none was minted. */
+  #session = "";
   #isDeleted = false;
   #failed = 0;
 
@@ -54,6 +62,7 @@ class SmokeTest {
       await this.#getWithBody();
       await this.#update();
       await this.#rotate();
+      await this.#mintSession();
       await this.#delete();
     } finally {
       if (this.#token && !this.#isDeleted) await this.#cleanUp();
@@ -105,6 +114,17 @@ class SmokeTest {
     await this.#step("the new token shows the group", this.#view(this.#token), isSuccess);
   }
 
+  async #mintSession(): Promise<void> {
+    const body = { user_group_id: this.#id, expires_in_seconds: 60 };
+    const minted = await this.#step(
+      "mint a viewer session",
+      this.#call("/api/viewer_sessions", { method: "POST", credential: this.#key, body }),
+      ({ status, body: { session } }) => status === 201 && session !== undefined,
+    );
+    this.#session = minted.body.session?.token ?? "";
+    if (this.#session) await this.#step("the session shows the group", this.#view(this.#session), isSuccess);
+  }
+
   async #delete(): Promise<void> {
     const deleted = await this.#step(
       "delete, by DELETE",
@@ -113,6 +133,7 @@ class SmokeTest {
     );
     this.#isDeleted = isSuccess(deleted);
     await this.#step("its token is refused", this.#view(this.#token), isRevoked);
+    if (this.#session) await this.#step("its session is refused", this.#view(this.#session), isRevoked);
   }
 
   /** Deletes the group by its current token, which may have been in a lost response. */
@@ -147,7 +168,7 @@ class SmokeTest {
     const { status, text } = await send(new URL(path, this.#service), call).catch((error: unknown) => {
       throw error instanceof CommandError ? error : unreachable(this.#service);
     });
-    return { status, body: readBody<GroupFields>(call.credential, text) ?? {} };
+    return { status, body: readBody<ResponseFields>(call.credential, text) ?? {} };
   }
 }
 

@@ -25,6 +25,8 @@ export const PURGE_RETRY_SECONDS = 60;
 
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
+/** Operators, revoked and expired ones included. */
+export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
 export const OPERATOR_TOKEN_UNITS_MIN = 32;
@@ -39,6 +41,23 @@ export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
 /** How many verified credentials one isolate caches. */
 export const VERIFIED_CREDENTIALS_MAX = 10_000;
+
+export const SESSION_SECONDS_MIN = 60;
+export const SESSION_SECONDS_DEFAULT = 300;
+/** For how long verifiers may cache the public keys. */
+export const JWKS_SECONDS = 300;
+/** For so long, at the longest, an offline verifier accepts a session that was revoked. */
+export const SESSION_SECONDS_MAX = 60 * 60;
+/** How far the clock of the Worker that minted a session may be ahead. */
+export const SESSION_CLOCK_SECONDS_MAX = 60;
+export const SESSION_ORIGINS_MAX = 10;
+/** `https://`, a domain name of 253 characters (RFC 1035, section 2.3.4), and a port. */
+export const ORIGIN_UNITS_MAX = 267;
+export const ISSUER_UNITS_MAX = 300;
+/** The variables in a session, as JSON in UTF-8. */
+export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
+/** The text of a session. With every claim at its bound it has 12,065 characters. */
+export const SESSION_UNITS_MAX = 12 * 1024;
 
 /** A call that the directory has not answered in this time is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;
@@ -71,12 +90,18 @@ export const LIST_BYTES_MAX = 1024 * 1024;
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 /** For how many days events are kept if the variable EVENT_DAYS is missing or not a number. */
 export const EVENT_DAYS_DEFAULT = 90;
+/** For how many days a deleted group can be restored if the variable UNDO_DAYS is missing or not a number. */
+export const UNDO_DAYS_DEFAULT = 30;
+/** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */
+export const GROUPS_PER_PURGE_MAX = 100;
 export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
 /** How many events a page with a filter examines. */
 export const EVENTS_EXAMINED_MAX = 1000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
+/** The most days that EVENT_DAYS and UNDO_DAYS can set: a hundred years. */
+export const DAYS_MAX = 36_500;
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const QUERY_PARAMETERS_MAX = 10_000;

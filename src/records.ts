@@ -1,7 +1,17 @@
 /** Rows as the stores read and write them. Times are milliseconds since 1970. */
 
-/** What an API key may do: `read` sees groups that exist, without their tokens; `write` does everything. */
-export type Access = "read" | "write";
+/** One right of an API key. */
+export type Scope =
+  | "groups:read"
+  | "groups:write"
+  | "groups:delete"
+  | "tokens:read"
+  | "tokens:rotate"
+  | "sessions:create"
+  | "events:read";
+
+/** What an operator may do. Each role may do what those before it may. */
+export type Role = "viewer" | "support" | "admin";
 
 /**
  * One customer of an integrator. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
@@ -13,19 +23,35 @@ export type UserGroup = {
   name: string;
   /** The directory's half of the current token. */
   nonce: ArrayBuffer;
-  /** The nonce before the last rotation. Viewers may present that token until `graceEndsAt`. */
+  /** Random bits of the current token, which its viewer sessions have too: a session of another token is refused. */
+  generation: ArrayBuffer;
+  /** Both from before the last rotation. Viewers may present that token and its sessions until `graceEndsAt`. */
   graceNonce: ArrayBuffer | null;
+  graceGeneration: ArrayBuffer | null;
   graceEndsAt: number | null;
+  /** Since when viewers are refused, or `null`. */
+  suspendedAt: number | null;
   revision: number;
   mapping: string | null;
   properties: string | null;
 };
 
 /** What of a group its viewers and lists show: nothing of its tokens. */
-type ShownFields = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "revision">;
+type ShownFields = Omit<
+  UserGroup,
+  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "revision"
+>;
 
-/** A group as lists show it. */
-export type ListedGroup = ShownFields & { createdAt: number; updatedAt: number };
+/** A group as lists show it. A group without `deletedAt` exists. */
+export type ListedGroup = ShownFields & {
+  suspendedAt: number | null;
+  createdAt: number;
+  updatedAt: number;
+  deletedAt: number | null;
+};
+
+/** Whether viewers see a group, are refused, or find none. */
+export type GroupState = "active" | "suspended" | "deleted";
 
 /** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
 export type GroupSnapshot = ShownFields & { validUntil: number | null };
@@ -33,11 +59,12 @@ export type GroupSnapshot = ShownFields & { validUntil: number | null };
 /** An answer of the directory to a viewer, as KV keeps it. `readAt` is the time at which the directory read the group. */
 export type Lease = { readAt: number; group: GroupSnapshot };
 
-/** An API key. Only the SHA-256 of its nonce is stored, so the key itself cannot be shown a second time. */
-export type ApiKey = {
+/** A key at rest. Only the SHA-256 of its nonce is stored, so the key itself cannot be shown a second time. */
+export type StoredKey = {
   id: number;
   name: string;
-  access: Access;
+  /** Of an API key `read`, `write` or scopes with blanks between them; of an operator the role. */
+  rights: string;
   nonceHash: ArrayBuffer;
   createdAt: number;
   expiresAt: number | null;
@@ -47,6 +74,17 @@ export type ApiKey = {
   revokedAt: number | null;
 };
 
+/** A location hint of Durable Objects (Durable Objects, "Data location"). */
+export type Location = "wnam" | "enam" | "sam" | "weur" | "eeur" | "apac" | "oc" | "afr" | "me";
+
+/** An environment as the registry records it, by the name of its directory. `location` is a hint of where to place it. */
+export type StoredEnvironment = {
+  id: number;
+  name: string;
+  location: Location | null;
+  createdAt: number;
+};
+
 /** What a rotation answers: the group as it was then, and the id of the signing key of its token. */
 export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
   signingId: string;
@@ -54,33 +92,49 @@ export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "n
 
 /**
  * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
- * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group.
+ * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group. `teamId` is the group, and `keyId` the API key
+ * that made the call.
  */
 export type StoredResponse = {
+  keyId: number | null;
+  teamId: number;
   key: ArrayBuffer;
   request: ArrayBuffer;
   expiresAt: number;
   rotated: RotatedGroup | null;
 };
 
-/** Who made a change. */
+/** Who made a change. The operator without an id is the bootstrap token. */
 export type Actor = { kind: "api_key" | "operator" | "system"; id: number | null; name: string };
 
 export type EventType =
   | "user_group.created"
   | "user_group.updated"
   | "user_group.token_rotated"
+  | "user_group.suspended"
+  | "user_group.resumed"
   | "user_group.deleted"
+  | "user_group.restored"
+  | "user_group.purged"
   | "api_key.issued"
   | "api_key.rolled"
-  | "api_key.revoked";
+  | "api_key.revoked"
+  | "operator.issued"
+  | "operator.rolled"
+  | "operator.revoked"
+  | "environment.created";
 
-/** The published fields that only some events have: the first two those of an update, the others those of a key. */
+/**
+ * The published fields that only some events have: the first two those of an update, the others those of a key, an operator
+ * or an environment.
+ */
 export type EventDetails = {
   changed?: string[];
   previous_provided_id?: string;
   api_key?: { id: number; name: string };
+  operator?: { id: number; name: string };
   successor_id?: number;
+  environment?: { workspace: string; environment: string | null };
 };
 
 /** A change, without any value of what it changed. */

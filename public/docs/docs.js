@@ -29,6 +29,13 @@ async function copy(code) {
   }
 }
 
+/** The names of the security schemes that an operation takes. */
+const schemesOf = (operation) => operation.get("security").flatMap((scheme) => scheme.keySeq());
+
+/** Links to the descriptions of these security schemes. */
+const linksTo = (schemes, h) =>
+  schemes.map((name) => h("a", { key: name, href: `#credential-${name}` }, h("code", null, name))).interpose(" or ");
+
 function referencePlugin({ React }) {
   const { createElement: h, useRef, useState } = React;
 
@@ -45,9 +52,6 @@ function referencePlugin({ React }) {
     );
   }
 
-  /** The names of the security schemes that an operation takes. */
-  const schemesOf = (operation) => operation.get("security").flatMap((scheme) => scheme.keySeq());
-
   const CallExample = ({ operation }) =>
     h(
       "div",
@@ -56,7 +60,7 @@ function referencePlugin({ React }) {
         "p",
         { className: "credential" },
         "Credential: ",
-        schemesOf(operation).map((name) => h("a", { key: name, href: `#credential-${name}` }, h("code", null, name))),
+        linksTo(schemesOf(operation), h),
         schemesOf(operation).isEmpty() && "none",
       ),
       operation.get("x-codeSamples").map((sample) => {

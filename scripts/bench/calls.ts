@@ -2,7 +2,16 @@ import type { Pool } from "undici";
 import { type CallName, COUNTS } from "./costs.ts";
 import { type Effort, GROUPS, REQUESTS_PER_CYCLE } from "./effort.ts";
 import { load, loadByTurns, quantile, type Request } from "./load.ts";
-import { changeRequest, getRequest, groupBody, spread, tokenIn, viewRequest } from "./requests.ts";
+import {
+  changeRequest,
+  getRequest,
+  groupBody,
+  mintRequest,
+  sessionIn,
+  spread,
+  tokenIn,
+  viewRequest,
+} from "./requests.ts";
 
 type Samples = { rps: number[]; ratios: number[]; latenciesMs: number[] };
 
@@ -12,8 +21,11 @@ export type CallResult = { rps: number; p50Ms: number; p99Ms: number; floorRatio
 /** The pools of the service and of the floor. */
 export type Pools = { service: Pool; floor: Pool };
 
-/** One cycle: the tokens of the groups that exist, the ids of those to create, and the tokens of those created. */
-type Cycle = { name: string; ids: string[]; tokens: string[]; created: string[] };
+/**
+ * One cycle: the tokens of the groups that exist, the ids of those to create, the tokens of those created, and the sessions
+ * that were minted.
+ */
+type Cycle = { name: string; ids: string[]; tokens: string[]; created: string[]; sessions: string[] };
 
 /** No lease is older at any time of a generation. */
 const STALE = { "Cache-Control": "max-age=300" };
@@ -42,7 +54,11 @@ export class CallMeasurement {
       await writeLeases(pools.service, tokens.slice(LEASED));
       const name = `${generation} ${count}`;
       const ids = NUMBERS.map((_, index) => `new ${name} ${index}`);
-      await this.#measureCycle(pools, { name, ids, tokens, created: [] }, { counts: count >= warmUpCycles });
+      await this.#measureCycle(
+        pools,
+        { name, ids, tokens, created: [], sessions: [] },
+        { counts: count >= warmUpCycles },
+      );
     }
   }
 
@@ -72,11 +88,16 @@ export class CallMeasurement {
         samples.latenciesMs.push(...ours.latenciesMs);
       }
       if (name === "create" || name === "post") cycle.created = bodies.map(tokenIn);
+      if (name === "mint") cycle.sessions = bodies.map(sessionIn);
     }
   }
 }
 
-function serviceRequests(name: CallName, key: string, { name: cycle, ids, tokens, created }: Cycle): Request[] {
+function serviceRequests(
+  name: CallName,
+  key: string,
+  { name: cycle, ids, tokens, created, sessions }: Cycle,
+): Request[] {
   const requests: Record<CallName, () => Request[]> = {
     create: () => ids.map((id) => getRequest(key, id)),
     get_hit: () => NUMBERS.map((n) => getRequest(key, `group-${n}`)),
@@ -87,6 +108,8 @@ function serviceRequests(name: CallName, key: string, { name: cycle, ids, tokens
     post: () => created.map((token) => changeRequest(key, "POST", { current_token: token })),
     viewer_strong: () => NUMBERS.map((n) => viewRequest(tokens[n] ?? "")),
     viewer_stale: () => NUMBERS.map((n) => viewRequest(tokens[LEASED + n] ?? "", STALE)),
+    mint: () => NUMBERS.map((n) => mintRequest(key, `group-${n}`)),
+    viewer_session: () => sessions.map((session) => viewRequest(session)),
     delete: () =>
       created.map((token, index) => changeRequest(key, "DELETE", { current_token: token, user_group_id: ids[index] })),
   };
@@ -94,7 +117,7 @@ function serviceRequests(name: CallName, key: string, { name: cycle, ids, tokens
 }
 
 /** As many bytes in each request as the service gets, of groups that the floor has. */
-function floorRequests(name: CallName, { name: cycle, tokens }: Cycle): Request[] {
+function floorRequests(name: CallName, { name: cycle, tokens, sessions }: Cycle): Request[] {
   const key = tokens[0] ?? "";
   const idOf = (n: number) => `group-${n}`;
   const requests: Record<CallName, (n: number, index: number) => Request> = {
@@ -105,6 +128,9 @@ function floorRequests(name: CallName, { name: cycle, tokens }: Cycle): Request[
     post: (n) => changeRequest(key, "POST", { current_token: tokens[n], user_group_id: idOf(n) }),
     viewer_strong: (n) => ({ ...viewRequest(tokens[n] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
     viewer_stale: (n) => ({ ...viewRequest(tokens[n] ?? "", STALE), path: `/api/viewer?id=${idOf(n)}` }),
+    // With as many bytes, and the answer of a call that reads.
+    mint: (n) => ({ ...mintRequest(key, idOf(n)), path: "/mint" }),
+    viewer_session: (n) => ({ ...viewRequest(sessions[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
     delete: (n) => changeRequest(key, "DELETE", { current_token: tokens[n], user_group_id: idOf(n) }),
   };
   return NUMBERS.map(requests[name]);

@@ -4,22 +4,50 @@
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
 
 /**
- * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers. In a directory that has
+ * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers, `mint` makes a viewer
+ * session, and `viewer_session` is a view with one. In a directory that has
  * just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
- * of a key writes when the key was last used, and the next call reads its row again. The delete of the newest group writes
- * one row more. Each change writes one event, and one row more is billed when the event is deleted after EVENT_DAYS.
+ * of a key writes when the key was last used, and the next call reads its row again. A delete moves the row to the deleted
+ * groups and their index; that of the newest group writes one row more, and `PURGE` follows after UNDO_DAYS. Each change
+ * writes one event, and one row more is billed when the event is deleted after EVENT_DAYS.
  */
 export const COUNTS = {
   get_hit: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   create: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 3 },
   put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
   post: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
-  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
+  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 4 },
   viewer_strong: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   viewer_stale: { rpc: 0, kv_reads: 1, kv_writes: 0, rows_read: 0, rows_written: 0 },
+  mint: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
+  viewer_session: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
 } as const satisfies Record<string, Counts>;
 
 export type CallName = keyof typeof COUNTS;
+
+/** The calls on one group by its number, made with an API key. An answer reads the row again, as the list shows it. */
+export const BY_NUMBER = {
+  get: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 0 },
+  put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  rotate: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  suspend: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 5, rows_written: 4 },
+  get_deleted: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 0 },
+  restore: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 6, rows_written: 4 },
+  purge: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+} as const satisfies Record<string, Counts>;
+
+/**
+ * The purge of one deleted group by the alarm: its row and its event. The alarm runs once for up to a hundred groups, and is
+ * billed as one row written when it is set and one request when it runs.
+ */
+export const PURGE = { rows_written: 2 } as const;
+
+/** What the first delete of an instance of the directory costs besides, to schedule the alarm for the purge. */
+export const FIRST_DELETE = { alarms: 1 } as const;
+
+/** What a call in an environment costs on top when an operator makes it: the registry admits the operator first. */
+export const OPERATOR_ADMISSION = { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 } as const;
 
 /** What a call costs on top when KV may hold a lease of the group's token. KV bills a delete at the price of a write. */
 export const LEASE_DELETE = {
@@ -29,11 +57,11 @@ export const LEASE_DELETE = {
 } as const satisfies Partial<Record<CallName, Partial<Counts>>>;
 
 /**
- * What an Idempotency-Key costs on top: its row and the index on that, and a day later the row again, which an alarm
+ * What an Idempotency-Key costs on top: its row and the two indexes on that, and a day later the row again, which an alarm
  * deletes. The alarm is billed as one row written when it is set, and as one request when it runs; responses that expire
  * soon after one another share it.
  */
-export const IDEMPOTENCY_KEY = { rows_written: 2, rows_written_a_day_later: 1 } as const;
+export const IDEMPOTENCY_KEY = { rows_written: 3, rows_written_a_day_later: 1 } as const;
 
 /** What the first Idempotency-Key of an instance of the directory costs besides, to schedule the alarm for its end. */
 export const FIRST_IDEMPOTENCY_KEY = { alarms: 1 } as const;

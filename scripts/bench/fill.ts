@@ -20,16 +20,21 @@ export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }:
     const count = Math.min(GROUPS_PER_STEP, groups - from);
     const insert = database.prepare(`
       WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${from + count - 1})
-      INSERT INTO user_groups (provided_id, name, nonce, revision, created_at, updated_at, mapping, properties)
-      SELECT 'group-' || n, 'Group ' || n, randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
+      INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
+      SELECT 'group-' || n, 'Group ' || n, randomblob(16), randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
     insert.run(json.mapping, json.properties);
     onGroups?.(count);
   }
 }
 
-/** The databases that workerd keeps in a folder, one for each Durable Object. */
+/** The databases of directories that workerd keeps in a folder. That of the registry has no groups, and is left out. */
 export function databasesIn(folder: string): DatabaseSync[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => /[0-9a-f]{64}\.sqlite$/.test(file))
-    .map((file) => new DatabaseSync(join(folder, file)));
+    .map((file) => new DatabaseSync(join(folder, file)))
+    .filter((database) => {
+      const hasGroups = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'user_groups'").get() !== undefined;
+      if (!hasGroups) database.close();
+      return hasGroups;
+    });
 }

@@ -9,7 +9,7 @@ export async function makeFloor(processes: Processes): Promise<WorkerdOptions> {
   const options = {
     folder: processes.createFolder("floor"),
     bundle: processes.build("scripts/bench/workers/floor.toml", "floor"),
-    durableObject: { binding: "FLOOR_DIRECTORY", className: "FloorDirectory" },
+    durableObjects: [{ binding: "FLOOR_DIRECTORY", className: "FloorDirectory" }],
   };
   const worker = await processes.start(options);
   await (await fetch(`${worker.url}/api/viewer`)).arrayBuffer();

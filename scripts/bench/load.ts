@@ -40,7 +40,7 @@ export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS
       latenciesMs[index] = performance.now() - startedAt;
       bodies[index] = text;
       answeredBy[index] = response.headers["x-answered-by"];
-      if (response.statusCode !== 200) throw new Error(`${method} ${path} was answered with ${response.statusCode}.`);
+      if (response.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${response.statusCode}.`);
     }
   };
   const startedAt = performance.now();

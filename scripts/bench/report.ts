@@ -2,12 +2,15 @@ import { tableOf } from "../support/table.ts";
 import { BESIDE_LISTS_RATIO_MAX, type BesideLists, LISTS_IN_FLIGHT, LISTS_PER_MINUTE } from "./beside-lists.ts";
 import type { CallResult } from "./calls.ts";
 import {
+  BY_NUMBER,
   type CallName,
   COUNTS,
+  type Counts,
   dollarsPerMillion,
   LEASE_DELETE,
   LEASE_PERIODS,
   type LeasePeriod,
+  OPERATOR_ADMISSION,
   PRICES_DATE,
   STALE_COPIES,
 } from "./costs.ts";
@@ -45,6 +48,13 @@ export function jsonOf({ calls, growth, directories, besideLists, bundleGzipKib,
   const { aloneMs, atLimitMs, inFlightMs, listsPerSecond } = besideLists;
   return JSON.stringify({
     calls: Object.fromEntries(callEntries),
+    by_number: Object.fromEntries(
+      Object.entries(BY_NUMBER).map(([name, counts]) => [
+        name,
+        { dollars_per_million: round(dollarsPerMillion(counts), 3), counts },
+      ]),
+    ),
+    operator_on_top: { dollars_per_million: round(dollarsOnTop(OPERATOR_ADMISSION), 3), counts: OPERATOR_ADMISSION },
     stale_views: [...LEASE_PERIODS, STALE_COPIES].map((period) => ({
       ...period,
       dollars_per_million: round(dollarsPerMillion(period, period.views), 3),
@@ -84,8 +94,11 @@ export function textOf({ calls, growth, directories, besideLists, bundleGzipKib,
       ...(Object.entries(calls) as [CallName, CallResult][]).map(callRow),
     ]),
     `A lease adds to each call of its group, per million: ${Object.entries(LEASE_DELETE)
-      .map(([name, counts]) => `${name} $${dollarsOnTop(counts.kv_writes)}`)
+      .map(([name, counts]) => `${name} $${dollarsOnTop(counts).toFixed(2)}`)
       .join(", ")}. Prices of ${PRICES_DATE}.`,
+    `Calls by number cost, per million: ${Object.entries(BY_NUMBER)
+      .map(([name, counts]) => `${name} $${dollarsPerMillion(counts).toFixed(3)}`)
+      .join(", ")}. An operator's call costs $${dollarsOnTop(OPERATOR_ADMISSION).toFixed(3)} more.`,
     tableOf([
       ["stale views a minute", "views a lease", "RPC", "KV reads", "KV writes", "$ per million", "$ per month"],
       ...LEASE_PERIODS.map((period) => leaseRow(period, "")),
@@ -119,8 +132,9 @@ function callRow([name, { rps, p50Ms, p99Ms, floorRatio }]: [CallName, CallResul
 
 const NOTHING = { rpc: 0, kv_reads: 0, kv_writes: 0, rows_read: 0, rows_written: 0 };
 
-const dollarsOnTop = (kvWrites: number): string =>
-  (dollarsPerMillion({ ...NOTHING, kv_writes: kvWrites }) - dollarsPerMillion(NOTHING)).toFixed(2);
+/** What counts add to a call that a Worker makes anyway. */
+const dollarsOnTop = (counts: Partial<Counts>): number =>
+  dollarsPerMillion({ ...NOTHING, ...counts }) - dollarsPerMillion(NOTHING);
 
 function leaseRow(period: LeasePeriod, note: string): string[] {
   const { views_per_minute, views, rpc, kv_reads, kv_writes } = period;

@@ -31,6 +31,13 @@ export const viewRequest = (token: string, headers: Record<string, string> = {})
   headers: { ...presenting(token), ...headers },
 });
 
+export const mintRequest = (key: string, id: string): Request => ({
+  method: "POST",
+  path: "/api/viewer_sessions",
+  headers: presenting(key),
+  body: { user_group_id: id, expires_in_seconds: 3600, origins: ["https://app.example.com"] },
+});
+
 export const listRequest = (key: string, search: string): Request => ({
   method: "GET",
   path: `/api/user_groups?${search}`,
@@ -38,6 +45,8 @@ export const listRequest = (key: string, search: string): Request => ({
 });
 
 export const tokenIn = (body: string): string => JSON.parse(body).user_group.token;
+
+export const sessionIn = (body: string): string => JSON.parse(body).session.token;
 
 /** Numbers below `below`, spread over the range and in an order that no page of the database has. */
 export const spread = (count: number, below: number): number[] =>

@@ -16,14 +16,24 @@ const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
 export const serviceOptions = (folder: string, bundle: string): WorkerdOptions => ({
   folder,
   bundle,
-  durableObject: { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+  durableObjects: [
+    { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+    { binding: "REGISTRY", className: "Registry" },
+  ],
   texts: {
     SIGNING_KEYS: `bench:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`,
     OPERATOR_TOKEN,
     DEMO_PAGE: "off",
   },
   kv: ["TOKEN_INDEX"],
-  rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT", "OPERATOR_LIMIT", "LIST_LIMIT"],
+  rateLimits: [
+    "API_KEY_LIMIT",
+    "TOKEN_LIMIT",
+    "SESSION_LIMIT",
+    "REFUSED_CREDENTIAL_LIMIT",
+    "OPERATOR_LIMIT",
+    "LIST_LIMIT",
+  ],
 });
 
 /** Issues a key in the directory of a workspace, which creates its tables. */

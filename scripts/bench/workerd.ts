@@ -14,13 +14,13 @@ const { compatibility_date: compatibilityDate } = unstable_readConfig({ config: 
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
-/** One Worker as plain workerd runs it: its modules, its one Durable Object class, and its other bindings. */
+/** One Worker as plain workerd runs it: its modules, its Durable Object classes, and its other bindings. */
 export type WorkerdOptions = {
   /** A folder of its own, for modules, configuration and data. */
   folder: string;
   /** Where `wrangler deploy --dry-run` has left the bundle. */
   bundle: string;
-  durableObject?: { binding: string; className: string };
+  durableObjects?: { binding: string; className: string }[];
   texts?: Record<string, string>;
   kv?: string[];
   rateLimits?: string[];
@@ -95,7 +95,7 @@ async function answering(child: ChildProcess, url: string): Promise<void> {
 
 /** A configuration in Cap'n Proto's text form (workerd.capnp documents it). JSON strings are strings of it too. */
 function writeConfig(
-  { folder, bundle, durableObject, texts, kv, rateLimits }: WorkerdOptions,
+  { folder, bundle, durableObjects = [], texts, kv, rateLimits }: WorkerdOptions,
   file: string,
   port: number,
 ) {
@@ -115,10 +115,13 @@ function writeConfig(
     ...Object.entries(texts ?? {}).map(([name, value]) => `(name = ${text(name)}, text = ${text(value)})`),
     ...(kv ?? []).map((name) => `(name = ${text(name)}, kvNamespace = "kv")`),
     ...(rateLimits ?? []).map((name) => `(name = ${text(name)}, wrapped = (moduleName = "bench:rate-limit"))`),
-    ...(durableObject
-      ? [`(name = ${text(durableObject.binding)}, durableObjectNamespace = ${text(durableObject.className)})`]
-      : []),
+    ...durableObjects.map(
+      ({ binding, className }) => `(name = ${text(binding)}, durableObjectNamespace = ${text(className)})`,
+    ),
   ];
+  const namespaces = durableObjects.map(
+    ({ className }) => `(className = ${text(className)}, uniqueKey = ${text(`bench-${className}`)}, enableSql = true)`,
+  );
   const moduleOf = (name: string) =>
     `(name = ${text(name)}, ${name.endsWith(".js") ? "esModule" : "text"} = embed ${text(name)})`;
 
@@ -138,8 +141,8 @@ const main :Workerd.Worker = (
   modules = [${modules.map(moduleOf).join(", ")}],
   compatibilityDate = ${text(compatibilityDate)},
   ${
-    durableObject
-      ? `durableObjectNamespaces = [(className = ${text(durableObject.className)}, uniqueKey = "bench", enableSql = true)],
+    namespaces.length > 0
+      ? `durableObjectNamespaces = [${namespaces.join(", ")}],
   durableObjectStorage = (localDisk = "data"),`
       : ""
   }

@@ -7,8 +7,8 @@ import { Progress } from "./progress.ts";
 import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Fields of an exported group that are not fields of a call. The service decides them. */
-const IGNORED = ["team_id", "created_at", "updated_at", "api_environment_tag"];
+/** Fields of a listed group that are not fields of a call. The service decides them; a new group is active. */
+const IGNORED = ["team_id", "created_at", "updated_at", "deleted_at", "purge_at", "state", "api_environment_tag"];
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

@@ -16,3 +16,7 @@ export function tableOf(rows: readonly (readonly string[])[]): string {
   const widths = widthsOf(rows);
   return rows.map((row) => lineOf(row, widths)).join("\n");
 }
+
+/** The items as a table of these fields, with a hyphen for `null`. */
+export const tableOfItems = (fields: readonly string[], items: readonly Record<string, unknown>[]): string =>
+  tableOf([fields, ...items.map((item) => fields.map((field) => String(item[field] ?? "-")))]);

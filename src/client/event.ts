@@ -1,3 +1,4 @@
+import { type Environment, toEnvironment } from "./environment.ts";
 import type { ResponseBody } from "./response-body.ts";
 
 /** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
@@ -5,16 +6,27 @@ export type EventType =
   | "user_group.created"
   | "user_group.updated"
   | "user_group.token_rotated"
+  | "user_group.suspended"
+  | "user_group.resumed"
   | "user_group.deleted"
+  | "user_group.restored"
+  | "user_group.purged"
   | "api_key.issued"
   | "api_key.rolled"
   | "api_key.revoked"
+  | "operator.issued"
+  | "operator.rolled"
+  | "operator.revoked"
+  | "environment.created"
   | (string & Record<never, never>);
 
-/** Who made a change. `id` is the number of an API key, as the operator's list of keys shows it. */
+/**
+ * Who made a change. `id` is the number of an API key or an operator in their lists. It is `null` for the bootstrap token, and
+ * for the kind `system`: the service itself, which erases deleted groups when their time has come.
+ */
 export type Actor = { kind: string; id: number | null; name: string };
 
-/** One change in the environment. It never holds a credential, or a value of `mapping` or `properties`. */
+/** One change in an environment, or in the deployment. It never holds a credential, or a value of `mapping` or `properties`. */
 export type ChangeEvent = {
   /** Rises with each event of the feed; numbers may be missing. */
   id: number;
@@ -26,13 +38,17 @@ export type ChangeEvent = {
   requestId: string;
   /** The group, with the id that it has after the change. */
   group?: { teamId: number; userGroupId: string };
-  /** The changed fields of an update, in the wire's words, such as `provided_id` and `name`. */
+  /** The fields that a PUT changed, in the wire's words, such as `provided_id` and `name`. */
   changed?: string[];
-  /** The id before a rename. */
+  /** The id before a rename, or before a restoration under another id. */
   previousUserGroupId?: string;
   /** The key, of an event about a key. */
   apiKey?: { id: number; name: string };
-  /** The id of the key that replaces a rolled one. */
+  /** The operator, of an event about an operator. */
+  operator?: { id: number; name: string };
+  /** The environment, of an event about an environment. */
+  environment?: Environment;
+  /** The id of the key or operator that replaces a rolled one. */
   successorId?: number;
 };
 
@@ -46,7 +62,7 @@ export type EventPage = {
 
 const groupOf = (group: ResponseBody) => ({ teamId: group.number("team_id"), userGroupId: group.text("provided_id") });
 
-const apiKeyOf = (key: ResponseBody) => ({ id: key.number("id"), name: key.text("name") });
+const namedOf = (named: ResponseBody) => ({ id: named.number("id"), name: named.text("name") });
 
 const actorOf = (actor: ResponseBody): Actor => ({
   kind: actor.text("kind"),
@@ -65,7 +81,9 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
     ...(event.has("user_group") && { group: groupOf(event.object("user_group")) }),
     ...(event.has("changed") && { changed: event.texts("changed") }),
     ...(previous !== undefined && { previousUserGroupId: previous }),
-    ...(event.has("api_key") && { apiKey: apiKeyOf(event.object("api_key")) }),
+    ...(event.has("api_key") && { apiKey: namedOf(event.object("api_key")) }),
+    ...(event.has("operator") && { operator: namedOf(event.object("operator")) }),
+    ...(event.has("environment") && { environment: toEnvironment(event.object("environment")) }),
     ...(event.has("successor_id") && { successorId: event.number("successor_id") }),
   };
 }

@@ -5,29 +5,51 @@
  * Names are the wire's, in camelCase, and each thing has one name: `user_group_id` in requests and `provided_id` in responses
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
+export type { ApiKey, IssuedKey, IssueKeyInput, RollKeyInput, Scope } from "./api-key.ts";
+export type { Caller } from "./caller.ts";
 export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
+export type {
+  Environment,
+  EnvironmentPage,
+  EnvironmentsInput,
+  ListedEnvironment,
+  LocationHint,
+} from "./environment.ts";
+export type {
+  EnvironmentClient,
+  GetInput,
+  GroupPage,
+  ListInput,
+  NumberInput,
+  RemoveByNumberInput,
+  RestoreInput,
+  RotateByNumberInput,
+  UpdateByNumberInput,
+} from "./environment-client.ts";
 export type { Actor, ChangeEvent, EventPage, EventType } from "./event.ts";
-export type { EventsInput, FollowInput } from "./event-feed.ts";
+export type { EventsInput, FeedReader, FollowInput } from "./feed-reader.ts";
 export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
-export {
-  type ApiKey,
-  type Environment,
-  type IssuedKey,
-  type IssueKeyInput,
-  OperatorClient,
-  type OperatorClientOptions,
-  type RollKeyInput,
-} from "./operator-client.ts";
+export type { IssuedOperator, IssueOperatorInput, Operator, Role, RollOperatorInput } from "./operator.ts";
+export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
-export type { EnsuredGroup, ListedGroup, Mapping, RotatedGroup, UpdatedGroup, ViewedGroup } from "./user-group.ts";
+export type { MintedSession, SessionFunction } from "./session-connection.ts";
+export type {
+  EnsuredGroup,
+  GroupFields,
+  GroupState,
+  ListedGroup,
+  Mapping,
+  NumberedGroup,
+  RotatedGroup,
+  UpdatedGroup,
+  ViewedGroup,
+} from "./user-group.ts";
 export {
   type EnsureInput,
-  type GetInput,
-  type GroupFields,
-  type ListInput,
   type OnceOptions,
   type RemoveInput,
   type RotateInput,
+  type SuspendInput,
   type UpdateInput,
   UserGroupClient,
   type UserGroupClientOptions,
@@ -46,3 +68,4 @@ export {
   type ViewerClientOptions,
   type ViewInput,
 } from "./viewer-client.ts";
+export type { MintSessionInput, ViewerSession } from "./viewer-session.ts";

@@ -1,75 +1,109 @@
-import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
-import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
+import {
+  type ApiKey,
+  type IssuedKey,
+  type IssueKeyInput,
+  issueKeyBody,
+  type RollKeyInput,
+  toApiKey,
+  toIssuedKey,
+} from "./api-key.ts";
+import { type Caller, whoami } from "./caller.ts";
+import { type CallOptions, Connection, type ConnectionOptions, numberedPath } from "./connection.ts";
+import {
+  type Environment,
+  type EnvironmentPage,
+  type EnvironmentsInput,
+  environmentQuery,
+  type ListedEnvironment,
+  toListedEnvironment,
+} from "./environment.ts";
+import { EnvironmentClient } from "./environment-client.ts";
+import { FeedReader } from "./feed-reader.ts";
+import {
+  type IssuedOperator,
+  type IssueOperatorInput,
+  type Operator,
+  type RollOperatorInput,
+  toIssuedOperator,
+  toOperator,
+} from "./operator.ts";
+import { itemsOf, nextCursorOf } from "./paging.ts";
+import { serverProtocol } from "./server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
 export type OperatorClientOptions = ConnectionOptions & {
-  /** The service's `OPERATOR_TOKEN`. */
-  operatorToken: string;
+  /** The key of an operator, `ugo_…`, or the bootstrap token: the service's `OPERATOR_TOKEN`. */
+  operatorKey: string;
 };
 
-/** One environment of a workspace; `null` is the one without a tag. */
-export type Environment = { workspace: string; environment: EnvironmentTag };
+const KEYS = "/api/keys";
+const OPERATORS = "/api/operators";
 
-/** A key to issue. Without `expiresInSeconds` it never expires. */
-export type IssueKeyInput = Environment & {
-  name: string;
-  /** `"write"` by default; a key with read access sees groups without their tokens, and changes none. */
-  access?: "read" | "write" | undefined;
-  expiresInSeconds?: number | undefined;
-};
-
-/** A key to replace. */
-export type RollKeyInput = Environment & {
-  id: number;
-  /** For how many seconds the old key stays valid; 0 by default, 604800 (a week) at most. */
-  graceSeconds?: number | undefined;
-};
-
-/** An API key without its text. Times are ISO 8601 in UTC; a `revokedAt` in the future is the end of a grace. */
-export type ApiKey = Environment & {
-  id: number;
-  name: string;
-  access: "read" | "write";
-  createdAt: string;
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-};
-
-/** A key with its secret text, which the service shows only here. */
-export type IssuedKey = { apiKey: ApiKey; key: string };
-
-/** The API keys of all environments, for the service's operator. */
-export class OperatorClient {
+/**
+ * The calls of an operator: API keys, operators and environments. The methods of events read the deployment's own feed;
+ * `inEnvironment` leads to the groups and the feed of one environment.
+ */
+export class OperatorClient extends FeedReader {
   readonly #connection: Connection;
 
-  constructor({ operatorToken, ...options }: OperatorClientOptions) {
-    this.#connection = new Connection(options, "operatorToken", operatorToken);
+  constructor({ operatorKey, ...options }: OperatorClientOptions) {
+    const connection = new Connection(options, "operatorKey", operatorKey, serverProtocol);
+    super(connection);
+    this.#connection = connection;
+  }
+
+  /** Gets the name and the role of this operator. */
+  whoami(options: CallOptions = {}): Promise<Caller> {
+    return whoami(this.#connection, options);
+  }
+
+  /** Returns the calls of one environment. */
+  inEnvironment(environment: Environment): EnvironmentClient {
+    return new EnvironmentClient(this.#connection, environmentQuery(environment));
+  }
+
+  /** Gets one page of the deployment's environments. */
+  async environmentPage(
+    { cursor, pageSize }: EnvironmentsInput = {},
+    { signal }: CallOptions = {},
+  ): Promise<EnvironmentPage> {
+    const query = { cursor, limit: pageSize?.toString() };
+    const call = { method: "GET", path: "/api/environments", query, retryable: true } as const;
+    const response = await this.#connection.send(call, signal);
+    const environments = response.body.objects("environments").map(toListedEnvironment);
+    return { environments, nextCursor: nextCursorOf(response, cursor) };
+  }
+
+  /** Yields all environments of the deployment, and requests the next page when the one before is used up. */
+  environments(
+    input: EnvironmentsInput = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<ListedEnvironment, void, undefined> {
+    const pageAfter = async (cursor: string | undefined) => {
+      const { environments, nextCursor } = await this.environmentPage({ ...input, cursor }, options);
+      return { items: environments, nextCursor };
+    };
+    return itemsOf(input.cursor, pageAfter, options);
   }
 
   /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */
   async issueKey(input: IssueKeyInput, { signal }: CallOptions = {}): Promise<IssuedKey> {
-    const { workspace, environment, name, access, expiresInSeconds } = input;
-    const body = { workspace, environment, name, access, expires_in_seconds: expiresInSeconds };
-    const { body: issued } = await this.#connection.send(
-      { method: "POST", path: "/api/keys", body, retryable: false },
-      signal,
-    );
-    return toIssuedKey(issued);
+    const call = { method: "POST", path: KEYS, body: issueKeyBody(input), retryable: false } as const;
+    const { body } = await this.#connection.send(call, signal);
+    return toIssuedKey(body);
   }
 
   /** Lists all keys of the environment, including those that are revoked or expired. */
   async listKeys(environment: Environment, { signal }: CallOptions = {}): Promise<ApiKey[]> {
-    const call = { method: "GET", path: "/api/keys", query: queryOf(environment), retryable: true } as const;
+    const call = { method: "GET", path: KEYS, query: environmentQuery(environment), retryable: true } as const;
     const { body } = await this.#connection.send(call, signal);
     return body.objects("api_keys").map(toApiKey);
   }
 
   /** Revokes a key at once. A second revocation changes nothing. */
   async revokeKey(input: Environment & { id: number }, { signal }: CallOptions = {}): Promise<void> {
-    const path = pathOf(input.id);
-    const call = { method: "DELETE", path, query: queryOf(input), retryable: true } as const;
-    await this.#connection.send(call, signal);
+    const path = numberedPath(KEYS, "id", input.id);
+    await this.#connection.send({ method: "DELETE", path, query: environmentQuery(input), retryable: true }, signal);
   }
 
   /** Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response. */
@@ -77,8 +111,8 @@ export class OperatorClient {
     const { body } = await this.#connection.send(
       {
         method: "POST",
-        path: `${pathOf(input.id)}/roll`,
-        query: queryOf(input),
+        path: `${numberedPath(KEYS, "id", input.id)}/roll`,
+        query: environmentQuery(input),
         body: { grace_seconds: input.graceSeconds },
         retryable: false,
       },
@@ -86,30 +120,34 @@ export class OperatorClient {
     );
     return toIssuedKey(body);
   }
+
+  /** Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one. */
+  async issueOperator(input: IssueOperatorInput, { signal }: CallOptions = {}): Promise<IssuedOperator> {
+    const { name, role, expiresInSeconds } = input;
+    const body = { name, role, expires_in_seconds: expiresInSeconds };
+    const call = { method: "POST", path: OPERATORS, body, retryable: false } as const;
+    return toIssuedOperator((await this.#connection.send(call, signal)).body);
+  }
+
+  /** Lists all operators, including those that are revoked or expired. The bootstrap token is not among them. */
+  async listOperators({ signal }: CallOptions = {}): Promise<Operator[]> {
+    const { body } = await this.#connection.send({ method: "GET", path: OPERATORS, retryable: true }, signal);
+    return body.objects("operators").map(toOperator);
+  }
+
+  /** Revokes an operator's key at once. A second revocation changes nothing. */
+  async revokeOperator({ id }: { id: number }, { signal }: CallOptions = {}): Promise<void> {
+    const path = numberedPath(OPERATORS, "id", id);
+    await this.#connection.send({ method: "DELETE", path, retryable: true }, signal);
+  }
+
+  /**
+   * Issues a key to replace an operator's, which stays valid for the grace. The successor has another id and the same name,
+   * role and expiry. It is not retried after a lost response.
+   */
+  async rollOperator({ id, graceSeconds }: RollOperatorInput, { signal }: CallOptions = {}): Promise<IssuedOperator> {
+    const path = `${numberedPath(OPERATORS, "id", id)}/roll`;
+    const call = { method: "POST", path, body: { grace_seconds: graceSeconds }, retryable: false } as const;
+    return toIssuedOperator((await this.#connection.send(call, signal)).body);
+  }
 }
-
-/** The path of one key. An unchecked id such as `../user` would send the operator's token to another route. */
-function pathOf(id: number): string {
-  if (!Number.isSafeInteger(id) || id < 1)
-    throw new TypeError("Give id as a positive whole number, as listKeys shows it.");
-  return `/api/keys/${id}`;
-}
-
-const queryOf = ({ workspace, environment }: Environment) => ({ workspace, environment: environment ?? "untagged" });
-
-const toIssuedKey = (body: ResponseBody): IssuedKey => ({
-  apiKey: toApiKey(body.object("api_key")),
-  key: body.text("key"),
-});
-
-const toApiKey = (key: ResponseBody): ApiKey => ({
-  id: key.number("id"),
-  workspace: key.text("workspace"),
-  environment: key.environment("environment"),
-  name: key.text("name"),
-  access: key.oneOf("access", ["read", "write"]),
-  createdAt: key.text("created_at"),
-  expiresAt: key.textOrNull("expires_at"),
-  lastUsedAt: key.textOrNull("last_used_at"),
-  revokedAt: key.textOrNull("revoked_at"),
-});

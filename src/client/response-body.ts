@@ -57,8 +57,12 @@ export class ResponseBody {
     return values.find((value) => value === this.#fields[name]) ?? this.#refuse(name);
   }
 
+  oneOfOrNull<const Value extends string>(name: string, values: readonly Value[]): Value | null {
+    return this.#fields[name] === null ? null : this.oneOf(name, values);
+  }
+
   environment(name: string): EnvironmentTag {
-    return this.#fields[name] === null ? null : this.oneOf(name, ["Customer", "Testing"]);
+    return this.oneOfOrNull(name, ["Customer", "Testing"]);
   }
 
   json(name: string): JsonObject {

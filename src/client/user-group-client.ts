@@ -1,18 +1,19 @@
-import { type CallOptions, Connection, type ConnectionOptions, headerValue } from "./connection.ts";
-import type { ChangeEvent, EventPage } from "./event.ts";
-import { EventFeed, type EventsInput, eventsOf, type FollowInput } from "./event-feed.ts";
-import type { JsonObject, JsonProperties } from "./json.ts";
+import { type Caller, whoami } from "./caller.ts";
+import { type CallOptions, Connection, type ConnectionOptions, headerValue, ifMatchHeader } from "./connection.ts";
+import { EnvironmentClient } from "./environment-client.ts";
+import type { JsonObject } from "./json.ts";
+import { serverProtocol } from "./server-protocol.ts";
 import {
   type EnsuredGroup,
-  type ListedGroup,
-  type Mapping,
+  fieldsOf,
+  type GroupFields,
   type RotatedGroup,
   toEnsuredGroup,
-  toListedGroup,
   toRotatedGroup,
   toUpdatedGroup,
   type UpdatedGroup,
 } from "./user-group.ts";
+import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./viewer-session.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -29,31 +30,28 @@ export type OnceOptions = CallOptions & {
   idempotencyKey?: string | undefined;
 };
 
-/**
- * The fields of a group besides its id. A field that is left out stays as it is; `null` clears it. `properties` is any
- * object that JSON can hold, of a `type` or an `interface` of yours.
- */
-export type GroupFields<Properties extends object = JsonObject> = {
-  name?: string | undefined;
-  mapping?: Mapping | null | undefined;
-  properties?: (Properties & JsonProperties<Properties>) | null | undefined;
-};
-
 /** The group to get, and its fields if it has to be created. */
 export type EnsureInput<Properties extends object = JsonObject> = GroupFields<Properties> & { userGroupId: string };
 
-/** The group to change, and its new fields. */
-export type UpdateInput<Properties extends object = JsonObject> = GroupFields<Properties> & {
+/** The group to suspend or to resume, by its id. */
+export type SuspendInput = {
   userGroupId: string;
-  newUserGroupId?: string | undefined;
-  /** The `etag` that the group had when you read it: the update fails with `revision_mismatch` if it has changed since. */
+  /** The `etag` that the group had when you read it: the call fails with `revision_mismatch` if it has changed since. */
   ifMatch?: string | undefined;
 };
+
+/** The group to change, and its new fields. */
+export type UpdateInput<Properties extends object = JsonObject> = GroupFields<Properties> &
+  SuspendInput & {
+    newUserGroupId?: string | undefined;
+    /** With `true`, viewers of the group are refused until a `false`. */
+    suspended?: boolean | undefined;
+  };
 
 /** The token to replace. */
 export type RotateInput = {
   /**
-   * The group's token, as `ensure` returned it. `undefined`, which `ensure` returns to an API key with read access, is a
+   * The group's token, as `ensure` returned it. `undefined`, which `ensure` returns to an API key without `tokens:read`, is a
    * `TypeError`.
    */
   currentToken: string | undefined;
@@ -70,35 +68,24 @@ export type RemoveInput = {
   dataSourceProvidedId?: string | undefined;
 };
 
-/** The group to get, by the service's own number of it. */
-export type GetInput = { teamId: number };
-
-/** Selects the groups to list; all of them by default. */
-export type ListInput = {
-  /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
-  prefix?: string | undefined;
-  /** The `limit` of one page, 1 to 1000; 100 by default. */
-  pageSize?: number | undefined;
-};
-
 const PATH = "/api/user";
 
 /** The user groups of one environment, for servers that have its API key. */
-export class UserGroupClient {
+export class UserGroupClient extends EnvironmentClient {
   readonly #connection: Connection;
-  readonly #feed: EventFeed;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
-    this.#connection = new Connection(options, "apiKey", apiKey);
-    this.#feed = new EventFeed(this.#connection);
+    const connection = new Connection(options, "apiKey", apiKey, serverProtocol);
+    super(connection);
+    this.#connection = connection;
   }
 
   /**
    * Gets the group with this id, or creates it. It never changes a group that exists. If the response to the first try is
    * lost and a retry succeeds, `created` may be false although this call created the group.
    *
-   * The group has its `token` if the API key has write access. A key with read access only gets groups, without their tokens,
-   * and creates none.
+   * The group has its `token` if the API key has the scope `tokens:read`. A key without `groups:write` only gets groups, and
+   * creates none.
    */
   async ensure<Properties extends object>(
     input: EnsureInput<Properties>,
@@ -118,11 +105,24 @@ export class UserGroupClient {
     input: UpdateInput<Properties>,
     { signal }: CallOptions = {},
   ): Promise<UpdatedGroup> {
-    const { userGroupId, newUserGroupId, ifMatch } = input;
-    const body = { user_group_id: userGroupId, new_user_group_id: newUserGroupId, ...fieldsOf(input) };
-    const headers = ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", ifMatch) };
+    const { userGroupId, newUserGroupId, suspended, ifMatch } = input;
+    const body = { user_group_id: userGroupId, new_user_group_id: newUserGroupId, ...fieldsOf(input), suspended };
+    const headers = ifMatchHeader(input);
     const retryable = ifMatch === undefined && newUserGroupId === undefined;
     return toUpdatedGroup(await this.#connection.send({ method: "PUT", path: PATH, body, headers, retryable }, signal));
+  }
+
+  /**
+   * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
+   * With `ifMatch` it is not retried, as `update`.
+   */
+  suspend({ userGroupId, ifMatch }: SuspendInput, options: CallOptions = {}): Promise<UpdatedGroup> {
+    return this.update({ userGroupId, ifMatch, suspended: true }, options);
+  }
+
+  /** Ends the suspension of the group. Its viewers see it again, with the same token. */
+  resume({ userGroupId, ifMatch }: SuspendInput, options: CallOptions = {}): Promise<UpdatedGroup> {
+    return this.update({ userGroupId, ifMatch, suspended: false }, options);
   }
 
   /** Replaces the current token by a new one. The old one is refused from then on, or after its grace. */
@@ -132,7 +132,7 @@ export class UserGroupClient {
     return toRotatedGroup(await this.#sendOnce("POST", body, currentToken, options));
   }
 
-  /** Deletes the group that has this current token, if the guards hold. */
+  /** Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number. */
   async remove(input: RemoveInput, options: OnceOptions = {}): Promise<void> {
     const currentToken = tokenOf(input);
     const body = {
@@ -143,73 +143,15 @@ export class UserGroupClient {
     await this.#sendOnce("DELETE", body, currentToken, options);
   }
 
-  /**
-   * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
-   * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
-   * appear twice.
-   */
-  async *list(
-    { prefix, pageSize }: ListInput = {},
-    { signal }: CallOptions = {},
-  ): AsyncGenerator<ListedGroup, void, undefined> {
-    let cursor: string | null = null;
-    do {
-      const query: Record<string, string | undefined> = {
-        cursor: cursor ?? undefined,
-        limit: pageSize?.toString(),
-        user_group_id_prefix: prefix,
-      };
-      const call = { method: "GET", path: "/api/user_groups", query, retryable: true } as const;
-      const { body, unexpected } = await this.#connection.send(call, signal);
-      for (const group of body.objects("user_groups").map(toListedGroup)) {
-        yield group;
-        signal?.throwIfAborted();
-      }
-      const next = body.textOrNull("next_cursor");
-      if (next !== null && next === cursor) throw unexpected("leads to the same page again");
-      cursor = next;
-    } while (cursor !== null);
+  /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
+  async mintSession(input: MintSessionInput, { signal }: CallOptions = {}): Promise<ViewerSession> {
+    const call = { method: "POST", path: "/api/viewer_sessions", body: mintBody(input), retryable: true } as const;
+    return toViewerSession(await this.#connection.send(call, signal));
   }
 
-  /** Gets a group by its number, without its token. It never creates one. */
-  async get({ teamId }: GetInput, { signal }: CallOptions = {}): Promise<ListedGroup> {
-    if (!Number.isSafeInteger(teamId) || teamId < 1)
-      throw new TypeError("Give teamId as a positive whole number, as list and events show it.");
-    const call = { method: "GET", path: `/api/user_groups/${teamId}`, retryable: true } as const;
-    const { body } = await this.#connection.send(call, signal);
-    return toListedGroup(body.object("user_group"));
-  }
-
-  /** Gets one page of the environment's events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
-  eventPage(input: EventsInput = {}, options: CallOptions = {}): Promise<EventPage> {
-    return this.#feed.page(input, options);
-  }
-
-  /** Gets the cursor after the newest event. */
-  async latestEventCursor(options: CallOptions = {}): Promise<string> {
-    return (await this.#feed.page({ cursor: "latest" }, options)).nextCursor;
-  }
-
-  /** Yields the environment's events, oldest first, and ends after the newest. It requests pages as they are needed. */
-  events(input: EventsInput = {}, options: CallOptions = {}): AsyncGenerator<ChangeEvent, void, undefined> {
-    return eventsOf(this.#feed.pages(input, options), options);
-  }
-
-  /**
-   * Yields the environment's events, and waits for more after the newest, until its signal is aborted or the loop is left.
-   * Each event is yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout,
-   * a 429, 502, 503 or 504) are tried again with a growing wait. Other failures end it, such as `cursor_expired`.
-   */
-  follow(input: FollowInput = {}, options: CallOptions = {}): AsyncGenerator<ChangeEvent, void, undefined> {
-    return eventsOf(this.#feed.followPages(input, options), options);
-  }
-
-  /**
-   * Yields pages as `follow` yields events. To continue after a restart of your own process, store `nextCursor` once you
-   * have handled the page. A page may be empty.
-   */
-  followPages(input: FollowInput = {}, options: CallOptions = {}): AsyncGenerator<EventPage, void, undefined> {
-    return this.#feed.followPages(input, options);
+  /** Gets the name, the environment and the scopes of the API key. */
+  whoami(options: CallOptions = {}): Promise<Caller> {
+    return whoami(this.#connection, options);
   }
 
   #sendOnce(method: "POST" | "DELETE", body: Record<string, unknown>, secret: string, options: OnceOptions) {
@@ -219,11 +161,10 @@ export class UserGroupClient {
   }
 }
 
-const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
-  ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;
-
 function tokenOf({ currentToken }: { currentToken: string | undefined }): string {
   if (currentToken === undefined)
-    throw new TypeError("currentToken is undefined. Only an API key with write access gets tokens: use such a key.");
+    throw new TypeError(
+      "currentToken is undefined. Only an API key with write access or the scope tokens:read gets tokens: use such a key.",
+    );
   return currentToken;
 }

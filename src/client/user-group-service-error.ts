@@ -8,14 +8,20 @@ export const REFUSAL_CODES = [
   "credential_revoked",
   "insufficient_access",
   "secret_key_in_browser",
+  "token_in_browser",
+  "origin_not_allowed",
+  "user_group_suspended",
   "user_group_not_found",
   "api_key_not_found",
+  "operator_not_found",
+  "environment_not_found",
   "route_not_found",
   "method_not_allowed",
   "cursor_expired",
   "user_group_id_taken",
   "token_superseded",
   "user_group_mismatch",
+  "user_group_not_deleted",
   "revision_mismatch",
   "body_too_large",
   "unsupported_media_type",
@@ -24,6 +30,7 @@ export const REFUSAL_CODES = [
   "unknown_variable",
   "unusable_variable",
   "invalid_template",
+  "variables_too_large",
   "rate_limited",
   "internal_error",
   "directory_unavailable",
@@ -49,7 +56,9 @@ export type Issue = { path: (string | number)[]; message: string };
 export type ErrorFacts = {
   status?: number | undefined;
   requestId?: string | undefined;
-  issues?: readonly Issue[] | undefined;
+  issues?: readonly Issue[];
+  requiredScope?: string | undefined;
+  requiredRole?: string | undefined;
   variable?: string | undefined;
   position?: number | undefined;
   reason?: string | undefined;
@@ -64,28 +73,28 @@ export class UserGroupServiceError extends Error {
   override readonly name = "UserGroupServiceError";
   readonly code: ErrorCode;
   /** The HTTP status; `undefined` if there was no response. */
-  readonly status: number | undefined;
+  declare readonly status: number | undefined;
   /** Identifies the request in the operator's log. */
-  readonly requestId: string | undefined;
+  declare readonly requestId: string | undefined;
   /** All invalid fields of the request, for `invalid_body`. The message has the first few. */
   readonly issues: readonly Issue[];
+  /** For `insufficient_access`: the scope that the API key lacks. */
+  declare readonly requiredScope: string | undefined;
+  /** For `insufficient_access`: the role that the operator needs. */
+  declare readonly requiredRole: string | undefined;
   /** The variable's name, for `unknown_variable` and `unusable_variable`. */
-  readonly variable: string | undefined;
+  declare readonly variable: string | undefined;
   /** Where the SQL template is invalid, and why, for `invalid_template`. */
-  readonly position: number | undefined;
-  readonly reason: string | undefined;
+  declare readonly position: number | undefined;
+  declare readonly reason: string | undefined;
   /** How long the service asks to wait before the next try. */
-  readonly retryAfterMs: number | undefined;
+  declare readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
     super(message);
     this.code = code;
-    this.status = facts.status;
-    this.requestId = facts.requestId;
-    this.issues = facts.issues ?? [];
-    this.variable = facts.variable;
-    this.position = facts.position;
-    this.reason = facts.reason;
-    this.retryAfterMs = facts.retryAfterMs;
+    this.issues = [];
+    // Written out one by one, the facts would take too much of the 4 KiB of a page.
+    Object.assign(this, facts);
   }
 }

@@ -1,9 +1,19 @@
 import type { ServiceResponse } from "./connection.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonProperties } from "./json.ts";
 import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
 
 /** Maps the ids of your schemas to data sources. */
 export type Mapping = Record<string, string>;
+
+/**
+ * The fields of a group besides its id. A field that is left out stays as it is; `null` clears it. `properties` is any
+ * object that JSON can hold, of a `type` or an `interface` of yours.
+ */
+export type GroupFields<Properties extends object = JsonObject> = {
+  name?: string | undefined;
+  mapping?: Mapping | null | undefined;
+  properties?: (Properties & JsonProperties<Properties>) | null | undefined;
+};
 
 /** The fields that each call on one group returns. */
 type CommonFields = {
@@ -18,8 +28,8 @@ type CommonFields = {
 /** A group as `ensure` returns it. */
 export type EnsuredGroup = CommonFields & {
   /**
-   * The group's credential: a dashboard that presents it shows this group's data. It is always there for an API key with
-   * write access, and never for one with read access, which may not see tokens.
+   * The group's credential: a dashboard that presents it shows this group's data. It is always there for an API key with the
+   * scope `tokens:read`, and never for one without it.
    */
   token?: string | undefined;
   properties: JsonObject | null;
@@ -41,8 +51,28 @@ export type ViewedGroup = {
   apiEnvironmentTag: EnvironmentTag;
 };
 
+const STATES = ["active", "suspended", "deleted"] as const;
+
+/** Whether viewers see a group, are refused with `user_group_suspended`, or find none. */
+export type GroupState = (typeof STATES)[number];
+
 /** A group in a list, without the token. Times are ISO 8601 in UTC. */
-export type ListedGroup = ViewedGroup & { createdAt: string; updatedAt: string };
+export type ListedGroup = ViewedGroup & {
+  state: GroupState;
+  createdAt: string;
+  /** When the content or the token last changed. Suspending, resuming, deleting and restoring do not count. */
+  updatedAt: string;
+  /** When it was deleted; only of a deleted group. */
+  deletedAt?: string;
+  /** Until when it can be restored; only of a deleted group. */
+  purgeAt?: string;
+};
+
+/** A group as a call by its number returns it, without the token. */
+export type NumberedGroup = ListedGroup & {
+  /** For `ifMatch` of the next change. */
+  etag: string;
+};
 
 const identityOf = (group: ResponseBody) => ({
   teamId: group.number("team_id"),
@@ -50,13 +80,18 @@ const identityOf = (group: ResponseBody) => ({
   name: group.text("name"),
 });
 
-function commonFieldsOf({ body, headers, unexpected }: ServiceResponse): CommonFields {
+function etagOf({ headers, unexpected }: ServiceResponse): string {
   const etag = headers.get("ETag");
   if (etag === null) throw unexpected("has no ETag");
   // A proxy that compresses a response weakens its ETag, which If-Match cannot use. The ETag names the group's revision, and
   // compression does not change that, so the strong form is still right.
-  return { ...identityOf(body.object("user_group")), etag: etag.replace(/^W\//, "") };
+  return etag.replace(/^W\//, "");
 }
+
+const commonFieldsOf = (response: ServiceResponse): CommonFields => ({
+  ...identityOf(response.body.object("user_group")),
+  etag: etagOf(response),
+});
 
 const environmentOf = ({ body }: ServiceResponse) => ({
   apiEnvironmentTag: body.object("user_group").environment("api_environment_tag"),
@@ -92,6 +127,18 @@ export const toViewedGroup = (group: ResponseBody): ViewedGroup => ({
 
 export const toListedGroup = (group: ResponseBody): ListedGroup => ({
   ...toViewedGroup(group),
+  state: group.oneOf("state", STATES),
   createdAt: group.text("created_at"),
   updatedAt: group.text("updated_at"),
+  ...(group.has("deleted_at") && { deletedAt: group.text("deleted_at") }),
+  ...(group.has("purge_at") && { purgeAt: group.text("purge_at") }),
 });
+
+export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({
+  ...toListedGroup(response.body.object("user_group")),
+  etag: etagOf(response),
+});
+
+/** The fields of a group, as a body has them. */
+export const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
+  ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;

@@ -1,12 +1,24 @@
+import { type Caller, viewerWhoami } from "./caller.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import { SessionConnection, type SessionFunction } from "./session-connection.ts";
 import { toViewedGroup, type ViewedGroup } from "./user-group.ts";
+import { viewerProtocol } from "./viewer-protocol.ts";
 
-/** The service's address, and the token of the group to show. */
-export type ViewerClientOptions = ConnectionOptions & {
-  /** The token of a user group. `undefined`, which `ensure` returns to a key with read access, is a `TypeError`. */
-  token: string | undefined;
-};
+/** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
+export type ViewerClientOptions = ConnectionOptions &
+  (
+    | {
+        /** The token of a user group. `undefined`, which `ensure` returns to a key without `tokens:read`, is a `TypeError`. */
+        token: string | undefined;
+        session?: undefined;
+      }
+    | {
+        /** Gets a viewer session from your backend. It is called when the first is needed, and to renew it. */
+        session: SessionFunction;
+        token?: undefined;
+      }
+  );
 
 /** How stale the response may be. By default it is fresh. */
 export type ViewInput = {
@@ -38,12 +50,16 @@ export type BoundQuery = {
   dropped: string[];
 };
 
-/** The calls of a dashboard, with the token of a user group. It works in browsers, on any origin. */
+/** The calls of a dashboard, with the token of a user group or viewer sessions. It works in browsers, on any origin. */
 export class ViewerClient {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "send">;
 
-  constructor({ token, ...options }: ViewerClientOptions) {
-    this.#connection = new Connection(options, "token", token);
+  constructor({ token, session, ...options }: ViewerClientOptions) {
+    if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
+    this.#connection =
+      session === undefined
+        ? new Connection(options, "token", token, viewerProtocol)
+        : new SessionConnection(options, session);
   }
 
   /** Gets the group that has the token, and its variables. */
@@ -63,5 +79,10 @@ export class ViewerClient {
       signal,
     );
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
+  }
+
+  /** Gets the group's number, its name and its environment, and the end of the token's grace. */
+  whoami(options: CallOptions = {}): Promise<Caller> {
+    return viewerWhoami(this.#connection, options);
   }
 }

@@ -1,6 +1,8 @@
 /** The wire's `api_environment_tag`; `null` is the environment without one. */
 export type EnvironmentTag = "Customer" | "Testing" | null;
 
+const TAGS: EnvironmentTag[] = ["Customer", "Testing", null];
+
 /** The scope in which a `user_group_id` is unique, and in which an API key acts. */
 export type Environment = { workspace: string; tag: EnvironmentTag };
 
@@ -9,3 +11,11 @@ export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 /** The name of an environment's directory. A change of it would lose all groups. */
 export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
+
+/** The environment of a directory's name; throws for any other text. */
+export function parseDirectoryName(name: string): Environment {
+  const [workspace = "", word] = name.split("/");
+  const tag = TAGS.find((each) => (each ?? "untagged") === word);
+  if (tag === undefined || !WORKSPACE.test(workspace)) throw new Error(`${name} is no name of a directory.`);
+  return { workspace, tag };
+}

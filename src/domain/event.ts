@@ -15,11 +15,21 @@ const CHANGING: { field: keyof UserGroup; name: string }[] = [
   { field: "properties", name: "properties" },
 ];
 
-/** The details of an update: the names of the changed fields, and the previous id of a renamed group. */
+/** The published names of the fields that differ, except for the state. */
+export const changedFields = (before: UserGroup, after: UserGroup): string[] =>
+  CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+
+/** The type of an update: one that suspends or resumes is that, whatever else it changes. */
+export function updateType(before: UserGroup, after: UserGroup): EventType {
+  if (before.suspendedAt === after.suspendedAt) return "user_group.updated";
+  return after.suspendedAt === null ? "user_group.resumed" : "user_group.suspended";
+}
+
+/** The details of an update: the names of the changed fields, if there are any, and the previous id of a renamed group. */
 export function updateDetails(before: UserGroup, after: UserGroup): EventDetails {
-  const changed = CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+  const changed = changedFields(before, after);
   return {
-    changed,
+    ...(changed.length > 0 && { changed }),
     ...(before.providedId !== after.providedId && { previous_provided_id: before.providedId }),
   };
 }
@@ -34,6 +44,15 @@ export type EventQuery = {
   type?: EventType | undefined;
   providedId?: string | undefined;
 };
+
+/** The incarnation in a position of a feed whose database has no tables yet. The position is the start of the feed. */
+const NO_FEED = "";
+
+/** Reads the page of a feed whose database has no tables yet. */
+export const readNoEvents = ({ from }: EventQuery): Result<EventPage, FailureOf<"cursor_expired">> =>
+  from === undefined || from === "latest" || from.incarnation === NO_FEED
+    ? ok({ events: [], next: { incarnation: NO_FEED, after: 0 }, hasMore: false })
+    : fail({ code: "cursor_expired" });
 
 /** Some events, and the position after the last one that was examined. */
 export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: boolean };
@@ -53,7 +72,7 @@ export function readEvents(
 
   const oldest = store.oldest(1)[0]?.id ?? 1;
   const after = from?.after ?? oldest - 1;
-  const isOfThisFeed = from === undefined || from.incarnation === incarnation;
+  const isOfThisFeed = from === undefined || [incarnation, NO_FEED].includes(from.incarnation);
   if (!isOfThisFeed || after < oldest - 1 || after > newest) return fail({ code: "cursor_expired" });
 
   const isFiltered = type !== undefined || providedId !== undefined;

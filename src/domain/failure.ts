@@ -1,3 +1,5 @@
+import type { Role, Scope } from "../records.ts";
+
 /** One fault of a request: where it is (the keys from the top down) and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
 
@@ -9,16 +11,23 @@ export type Failure =
   | { code: "unauthenticated" }
   | { code: "credential_expired" }
   | { code: "credential_revoked" }
-  | { code: "insufficient_access" }
+  /** What the caller lacks: an API key a scope, an operator a role. */
+  | { code: "insufficient_access"; required_scope?: Scope; required_role?: Role }
   | { code: "secret_key_in_browser" }
+  | { code: "token_in_browser" }
+  | { code: "origin_not_allowed" }
+  | { code: "user_group_suspended" }
   | { code: "user_group_not_found" }
   | { code: "api_key_not_found" }
+  | { code: "operator_not_found" }
+  | { code: "environment_not_found" }
   | { code: "route_not_found" }
   | { code: "method_not_allowed"; allow: string[] }
   | { code: "cursor_expired" }
   | { code: "user_group_id_taken" }
   | { code: "token_superseded" }
   | { code: "user_group_mismatch" }
+  | { code: "user_group_not_deleted" }
   | { code: "revision_mismatch" }
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
@@ -26,6 +35,7 @@ export type Failure =
   | { code: "unknown_variable"; variable: string }
   | { code: "unusable_variable"; variable: string }
   | { code: "invalid_template"; position: number; reason: string }
+  | { code: "variables_too_large" }
   | { code: "idempotency_key_reused" }
   | { code: "rate_limited" }
   | { code: "internal_error" }

@@ -1,40 +1,55 @@
 import { DurableObject } from "cloudflare:workers";
 import {
-  DAY_MS,
   ENVIRONMENT_BYTES_MAX,
-  EVENT_DAYS_DEFAULT,
-  EVENTS_PER_PURGE_MAX,
+  GROUPS_PER_PURGE_MAX,
   IDEMPOTENCY_SECONDS,
   KEYS_PER_ENVIRONMENT_MAX,
-  LAST_USED_SECONDS,
   RESPONSES_PER_PURGE_MAX,
+  UNDO_DAYS_DEFAULT,
 } from "../limits.ts";
-import type { Access, ApiKey, Lease, ListedGroup, RotatedGroup, StoredResponse, UserGroup } from "../records.ts";
-import { EventStore } from "../storage/event-store.ts";
+import type {
+  GroupSnapshot,
+  Lease,
+  ListedGroup,
+  RotatedGroup,
+  Scope,
+  StoredKey,
+  StoredResponse,
+  UserGroup,
+} from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
-import { hasTables, migrate } from "../storage/migrations.ts";
+import { Schema } from "../storage/migrations.ts";
 import { ResponseStore } from "../storage/response-store.ts";
+import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
+import { type Caller, operatorAuthor, type PresentedKey } from "./caller.ts";
+import { ChangeLog } from "./change-log.ts";
 import { type Chore, Chores } from "./chores.ts";
-import { newNonce, sameBytes } from "./credential.ts";
+import { sameBytes } from "./credential.ts";
+import { daysToMs } from "./days.ts";
 import { allowsChange, type IfMatch } from "./entity-tag.ts";
 import {
   type Author,
   type ChangeDescription,
+  changedFields,
   type EventPage,
   type EventQuery,
-  readEvents,
   updateDetails,
+  updateType,
 } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
 import { LeaseRequests } from "./lease-requests.ts";
 import { fail, ok, type Result } from "./result.ts";
+import { grantOf } from "./rights.ts";
 import { Turns } from "./turns.ts";
 import {
   bytesOf,
   type GroupView,
   mapsTo,
+  NO_GRACE,
+  newToken,
   snapshotFor,
   toGroupView,
   toRotatedGroup,
@@ -43,35 +58,51 @@ import {
   withChanges,
 } from "./user-group.ts";
 
-/** An API key whose signature the Worker has checked, and the request that it makes. */
-export type Caller = { id: number; nonceHash: ArrayBuffer; requestId: string };
-
 /** A token whose signature the Worker has checked. `id` is the number of its group. */
 export type PresentedToken = { id: number; nonce: Uint8Array };
+
+/** A viewer session whose signature the Worker has checked. */
+export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: number };
+
+/** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
+export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
 
 /** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
 export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
 
-/** A new API key, of whose nonce only the hash is known here. Without `expiresInSeconds` it never expires. */
-export type ApiKeyDraft = {
-  name: string;
-  access: Access;
-  nonceHash: ArrayBuffer;
-  expiresInSeconds?: number | undefined;
-};
-
 /** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
 export type View = Lease & { writeLease: boolean };
+
+/** The answer to a rotation. Without a `nonce` it shows no token; the first answer to a call has no `signingId`. */
+export type RotatedView = Omit<RotatedGroup, "signingId" | "nonce"> & {
+  nonce: ArrayBuffer | undefined;
+  signingId?: string;
+};
+
+/** The conditions of a call by a group's current token. */
+type TokenConditions = {
+  current: PresentedToken | undefined;
+  ifMatch: IfMatch | undefined;
+  idempotency: IdempotencyRecord | undefined;
+};
 
 /** The nonces of tokens that a call has ended, and for which KV may hold a lease. */
 export type EndedLeases = { endedLeases: ArrayBuffer[] };
 
-type AdmitFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked" | "insufficient_access">;
+/** A group as lists show it, and its revision. */
+export type ShownGroup = { group: ListedGroup; revision: number };
+
+/** A caller that may make its call: who it is in events, the API key by its number, and what else the key may do. */
+type Admitted = { author: Author; keyId: number | null; may: (scope: Scope) => boolean };
+
+type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
 type TokenFailure =
   | AdmitFailure
   | FailureOf<
       "user_group_not_found" | "token_superseded" | "idempotency_key_reused" | "revision_mismatch" | "environment_full"
     >;
+type NumberFailure = AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch">;
+type UpdateFailure = FailureOf<"revision_mismatch" | "user_group_id_taken" | "environment_full">;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. Every RPC method is synchronous: nothing
@@ -82,33 +113,32 @@ type TokenFailure =
  * has no tables until its first API key is issued; until then every call is refused without writing anything.
  */
 export class GroupDirectory extends DurableObject<Env> {
+  readonly #schema: Schema;
   readonly #groups: GroupStore;
-  readonly #keys: KeyStore;
+  readonly #keys: Keys;
   readonly #responses: ResponseStore;
-  readonly #events: EventStore;
+  readonly #changes: ChangeLog;
   readonly #leases = new LeaseRequests();
   readonly #turns = new Turns();
-  #hasTables: boolean;
   readonly #chores: Chores;
-  /** For how long events are kept. */
-  readonly #eventsMs: number;
+  /** For how long a deleted group can be restored. */
+  readonly #undoMs: number;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#hasTables = hasTables(ctx.storage);
-    if (this.#hasTables) migrate(ctx.storage);
+    this.#schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
     this.#groups = new GroupStore(ctx.storage.sql);
-    this.#keys = new KeyStore(ctx.storage.sql);
+    this.#keys = new Keys(new KeyStore(ctx.storage.sql, "api_keys"), KEYS_PER_ENVIRONMENT_MAX);
     this.#responses = new ResponseStore(ctx.storage.sql);
-    this.#events = new EventStore(ctx.storage.sql);
-    this.#eventsMs = daysOf(env.EVENT_DAYS) * DAY_MS;
+    this.#changes = new ChangeLog(ctx.storage, env);
+    this.#undoMs = daysToMs(env.UNDO_DAYS, UNDO_DAYS_DEFAULT);
     this.#chores = new Chores(
-      [purgeResponses(this.#responses), purgeEvents(this.#events, this.#eventsMs)],
+      [purgeResponses(this.#responses), this.#changes.purge, this.#purgeDeleted()],
       (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
     );
   }
 
-  /** Gets the group with the draft's id as it is, or creates it. A key with read access gets no token and creates nothing. */
+  /** Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. */
   ensure(
     caller: Caller,
     draft: UserGroupDraft,
@@ -116,13 +146,14 @@ export class GroupDirectory extends DurableObject<Env> {
     { created: boolean; group: GroupView },
     AdmitFailure | FailureOf<"user_group_not_found" | "environment_full">
   > {
-    const admitted = this.#admit(caller, "read");
+    const admitted = this.#admit(caller, "groups:read");
     if (!admitted.ok) return admitted;
-    const mayReadToken = admitted.value.access === "write";
+    const { author, may } = admitted.value;
+    const mayReadToken = may("tokens:read");
 
     const known = this.#groups.findByProvidedId(draft.providedId);
     if (known) return ok({ created: false, group: toGroupView(known, { mayReadToken }) });
-    if (admitted.value.access === "read") return fail({ code: "user_group_not_found" });
+    if (!may("groups:write")) return fail({ code: "user_group_not_found" });
     if (this.#isFull()) return fail({ code: "environment_full" });
 
     const fresh = {
@@ -130,12 +161,12 @@ export class GroupDirectory extends DurableObject<Env> {
       name: draft.name ?? draft.providedId,
       mapping: draft.mapping ?? null,
       properties: draft.properties ?? null,
-      nonce: newNonce().buffer,
-      graceNonce: null,
-      graceEndsAt: null,
+      ...newToken(),
+      ...NO_GRACE,
+      suspendedAt: null,
       revision: 1,
     };
-    const group = this.#commit(authorOf(admitted.value, caller), (record) => {
+    const group = this.#commit(author, (record) => {
       const created = this.#groups.insert(fresh, Date.now());
       record({ type: "user_group.created", group: created });
       return created;
@@ -149,29 +180,33 @@ export class GroupDirectory extends DurableObject<Env> {
     providedId: string,
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
-  ): Result<
-    GroupView,
-    AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch" | "user_group_id_taken" | "environment_full">
-  > {
-    const admitted = this.#admit(caller, "write");
+  ): Result<GroupView & EndedLeases, AdmitFailure | FailureOf<"user_group_not_found"> | UpdateFailure> {
+    const admitted = this.#admit(caller, "groups:write");
     if (!admitted.ok) return admitted;
+    const { author, may } = admitted.value;
 
     const group = this.#groups.findByProvidedId(providedId);
     if (!group) return fail({ code: "user_group_not_found" });
-    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
+    const updated = this.#update(author, group, changes, ifMatch);
+    if (!updated.ok) return updated;
+    const { after, endedLeases } = updated.value;
+    return ok({ ...toGroupView(after, { mayReadToken: may("tokens:read") }), endedLeases });
+  }
 
-    const changed = withChanges(group, changes);
-    if (changed === group) return ok(toGroupView(group, { mayReadToken: true }));
-    if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
-      return fail({ code: "user_group_id_taken" });
-    if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
-
-    const updated = this.#commit(authorOf(admitted.value, caller), (record) => {
-      const after = this.#replace(group, changed);
-      record({ type: "user_group.updated", group: after, details: updateDetails(group, after) });
-      return after;
-    });
-    return ok(toGroupView(updated, { mayReadToken: true }));
+  /** The same for the group with this number. The answer never has a token. */
+  updateByNumber(
+    caller: Caller,
+    teamId: number,
+    changes: UserGroupChanges,
+    ifMatch: IfMatch | undefined,
+  ): Result<ShownGroup & EndedLeases, NumberFailure | UpdateFailure> {
+    const found = this.#findByNumber(caller, "groups:write", teamId);
+    if (!found.ok) return found;
+    const { author, group } = found.value;
+    const updated = this.#update(author, group, changes, ifMatch);
+    if (!updated.ok) return updated;
+    const { after, endedLeases } = updated.value;
+    return ok({ ...this.#shown(after), endedLeases });
   }
 
   /**
@@ -183,26 +218,39 @@ export class GroupDirectory extends DurableObject<Env> {
     current: PresentedToken | undefined,
     { graceSeconds, ifMatch }: { graceSeconds: number; ifMatch: IfMatch | undefined },
     idempotency: IdempotencyRecord | undefined,
-  ): Result<Omit<RotatedGroup, "signingId"> & { signingId?: string } & EndedLeases, TokenFailure> {
-    const found = this.#findByCurrentToken(caller, current, ifMatch, idempotency);
+  ): Result<RotatedView & EndedLeases, TokenFailure> {
+    const found = this.#findByCurrentToken(caller, "tokens:rotate", { current, ifMatch, idempotency });
     if (!found.ok) return found;
-    const { stored, group, author } = found.value;
-    if (stored)
-      return stored.rotated ? ok({ ...stored.rotated, endedLeases: [] }) : fail({ code: "idempotency_key_reused" });
-
-    const endedLeases = this.#leasesOf(group);
-    const grace =
-      graceSeconds > 0
-        ? { graceNonce: group.nonce, graceEndsAt: Date.now() + graceSeconds * 1000 }
-        : { graceNonce: null, graceEndsAt: null };
-    const rotated = this.#commit(author, (record) => {
-      const after = this.#replace(group, { ...group, ...grace, nonce: newNonce().buffer });
-      record({ type: "user_group.token_rotated", group: after });
-      if (idempotency) this.#store(idempotency, { ...toRotatedGroup(after), signingId: idempotency.signingId });
-      return after;
+    const { stored, group, author, keyId, may } = found.value;
+    if (stored) {
+      if (!stored.rotated) return fail({ code: "idempotency_key_reused" });
+      const { nonce, ...rotated } = stored.rotated;
+      const mayReadToken = stored.keyId === keyId || may("tokens:read");
+      return ok({ ...rotated, nonce: mayReadToken ? nonce : undefined, endedLeases: [] });
+    }
+    const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds, (after) => {
+      if (idempotency)
+        this.#store(
+          idempotency,
+          { keyId, teamId: after.teamId },
+          { ...toRotatedGroup(after), signingId: idempotency.signingId },
+        );
     });
     if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ ...toRotatedGroup(rotated), endedLeases });
+  }
+
+  /** Replaces the token of the group with this number. The answer does not have the new one. */
+  rotateByNumber(
+    caller: Caller,
+    teamId: number,
+    { graceSeconds, ifMatch }: { graceSeconds: number; ifMatch: IfMatch | undefined },
+  ): Result<ShownGroup & EndedLeases, NumberFailure> {
+    const found = this.#findByNumber(caller, "tokens:rotate", teamId, ifMatch);
+    if (!found.ok) return found;
+    const { author, group } = found.value;
+    const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds);
+    return ok({ ...this.#shown(rotated), endedLeases });
   }
 
   /** Deletes the group with this current token, unless a guard names another group or another data source. */
@@ -212,48 +260,135 @@ export class GroupDirectory extends DurableObject<Env> {
     guards: { providedId?: string | undefined; dataSource?: string | undefined; ifMatch?: IfMatch | undefined },
     idempotency: IdempotencyRecord | undefined,
   ): Result<EndedLeases, TokenFailure | FailureOf<"user_group_mismatch">> {
-    const found = this.#findByCurrentToken(caller, current, guards.ifMatch, idempotency);
+    const { ifMatch } = guards;
+    const found = this.#findByCurrentToken(caller, "groups:delete", { current, ifMatch, idempotency });
     if (!found.ok) return found;
-    const { stored, group, author } = found.value;
+    const { stored, group, author, keyId } = found.value;
     if (stored) return stored.rotated ? fail({ code: "idempotency_key_reused" }) : ok({ endedLeases: [] });
 
     const { providedId = group.providedId, dataSource } = guards;
     if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
       return fail({ code: "user_group_mismatch" });
 
-    const endedLeases = this.#leasesOf(group);
-    this.#commit(author, (record) => {
-      this.#groups.delete(group.teamId);
-      record({ type: "user_group.deleted", group });
-      if (idempotency) this.#store(idempotency, null);
+    const endedLeases = this.#delete(author, group, () => {
+      if (idempotency) this.#store(idempotency, { keyId, teamId: group.teamId }, null);
     });
     if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
     return ok({ endedLeases });
+  }
+
+  /** Deletes the group with this number. The answer is the deleted group. */
+  removeByNumber(
+    caller: Caller,
+    teamId: number,
+    ifMatch: IfMatch | undefined,
+  ): Result<ShownGroup & EndedLeases, NumberFailure> {
+    const found = this.#findByNumber(caller, "groups:delete", teamId, ifMatch);
+    if (!found.ok) return found;
+    const { author, group } = found.value;
+    const endedLeases = this.#delete(author, group);
+    return ok({ ...this.#shown({ teamId, revision: group.revision + 1 }, "deleted"), endedLeases });
+  }
+
+  /**
+   * Moves a deleted group back as it was, with its token, unless another group has its id now. A group that exists stays as
+   * it is. With `rotateToken` it gets a new token, and the old one stays revoked.
+   */
+  restore(
+    caller: Caller,
+    teamId: number,
+    { newProvidedId, rotateToken }: { newProvidedId?: string | undefined; rotateToken: boolean },
+  ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    const admitted = this.#admit(caller, "groups:write");
+    if (!admitted.ok) return admitted;
+    const existing = this.#groups.findByTeamId(teamId);
+    if (existing) return ok(this.#shown(existing));
+    const deleted = this.#groups.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    const providedId = newProvidedId ?? deleted.providedId;
+    if (this.#groups.has(providedId)) return fail({ code: "user_group_id_taken" });
+
+    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
+    const restored = { ...deleted, ...token, providedId, revision: deleted.revision + 1 };
+    this.#commit(admitted.value.author, (record) => {
+      this.#groups.restore(restored);
+      const isRenamed = providedId !== deleted.providedId;
+      const details = isRenamed ? { previous_provided_id: deleted.providedId } : {};
+      record({ type: "user_group.restored", group: restored, details });
+    });
+    return ok(this.#shown(restored));
+  }
+
+  /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. */
+  purge(
+    caller: Caller,
+    teamId: number,
+  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_not_deleted">> {
+    const admitted = this.#admit(caller, "groups:delete");
+    if (!admitted.ok) return admitted;
+    if (this.#groups.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
+    const deleted = this.#groups.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    this.#erase(admitted.value.author, deleted);
+    return ok(undefined);
   }
 
   /**
    * The group as the viewer with this token sees it. A token with a valid signature that belongs to no group was valid once.
    * With `acceptsStale` the answer may ask the Worker to write a lease.
    */
-  view(viewer: PresentedToken, acceptsStale: boolean): Result<View, FailureOf<"credential_revoked">> {
+  view(
+    viewer: PresentedToken,
+    acceptsStale: boolean,
+  ): Result<View, FailureOf<"credential_revoked" | "user_group_suspended">> {
     const readAt = Date.now();
-    const found = this.#hasTables ? this.#groups.findByTeamId(viewer.id) : undefined;
-    const group = snapshotFor(found, viewer.nonce, readAt);
+    const found = this.#schema.exists ? this.#groups.findByTeamId(viewer.id) : undefined;
+    const group = snapshotFor(found, { nonce: viewer.nonce }, readAt);
     if (!group) return fail({ code: "credential_revoked" });
+    if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
     return ok({ readAt, group, writeLease: acceptsStale && this.#leases.noteView(viewer.nonce, readAt) });
+  }
+
+  /** What a session for viewers of the group with this id is made of. It changes nothing, so the call can be repeated. */
+  startSession(
+    caller: Caller,
+    providedId: string,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    const found = this.#groups.findByProvidedId(providedId);
+    const group = found && snapshotFor(found, { nonce: found.nonce }, Date.now());
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    return ok({ group, generation: found.generation, keyEndsAt: this.#keys.endOf(admitted.value.keyId) });
+  }
+
+  /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
+  viewSession(
+    session: PresentedSession,
+  ): Result<GroupSnapshot, FailureOf<"credential_revoked" | "user_group_suspended">> {
+    const found = this.#schema.exists ? this.#groups.findByTeamId(session.teamId) : undefined;
+    const group = snapshotFor(found, { generation: session.generation }, Date.now());
+    if (!group || !this.#keys.findValid(session.keyId)) return fail({ code: "credential_revoked" });
+    if (found?.suspendedAt) return fail({ code: "user_group_suspended" });
+    return ok(group);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
   async list(caller: Caller, query: PageQuery): Promise<Result<GroupPage, AdmitFailure>> {
-    return this.#inTurn(caller, () => ok(readPage(this.#groups, query)));
+    return this.#inTurn(caller, "groups:read", () => ok(readPage(this.#groups, query)));
   }
 
-  /** One group as lists show it. */
-  show(caller: Caller, teamId: number): Result<ListedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(caller, "read");
+  /** One group as lists show it: of those that exist, or of the deleted ones. */
+  show(
+    caller: Caller,
+    teamId: number,
+    from: "existing" | "deleted",
+  ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "groups:read");
     if (!admitted.ok) return admitted;
-    const [group] = this.#groups.page({ order: "numbers", start: teamId }, 1);
-    return group?.teamId === teamId ? ok(group) : fail({ code: "user_group_not_found" });
+    const group = from === "deleted" ? this.#groups.findDeleted(teamId) : this.#groups.findByTeamId(teamId);
+    return group ? ok(this.#shown(group, from)) : fail({ code: "user_group_not_found" });
   }
 
   /** One page of the events, oldest first. It takes turns with lists. */
@@ -261,32 +396,29 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     query: EventQuery,
   ): Promise<Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(caller, () => readEvents(this.#events, query));
+    return this.#inTurn(caller, "events:read", () => this.#changes.read(query));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
-  checkAccess(caller: Caller, access: Access): Result<undefined, AdmitFailure> {
-    const admitted = this.#admit(caller, access);
+  checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, AdmitFailure> {
+    const admitted = this.#admit(caller, scope);
     return admitted.ok ? ok(undefined) : admitted;
   }
 
-  // Operators are checked by the Worker, which alone has the operator's token.
+  /** The API key that calls. */
+  identify(key: PresentedKey): Result<StoredKey, KeyFailure> {
+    return this.#schema.exists ? this.#keys.authenticate(key) : fail({ code: "unauthenticated" });
+  }
+
+  // The calls of operators alone, whom the registry has admitted.
 
   /** Issues an API key. The first one of an environment creates its tables. */
-  issueKey(
-    { name, access, nonceHash, expiresInSeconds }: ApiKeyDraft,
-    author: Author,
-  ): Result<ApiKey, FailureOf<"environment_full">> {
-    const now = Date.now();
-    if (!this.#hasTables) {
-      migrate(this.ctx.storage);
-      this.#hasTables = true;
-    }
+  issueKey(author: Author, draft: KeyDraft): Result<StoredKey, FailureOf<"environment_full">> {
+    this.#schema.create();
     if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
-    const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
     return ok(
       this.#commit(author, (record) => {
-        const key = this.#keys.insert({ name, access, nonceHash, createdAt: now, expiresAt });
+        const key = this.#keys.issue(draft);
         record({ type: "api_key.issued", details: keyDetails(key) });
         return key;
       }),
@@ -294,55 +426,43 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** All API keys, revoked and expired ones included. */
-  listKeys(): ApiKey[] {
-    return this.#hasTables ? this.#keys.list() : [];
+  listKeys(): StoredKey[] {
+    return this.#schema.exists ? this.#keys.list() : [];
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
-  revokeKey(id: number, author: Author): Result<undefined, FailureOf<"api_key_not_found">> {
-    const key = this.#findKey(id);
+  revokeKey(author: Author, id: number): Result<undefined, FailureOf<"api_key_not_found">> {
+    const key = this.#schema.exists ? this.#keys.find(id) : undefined;
     if (!key) return fail({ code: "api_key_not_found" });
-    const now = Date.now();
-    if (key.revokedAt !== null && key.revokedAt <= now) return ok(undefined);
+    if (isRevoked(key)) return ok(undefined);
     this.#commit(author, (record) => {
-      this.#revokeAt(key, now);
+      this.#keys.revoke(key);
       record({ type: "api_key.revoked", details: keyDetails(key) });
     });
     return ok(undefined);
   }
 
-  /** Issues a key with the same name, access and expiry, and revokes the old one after `graceSeconds`. */
+  /** Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. */
   rollKey(
+    author: Author,
     id: number,
     graceSeconds: number,
     nonceHash: ArrayBuffer,
-    author: Author,
-  ): Result<ApiKey, FailureOf<"api_key_not_found" | "environment_full">> {
-    const now = Date.now();
-    const key = this.#findKey(id);
-    if (!key || refusalOf(key, now)) return fail({ code: "api_key_not_found" });
+  ): Result<StoredKey, FailureOf<"api_key_not_found" | "environment_full">> {
+    const key = this.#schema.exists ? this.#keys.findValid(id) : undefined;
+    if (!key) return fail({ code: "api_key_not_found" });
     if (!this.#hasRoomForKey()) return fail({ code: "environment_full" });
-    const { name, access, expiresAt } = key;
     return ok(
       this.#commit(author, (record) => {
-        this.#revokeAt(key, now + graceSeconds * 1000);
-        const successor = this.#keys.insert({ name, access, expiresAt, nonceHash, createdAt: now });
+        const successor = this.#keys.roll(key, graceSeconds, nonceHash);
         record({ type: "api_key.rolled", details: { ...keyDetails(key), successor_id: successor.id } });
         return successor;
       }),
     );
   }
 
-  #revokeAt(key: ApiKey, time: number): void {
-    if (key.revokedAt === null || time < key.revokedAt) this.#keys.setRevokedAt(key.id, time);
-  }
-
-  #findKey(id: number): ApiKey | undefined {
-    return this.#hasTables ? this.#keys.findById(id) : undefined;
-  }
-
   #hasRoomForKey(): boolean {
-    return this.#keys.count() < KEYS_PER_ENVIRONMENT_MAX && !this.#isFull();
+    return this.#keys.hasRoom() && !this.#isFull();
   }
 
   /** Whether the environment takes no more data. Whatever ends or removes something goes on. */
@@ -353,26 +473,50 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Reads for a caller in its turn. The caller is admitted before it waits, and again when its turn has come. */
   async #inTurn<Value, Failure>(
     caller: Caller,
+    scope: Scope,
     read: () => Result<Value, Failure>,
   ): Promise<Result<Value, Failure | AdmitFailure>> {
-    const admitted = this.#admit(caller, "read");
+    const admitted = this.#admit(caller, scope);
     if (!admitted.ok) return admitted;
-    return this.#turns.take(caller.id, () => {
-      const stillAdmitted = this.#admit(caller, "read");
+    return this.#turns.take(`${caller.kind} ${caller.id}`, () => {
+      const stillAdmitted = this.#admit(caller, scope);
       return stillAdmitted.ok ? read() : stillAdmitted;
     });
   }
 
-  #admit(caller: Caller, access: Access): Result<ApiKey, AdmitFailure> {
-    const key = this.#findKey(caller.id);
-    if (!key || !sameBytes(key.nonceHash, caller.nonceHash)) return fail({ code: "unauthenticated" });
-    const now = Date.now();
-    const refusal = refusalOf(key, now);
-    if (refusal) return fail(refusal);
-    if (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000)
-      this.#keys.setLastUsedAt(key.id, now);
-    if (access === "write" && key.access !== "write") return fail({ code: "insufficient_access" });
-    return ok(key);
+  /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
+  #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
+    const { requestId } = caller;
+    if (caller.kind === "operator")
+      return this.#schema.exists
+        ? ok({ author: operatorAuthor(caller, requestId), keyId: null, may: () => false })
+        : fail({ code: "environment_not_found" });
+
+    const key = this.identify(caller);
+    if (!key.ok) return key;
+    const { id, name, rights } = key.value;
+    const { scopes } = grantOf(rights);
+    if (scope && !scopes.includes(scope)) return fail({ code: "insufficient_access", required_scope: scope });
+    return ok({
+      author: { actor: { kind: "api_key", id, name }, requestId },
+      keyId: id,
+      may: (other) => scopes.includes(other),
+    });
+  }
+
+  /** The group with this number, for a caller with `scope`. */
+  #findByNumber(
+    caller: Caller,
+    scope: Scope,
+    teamId: number,
+    ifMatch?: IfMatch,
+  ): Result<{ group: UserGroup; author: Author }, NumberFailure> {
+    const admitted = this.#admit(caller, scope);
+    if (!admitted.ok) return admitted;
+    const group = this.#groups.findByTeamId(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
+    return ok({ group, author: admitted.value.author });
   }
 
   /**
@@ -381,26 +525,113 @@ export class GroupDirectory extends DurableObject<Env> {
    */
   #findByCurrentToken(
     caller: Caller,
-    current: PresentedToken | undefined,
-    ifMatch: IfMatch | undefined,
-    idempotency: IdempotencyRecord | undefined,
+    scope: Scope,
+    { current, ifMatch, idempotency }: TokenConditions,
   ): Result<
-    { group: UserGroup; author: Author; stored?: never } | { stored: StoredResponse; author?: never; group?: never },
+    Admitted & ({ group: UserGroup; stored?: never } | { stored: StoredResponse; group?: never }),
     TokenFailure
   > {
-    const admitted = this.#admit(caller, "write");
+    const admitted = this.#admit(caller, scope);
     if (!admitted.ok) return admitted;
 
     const stored = idempotency && this.#responses.find(idempotency.key);
     if (stored && Date.now() < stored.expiresAt)
-      return sameBytes(stored.request, idempotency.request) ? ok({ stored }) : fail({ code: "idempotency_key_reused" });
+      return sameBytes(stored.request, idempotency.request)
+        ? ok({ ...admitted.value, stored })
+        : fail({ code: "idempotency_key_reused" });
 
     const group = current && this.#groups.findByTeamId(current.id);
     if (!group) return fail({ code: "user_group_not_found" });
     if (!sameBytes(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
     if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
     if (idempotency && this.#isFull()) return fail({ code: "environment_full" });
-    return ok({ group, author: authorOf(admitted.value, caller) });
+    return ok({ ...admitted.value, group });
+  }
+
+  #update(
+    author: Author,
+    group: UserGroup,
+    changes: UserGroupChanges,
+    ifMatch: IfMatch | undefined,
+  ): Result<{ after: UserGroup } & EndedLeases, UpdateFailure> {
+    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
+    const changed = withChanges(group, changes, Date.now());
+    if (changed === group) return ok({ after: group, endedLeases: [] });
+    if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
+      return fail({ code: "user_group_id_taken" });
+    if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
+    const endedLeases = changed.suspendedAt !== null && group.suspendedAt === null ? this.#leasesOf(group) : [];
+    const after = this.#commit(author, (record) => {
+      const isContentChanged = changedFields(group, changed).length > 0;
+      const replaced = this.#replace(group, changed, isContentChanged ? Date.now() : null);
+      record({ type: updateType(group, replaced), group: replaced, details: updateDetails(group, replaced) });
+      return replaced;
+    });
+    return ok({ after, endedLeases });
+  }
+
+  /** Replaces a group's token, and runs `store` in the same transaction. */
+  #rotate(author: Author, group: UserGroup, graceSeconds: number, store?: (after: UserGroup) => void) {
+    const endedLeases = this.#leasesOf(group);
+    const grace =
+      graceSeconds > 0
+        ? {
+            graceNonce: group.nonce,
+            graceGeneration: group.generation,
+            graceEndsAt: Date.now() + graceSeconds * 1000,
+          }
+        : NO_GRACE;
+    const rotated = this.#commit(author, (record) => {
+      const after = this.#replace(group, { ...group, ...grace, ...newToken() }, Date.now());
+      record({ type: "user_group.token_rotated", group: after });
+      store?.(after);
+      return after;
+    });
+    return { rotated, endedLeases };
+  }
+
+  /** Deletes a group, and runs `store` in the same transaction. Returns the ended leases. */
+  #delete(author: Author, group: UserGroup, store?: () => void): ArrayBuffer[] {
+    const endedLeases = this.#leasesOf(group);
+    this.#commit(author, (record) => {
+      this.#groups.delete(group.teamId, Date.now());
+      record({ type: "user_group.deleted", group });
+      store?.();
+    });
+    this.#chores.schedule(Date.now() + this.#undoMs);
+    return endedLeases;
+  }
+
+  /** Erases a deleted group and the responses that are stored about it. */
+  #erase(author: Author, deleted: Pick<UserGroup, "teamId" | "providedId">): void {
+    this.#commit(author, (record) => {
+      this.#groups.erase(deleted.teamId);
+      this.#responses.deleteOf(deleted.teamId);
+      record({ type: "user_group.purged", group: deleted });
+    });
+  }
+
+  /** Erases deleted groups that can no longer be restored. */
+  #purgeDeleted(): Chore {
+    return {
+      name: "purge deleted groups",
+      dueAt: () => {
+        const [oldest] = this.#groups.oldestDeleted(1);
+        return oldest && oldest.deletedAt + this.#undoMs;
+      },
+      run: (now) => {
+        const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
+        for (const deleted of this.#groups.oldestDeleted(GROUPS_PER_PURGE_MAX))
+          if (deleted.deletedAt + this.#undoMs <= now) this.#erase(author, deleted);
+      },
+    };
+  }
+
+  #shown(
+    { teamId, revision }: Pick<UserGroup, "teamId" | "revision">,
+    from: "existing" | "deleted" = "existing",
+  ): ShownGroup {
+    return { group: this.#groups.listed(teamId, from === "deleted" ? "deleted" : "numbers"), revision };
   }
 
   /** The nonces of the group's tokens for which KV may hold a lease. */
@@ -409,50 +640,37 @@ export class GroupDirectory extends DurableObject<Env> {
     return [nonce, graceNonce].filter((each) => each !== null).filter((each) => this.#leases.mayExist(each, now));
   }
 
-  /** Writes the next revision of a group. */
-  #replace(before: UserGroup, changed: UserGroup): UserGroup {
+  /** Writes the next revision of a group. Without a time, `updated_at` stays. */
+  #replace(before: UserGroup, changed: UserGroup, updatedAt: number | null): UserGroup {
     const after = { ...changed, revision: before.revision + 1 };
-    const now = Date.now();
-    if (after.providedId === before.providedId) this.#groups.replace(after, now);
-    else this.#groups.rename(after, now);
+    if (after.providedId === before.providedId) this.#groups.replace(after, updatedAt);
+    else this.#groups.rename(after, updatedAt);
     return after;
   }
 
-  #store({ key, request }: IdempotencyRecord, rotated: RotatedGroup | null): void {
-    this.#responses.insert({ key, request, rotated, expiresAt: Date.now() + IDEMPOTENCY_SECONDS * 1000 });
+  #store(
+    { key, request }: IdempotencyRecord,
+    about: Pick<StoredResponse, "keyId" | "teamId">,
+    rotated: RotatedGroup | null,
+  ): void {
+    const expiresAt = Date.now() + IDEMPOTENCY_SECONDS * 1000;
+    this.#responses.insert({ key, request, ...about, rotated, expiresAt });
   }
 
   /**
-   * Runs `change` in one transaction with the event that it records, so that no change is without its event. All changes of
-   * this class go through here.
+   * Runs `change` in one transaction with the event that it records, and schedules the alarm. All changes of this class go
+   * through here, so that no change is without its event.
    */
   #commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
-    const value = this.ctx.storage.transactionSync(() =>
-      change(({ type, group, details = {} }) =>
-        this.#events.append({
-          ...author,
-          at: Date.now(),
-          type,
-          teamId: group?.teamId ?? null,
-          providedId: group?.providedId ?? null,
-          details,
-        }),
-      ),
-    );
-    this.#chores.schedule(Date.now() + this.#eventsMs);
+    const value = this.#changes.commit(author, change);
+    this.#chores.schedule(this.#changes.nextPurgeAt);
     return value;
   }
 
   /** The platform calls this when the alarm is due. */
   override alarm(): void {
-    if (this.#hasTables) this.#chores.run();
+    if (this.#schema.exists) this.#chores.run();
   }
-}
-
-/** Parses a number of days, fractions allowed. A text that is none counts as the default. */
-function daysOf(text: string): number {
-  const days = Number(text || Number.NaN);
-  return days >= 0 && Number.isFinite(days) ? days : EVENT_DAYS_DEFAULT;
 }
 
 /** Deletes responses that have expired. */
@@ -465,32 +683,4 @@ const purgeResponses = (responses: ResponseStore): Chore => ({
   },
 });
 
-/** Deletes events after `keepMs`, but never the newest: its id tells which come after it. */
-const purgeEvents = (events: EventStore, keepMs: number): Chore => ({
-  name: "delete old events",
-  dueAt: () => {
-    const [oldest, second] = events.oldest(2);
-    return oldest && second ? oldest.at + keepMs : undefined;
-  },
-  run: (now) => {
-    const old = events
-      .oldest(EVENTS_PER_PURGE_MAX + 1)
-      .slice(0, -1)
-      .findLast(({ at }) => at + keepMs <= now);
-    if (old) events.deleteUpTo(old.id);
-  },
-});
-
-const keyDetails = ({ id, name }: ApiKey) => ({ api_key: { id, name } });
-
-const authorOf = ({ id, name }: ApiKey, { requestId }: Caller): Author => ({
-  actor: { kind: "api_key", id, name },
-  requestId,
-});
-
-/** Why a key is no longer valid at `now`, if it is not. */
-function refusalOf(key: ApiKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
-  if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
-  if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };
-  return undefined;
-}
+const keyDetails = ({ id, name }: StoredKey) => ({ api_key: { id, name } });

@@ -1,39 +1,56 @@
-import { LIST_BYTES_MAX, TEXT_UNITS_MAX } from "../limits.ts";
-import type { ListedGroup } from "../records.ts";
+import { LIST_BYTES_MAX, LIST_GROUPS_MAX, TEXT_UNITS_MAX } from "../limits.ts";
+import type { GroupState, ListedGroup } from "../records.ts";
 import type { GroupStore, ListRange } from "../storage/group-store.ts";
 
 /** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
 export type PageStart = number | string;
 
-/** Asks for at most `limit` groups from `start` on, of those whose id begins with `prefix` if one is given. */
-export type PageQuery = { start: PageStart | undefined; prefix: string | undefined; limit: number };
+/**
+ * Asks for at most `limit` groups from `start` on, of those whose id begins with `prefix` if one is given, and which have the
+ * `state` if one is given. Deleted groups are listed only if the query asks for them.
+ */
+export type PageQuery = {
+  start: PageStart | undefined;
+  prefix: string | undefined;
+  state: GroupState | undefined;
+  limit: number;
+};
 
 /** Some groups, and the start of the next page; `null` after the last one. */
 export type GroupPage = { groups: ListedGroup[]; next: PageStart | null };
 
 /**
- * Reads one page. It ends at its limit, or before its groups exceed what one answer may hold. Without a prefix the order is
+ * Reads one page. It ends at its limit, before its groups exceed what one answer may hold, or where it has examined as many
+ * groups as one page may. Without a prefix the order is
  * that of the numbers, which are never reused, so whatever changes between two pages, no group that stays is missed or
  * repeated. With a prefix it is that of the ids, and a group that is renamed between two pages may be.
  */
-export function readPage(store: GroupStore, { start, prefix, limit }: PageQuery): GroupPage {
-  const range = rangeOf(start, prefix);
-  const sizes = store.sizes(range, limit + 1);
+export function readPage(store: GroupStore, query: PageQuery): GroupPage {
+  const { state, limit } = query;
+  const range = rangeOf(query);
+  const isFiltered = state === "active" || state === "suspended";
+  const examinedMax = isFiltered ? LIST_GROUPS_MAX : limit;
+  const sizes = store.sizes(range, examinedMax + 1);
+
+  let count = 0;
   let bytes = 0;
-  const fitting = sizes.slice(0, limit).findIndex((size) => {
+  const end = sizes.slice(0, examinedMax).findIndex((size) => {
+    if (isFiltered && (size.suspendedAt === null) !== (state === "active")) return false;
     bytes += size.bytes;
-    return bytes > LIST_BYTES_MAX;
+    if (count === limit || bytes > LIST_BYTES_MAX) return true;
+    count += 1;
+    return false;
   });
-  const count = fitting === -1 ? Math.min(limit, sizes.length) : fitting;
-  const next = sizes[count];
+  const next = sizes[end === -1 ? examinedMax : end];
   return {
-    groups: store.page(range, count),
+    groups: store.page(range, isFiltered ? state : "all", count),
     next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
   };
 }
 
-function rangeOf(start: PageStart | undefined, prefix: string | undefined): ListRange {
-  if (prefix === undefined) return { order: "numbers", start: typeof start === "number" ? start : 0 };
+function rangeOf({ start, prefix, state }: PageQuery): ListRange {
+  if (prefix === undefined)
+    return { order: state === "deleted" ? "deleted" : "numbers", start: typeof start === "number" ? start : 0 };
   return { order: "ids", start: typeof start === "string" ? start : prefix, end: afterPrefix(prefix) };
 }
 

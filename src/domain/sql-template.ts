@@ -29,8 +29,8 @@ type Parameters = { values: unknown[]; units: number };
 /** An optional clause, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
-/** The names that some group can have. Any other name is an error, which must not drop a filter. */
-const POSSIBLE_NAME = /^user_group(?:_id|_name|\..+)$/s;
+/** The names that some viewer can have. Any other name is an error, which must not drop a filter. */
+const POSSIBLE_NAME = /^(?:viewer_id|user_group(?:_id|_name|\..+))$/s;
 /** What separates tokens in every database. */
 const BLANK = /[\t-\r ]/;
 const SPACE: TextToken = { kind: "text", text: " ", quoted: undefined, end: 0 };

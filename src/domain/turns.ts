@@ -6,11 +6,11 @@ import { LIST_PAUSE_MS } from "../limits.ts";
  */
 export class Turns {
   /** Waiting reads by caller. The caller whose turn is next comes first. */
-  readonly #waiting = new Map<number, (() => void)[]>();
+  readonly #waiting = new Map<string, (() => void)[]>();
   #isRunning = false;
 
   /** Runs `work` when the turn of this caller has come, and returns its value. */
-  take<Value>(caller: number, work: () => Value): Promise<Value> {
+  take<Value>(caller: string, work: () => Value): Promise<Value> {
     return new Promise((resolve, reject) => {
       const run = () => {
         try {
@@ -35,7 +35,7 @@ export class Turns {
 
   /** Takes a read of the first caller, and moves that caller to the end. */
   #next(): (() => void) | undefined {
-    const [caller, [read, ...others]] = this.#waiting.entries().next().value ?? [0, []];
+    const [caller, [read, ...others]] = this.#waiting.entries().next().value ?? ["", []];
     this.#waiting.delete(caller);
     if (others.length > 0) this.#waiting.set(caller, others);
     return read;

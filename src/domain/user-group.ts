@@ -1,5 +1,5 @@
-import type { GroupSnapshot, RotatedGroup, UserGroup } from "../records.ts";
-import { sameBytes } from "./credential.ts";
+import type { GroupSnapshot, GroupState, ListedGroup, RotatedGroup, UserGroup } from "../records.ts";
+import { newNonce, sameBytes } from "./credential.ts";
 
 /** The fields of a new group. */
 export type UserGroupDraft = {
@@ -10,7 +10,10 @@ export type UserGroupDraft = {
 };
 
 /** The fields that the Worker needs to answer with a group. Without a `nonce` the answer shows no token. */
-export type GroupView = Omit<UserGroup, "nonce" | "graceNonce" | "graceEndsAt" | "mapping"> & {
+export type GroupView = Omit<
+  UserGroup,
+  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "mapping"
+> & {
   nonce: ArrayBuffer | undefined;
 };
 
@@ -19,6 +22,15 @@ export const toGroupView = (
   { teamId, providedId, name, properties, revision, nonce }: UserGroup,
   { mayReadToken }: { mayReadToken: boolean },
 ): GroupView => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
+
+/** What a token is made of in the directory: two times 128 random bits. */
+export const newToken = (): Pick<UserGroup, "nonce" | "generation"> => ({
+  nonce: newNonce().buffer,
+  generation: newNonce().buffer,
+});
+
+/** What a group has after a token without a grace. */
+export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: null };
 
 /** The response to a rotation, except for the signing key. */
 export const toRotatedGroup = ({
@@ -30,7 +42,10 @@ export const toRotatedGroup = ({
 }: UserGroup): Omit<RotatedGroup, "signingId"> => ({ teamId, providedId, name, nonce, revision });
 
 /** The changes of an update; an absent field stays as it is, and `null` clears it. */
-export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { newProvidedId?: string | undefined };
+export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & {
+  newProvidedId?: string | undefined;
+  suspended?: boolean | undefined;
+};
 
 /**
  * The strong validator of a group's state (RFC 9110, section 8.8). The team id is part of it, because a new group with the
@@ -38,13 +53,15 @@ export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & { n
  */
 export const etagOf = (group: Pick<UserGroup, "teamId" | "revision">): string => `"${group.teamId}.${group.revision}"`;
 
-/** The group after `changes`, or the same object if they change nothing. */
-export function withChanges(group: UserGroup, changes: UserGroupChanges): UserGroup {
-  const changed: Pick<UserGroup, keyof UserGroupDraft> = {
+/** The group after `changes` at the time `now`, or the same object if they change nothing. */
+export function withChanges(group: UserGroup, changes: UserGroupChanges, now: number): UserGroup {
+  const suspendedAt = changes.suspended ? (group.suspendedAt ?? now) : null;
+  const changed: Pick<UserGroup, keyof UserGroupDraft | "suspendedAt"> = {
     providedId: changes.newProvidedId ?? group.providedId,
     name: changes.name ?? group.name,
     mapping: changes.mapping === undefined ? group.mapping : changes.mapping,
     properties: changes.properties === undefined ? group.properties : changes.properties,
+    suspendedAt: changes.suspended === undefined ? group.suspendedAt : suspendedAt,
   };
   const isChanged = Object.entries(changed).some(([field, value]) => value !== Reflect.get(group, field));
   return isChanged ? { ...group, ...changed } : group;
@@ -56,20 +73,34 @@ const utf8 = new TextEncoder();
 export const bytesOf = ({ providedId, name, mapping, properties }: UserGroup): number =>
   utf8.encode(providedId + name + (mapping ?? "") + (properties ?? "")).length;
 
+/** The state of a group that lists show. */
+export const stateOf = ({ suspendedAt, deletedAt }: Pick<ListedGroup, "suspendedAt" | "deletedAt">): GroupState =>
+  deletedAt !== null ? "deleted" : suspendedAt !== null ? "suspended" : "active";
+
 /** Whether the group's mapping contains `dataSource`. */
 export function mapsTo(group: UserGroup, dataSource: string): boolean {
   return Object.values(JSON.parse(group.mapping ?? "{}")).includes(dataSource);
 }
 
+/** What a viewer presents: the nonce of a token, or the generation in a session. */
+export type Presented = { nonce: BufferSource; generation?: never } | { generation: BufferSource; nonce?: never };
+
 /**
- * The group as a viewer with the token of this nonce sees it at `now`: with the current token, or with the previous one
- * during its grace; `undefined` for any other.
+ * The group as a viewer sees it at `now`: with the current token or a session of it, or with the previous one during its
+ * grace; `undefined` for any other.
  */
-export function snapshotFor(group: UserGroup | undefined, nonce: BufferSource, now: number): GroupSnapshot | undefined {
+export function snapshotFor(
+  group: UserGroup | undefined,
+  { nonce, generation }: Presented,
+  now: number,
+): GroupSnapshot | undefined {
   if (!group) return undefined;
-  const { teamId, providedId, name, mapping, properties, graceNonce, graceEndsAt } = group;
+  const { teamId, providedId, name, mapping, properties, graceEndsAt } = group;
   const snapshot = { teamId, providedId, name, mapping, properties };
-  if (sameBytes(group.nonce, nonce)) return { ...snapshot, validUntil: null };
-  const isInGrace = graceNonce !== null && graceEndsAt !== null && now < graceEndsAt && sameBytes(graceNonce, nonce);
+  const [current, previous, presented] = nonce
+    ? [group.nonce, group.graceNonce, nonce]
+    : [group.generation, group.graceGeneration, generation];
+  if (sameBytes(current, presented)) return { ...snapshot, validUntil: null };
+  const isInGrace = previous !== null && graceEndsAt !== null && now < graceEndsAt && sameBytes(previous, presented);
   return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
 }

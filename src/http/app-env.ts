@@ -1,14 +1,17 @@
+import type { Caller, Operator, PresentedOperator } from "../domain/caller.ts";
 import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
-import type { Caller } from "../domain/group-directory.ts";
+import type { VerifiedSession } from "../domain/viewer-session.ts";
 import type { GroupSnapshot } from "../records.ts";
-import type { Directory } from "./directory.ts";
+import type { Access } from "./access.ts";
+import type { Directory } from "./durable-objects.ts";
 
-/** The credential of a request, as far as it can be judged without the directory. */
+/** The credential of a request, as far as it can be judged without a Durable Object. `bootstrap` is OPERATOR_TOKEN. */
 export type Credential =
-  | { kind: "api_key" | "token"; claim: VerifiedClaim }
-  | { kind: "operator_token" | "unknown" | "none" };
+  | VerifiedClaim
+  | { kind: "viewer_session"; session: VerifiedSession }
+  | { kind: "bootstrap" | "unknown" | "none" };
 
 /** What middleware adds to a request for its route. The optional fields are for the log line. */
 export type AppEnv = {
@@ -19,18 +22,25 @@ export type AppEnv = {
     headers: Record<string, string>;
     ring: SigningRing;
     credential: Credential;
+    /** Who may make this call. */
+    access?: Access;
     /** The kind of credential that the route takes, for the message to a caller without it. */
     takes?: string;
     environment: Environment;
     caller: Caller;
     directory: Directory;
-    /** The group of a viewer's token. */
+    /** The operator who calls, as the registry is asked, and as it has answered. */
+    presentedOperator: PresentedOperator;
+    operator: Operator;
+    /** The group of a viewer. */
     group: GroupSnapshot;
+    /** The viewer's id in a session. */
+    viewerId?: string | undefined;
     failureCode?: Failure["code"];
     keyId?: number;
-    /** The group or key of the call, once it has succeeded. */
+    /** The group, key or operator of the call, once it has succeeded. */
     teamId?: number;
     subjectKeyId?: number;
-    operator?: string;
+    subjectOperatorId?: number;
   };
 };

@@ -1,11 +1,13 @@
 import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import type { ExtractSchema } from "hono/types";
 import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credential.ts";
 import { log } from "../domain/log.ts";
+import type { ACCESS } from "./access.ts";
 import type { AppEnv } from "./app-env.ts";
-import { DirectoryUnavailable, DirectoryUnreadable } from "./directory.ts";
+import { DirectoryUnavailable, DirectoryUnreadable } from "./durable-objects.ts";
 import { refuse } from "./failures.ts";
 import { readCredential } from "./middleware/authenticate.ts";
 import { cors } from "./middleware/cors.ts";
@@ -13,11 +15,15 @@ import { allowMethods, overrideMethod } from "./middleware/methods.ts";
 import { respond } from "./responses.ts";
 import { apiKeys } from "./routes/api-keys.ts";
 import { demo } from "./routes/demo.ts";
+import { environments } from "./routes/environments.ts";
 import { events } from "./routes/events.ts";
+import { operators } from "./routes/operators.ts";
 import { reference } from "./routes/reference.ts";
-import { userGroupList } from "./routes/user-group-list.ts";
 import { userGroups } from "./routes/user-groups.ts";
+import { userGroupsByNumber } from "./routes/user-groups-by-number.ts";
+import { jwks, viewerSessions } from "./routes/viewer-sessions.ts";
 import { viewers } from "./routes/viewers.ts";
+import { whoami } from "./routes/whoami.ts";
 
 /**
  * Gives every answer its request id, forbids caches to store it, and writes one log line. Only static files have a
@@ -35,9 +41,10 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
     status: c.res.status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
-    operator: c.get("operator"),
+    operator: c.get("operator")?.name,
     team_id: c.get("teamId"),
     subject_key_id: c.get("subjectKeyId"),
+    subject_operator_id: c.get("subjectOperatorId"),
     workspace: c.get("environment")?.workspace,
     environment: c.get("environment")?.tag,
     milliseconds: Date.now() - startedAt,
@@ -75,14 +82,20 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 const router = new Hono<AppEnv>({ strict: false })
   .use(answerAndLog)
   .use("/api/*", cors)
+  .use("/.well-known/*", cors)
   .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
   .get("/health", (c) => respond(c, { success: 1, version }))
   .route("/api/user", userGroups)
-  .route("/api/user_groups", userGroupList)
+  .route("/api/user_groups", userGroupsByNumber)
   .route("/api/events", events)
   .route("/api/keys", apiKeys)
+  .route("/api/operators", operators)
+  .route("/api/environments", environments)
+  .route("/api/whoami", whoami)
   .route("/api/viewer", viewers)
+  .route("/api/viewer_sessions", viewerSessions)
+  .route("/.well-known/jwks.json", jwks)
   .route("/demo", demo)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
@@ -93,7 +106,17 @@ const router = new Hono<AppEnv>({ strict: false })
     return refuse(c, { code: "internal_error" });
   });
 
+/** The routes of an app below /api, such as `GET /api/user`. */
+type RoutesOf<Schema> = {
+  [Path in keyof Schema & `/api/${string}`]: `${Uppercase<MethodOf<keyof Schema[Path]>>} ${Path}`;
+}[keyof Schema & `/api/${string}`];
+type MethodOf<Key> = Key extends `$${infer Method}` ? Method : never;
+type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof router>>, keyof typeof ACCESS>;
+
+/** The router. It does not compile while a route lacks its entry in the table of who may make which call. */
+const listedRouter: [Unlisted] extends [never] ? typeof router : Unlisted = router;
+
 /** The Worker. */
 export const app = {
-  fetch: (request, env, ctx) => router.fetch(overrideMethod(request), env, ctx),
+  fetch: (request, env, ctx) => listedRouter.fetch(overrideMethod(request), env, ctx),
 } satisfies ExportedHandler<Env>;

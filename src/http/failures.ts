@@ -1,7 +1,13 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure } from "../domain/failure.ts";
-import { BODY_BYTES_MAX, BODY_SECONDS_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_SECONDS_MAX,
+  RATE_LIMIT_SECONDS,
+  SESSION_VARIABLES_BYTES_MAX,
+  UNAVAILABLE_RETRY_SECONDS,
+} from "../limits.ts";
 import type { AppEnv } from "./app-env.ts";
 import { respond } from "./responses.ts";
 
@@ -32,23 +38,47 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   insufficient_access: {
     status: 403,
-    message: "This API key may only read. Use a key with write access for this call.",
+    message:
+      "This credential may not make this call. Use an API key with the required_scope, or an operator with the required_role.",
   },
   secret_key_in_browser: {
     status: 403,
     message:
       "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
-      "Revoke it, issue a new one, and make this call from a server. A browser may send the token of a user group, to /api/viewer.",
+      "Revoke it, issue a new one, and make this call from a server. A browser may send a viewer session, to /api/viewer.",
+  },
+  token_in_browser: {
+    status: 403,
+    message:
+      "This service does not take the long-lived token of a user group from a browser. Let your server mint a viewer session, " +
+      "POST /api/viewer_sessions, and give the page that.",
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: "This session is for the pages of other origins. Mint it with this page's origin among its origins.",
+  },
+  user_group_suspended: {
+    status: 403,
+    message: "This user group is suspended, so its viewers see nothing. Whoever runs the application can resume it.",
   },
   user_group_not_found: {
     status: 404,
     message:
       "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
-      "With a key that may write, GET /api/user creates a group; PUT, POST and DELETE do not.",
+      "With a key that has groups:write, GET /api/user creates a group; PUT, POST and DELETE do not.",
   },
   api_key_not_found: {
     status: 404,
     message: "This environment has no such API key, or the key is no longer valid. GET /api/keys lists its keys.",
+  },
+  operator_not_found: {
+    status: 404,
+    message: "There is no such operator, or the key is no longer valid. GET /api/operators lists them.",
+  },
+  environment_not_found: {
+    status: 404,
+    message:
+      "There is no such environment. GET /api/environments lists them; POST /api/keys creates one with its first API key.",
   },
   route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
   method_not_allowed: {
@@ -74,6 +104,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     message:
       "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
   },
+  user_group_not_deleted: {
+    status: 409,
+    message: "This user group exists, and only a deleted one can be purged. Delete it first.",
+  },
   revision_mismatch: {
     status: 412,
     message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
@@ -93,8 +127,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   unknown_variable: {
     status: 422,
     message:
-      "The user group has no such variable. Check the name (user_group_id, user_group_name or user_group.<property>), give the " +
-      "group the property, or put a clause that is optional in [[ ]].",
+      "The user group has no such variable. Check the name (user_group_id, user_group_name, user_group.<property>, or viewer_id in a " +
+      "session that was minted with one), give the group the property, or put a clause that is optional in [[ ]].",
   },
   unusable_variable: {
     status: 422,
@@ -106,6 +140,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 422,
     message: "The SQL template is not well formed. Fix it at the position as the reason says.",
   },
+  variables_too_large: {
+    status: 422,
+    message: `The group's variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON. Leave include_variables out, or shrink the group's properties.`,
+  },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
     status: 500,
@@ -114,7 +152,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   directory_unavailable: {
     status: 503,
     message:
-      "The directory of this environment is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
+      "The directory of this environment, or the registry, is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
       "It is unknown whether this call has changed anything; a GET shows it.",
   },
   service_not_configured: {
@@ -124,8 +162,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment holds as much as it may. Delete groups that are no longer needed, or shrink their properties. Issue no " +
-      "more keys, and leave the header Idempotency-Key out.",
+      "This environment is full, or there are as many API keys or operators as there may be. Purge deleted groups, delete groups " +
+      "that are no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
   },
 };
 

@@ -17,5 +17,8 @@ export const respond = (
   });
 
 /** A response whose body is JSON text already. */
-export const respondWithJson = (c: Context<AppEnv>, json: string | Blob): Response =>
-  new Response(json, { headers: { ...c.get("headers"), "Content-Type": "application/json" } });
+export const respondWithJson = (
+  c: Context<AppEnv>,
+  json: string | Blob,
+  headers: Record<string, string> = {},
+): Response => new Response(json, { headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers } });

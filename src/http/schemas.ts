@@ -1,6 +1,9 @@
 import * as z from "zod/mini";
+import { BOOTSTRAP_NAME } from "../domain/caller.ts";
 import { WORKSPACE } from "../domain/environment.ts";
+import { type Grant, ROLES, SCOPES } from "../domain/rights.ts";
 import type { UserGroupDraft } from "../domain/user-group.ts";
+import { normalizeOrigin } from "../domain/viewer-session.ts";
 import {
   EVENTS_DEFAULT,
   EVENTS_MAX,
@@ -11,10 +14,14 @@ import {
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
+  SESSION_ORIGINS_MAX,
+  SESSION_SECONDS_DEFAULT,
+  SESSION_SECONDS_MAX,
+  SESSION_SECONDS_MIN,
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
-import type { EventType } from "../records.ts";
+import type { EventType, Location } from "../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
@@ -167,14 +174,37 @@ const GroupFields = lazy(
 /** GET /api/user */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
+const Changes = lazy(() => ({
+  new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+  ...GroupFields(),
+  suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
+    description: "With true, the group's viewers are refused until a false; nothing else changes.",
+  }),
+}));
+
 /** PUT /api/user */
-export const UpdateBody = lazy(() =>
+export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));
+
+/** PUT /api/user_groups/{team_id} */
+export const UpdateByNumberBody = lazy(() => z.strictObject(Changes()));
+
+/** POST /api/user_groups/{team_id}/rotate */
+export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token") }));
+
+/** POST /api/user_groups/{team_id}/restore */
+export const RestoreBody = lazy(() =>
   z.strictObject({
-    user_group_id: ProvidedId(),
-    new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
-    ...GroupFields(),
+    new_user_group_id: withMeta(z.optional(Label()), {
+      description: "The id that the restored group gets, if another group has its own now.",
+    }),
+    rotate_token: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "With true, the group gets a new token, and the old one stays revoked.",
+    }),
   }),
 );
+
+/** A query without fields. */
+export const NoQuery = lazy(() => z.strictObject({}));
 
 /** POST /api/user */
 export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
@@ -210,6 +240,8 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
+const STATE_MESSAGE = "Give active, suspended or deleted.";
+
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
   z.pipe(
@@ -229,23 +261,70 @@ export const ListQuery = lazy(() =>
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
+      state: withMeta(z.optional(z.enum(["active", "suspended", "deleted"], { error: STATE_MESSAGE })), {
+        description:
+          "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
+      }),
     }),
-    z.transform(({ cursor, limit, user_group_id_prefix: prefix }, payload: Payload) => {
+    z.transform(({ cursor, limit, state, user_group_id_prefix: prefix }, payload: Payload) => {
       if (cursor && cursor.prefix !== prefix)
         refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
-      return { start: cursor?.start, prefix, limit };
+      if (state === "deleted" && prefix !== undefined)
+        refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
+      return { start: cursor?.start, prefix, state, limit };
     }),
   ),
+);
+
+/** GET /api/environments */
+export const EnvironmentsQuery = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      cursor: withMeta(z.optional(ListCursor()), {
+        description: "The next_cursor of the page before; without it, the first page.",
+      }),
+      limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
+        type: "integer",
+        minimum: 1,
+        maximum: LIST_GROUPS_MAX,
+        default: LIST_GROUPS_DEFAULT,
+        pattern: undefined,
+        description: "The most environments on one page.",
+      }),
+    }),
+    z.transform(({ cursor, limit }, payload: Payload) => {
+      if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
+      refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
+      return z.NEVER;
+    }),
+  ),
+);
+
+/** GET /api/user_groups/{team_id} */
+export const ShowQuery = lazy(() =>
+  z.strictObject({
+    state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
+      description: "With deleted, the group is looked for among the deleted ones.",
+    }),
+  }),
 );
 
 export const EVENT_TYPES = [
   "user_group.created",
   "user_group.updated",
   "user_group.token_rotated",
+  "user_group.suspended",
+  "user_group.resumed",
   "user_group.deleted",
+  "user_group.restored",
+  "user_group.purged",
   "api_key.issued",
   "api_key.rolled",
   "api_key.revoked",
+  "operator.issued",
+  "operator.rolled",
+  "operator.revoked",
+  "environment.created",
 ] as const satisfies EventType[];
 
 /** GET /api/events */
@@ -281,7 +360,7 @@ const Workspace = lazy(() =>
   ),
 );
 
-/** The query by which the operator names an environment. */
+/** The fields of a query by which an operator names an environment. */
 export const EnvironmentQuery = lazy(() =>
   z.pipe(
     z.strictObject({
@@ -299,6 +378,51 @@ export const EnvironmentQuery = lazy(() =>
 
 /** POST /api/keys/{id}/roll */
 export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+
+/** POST /api/operators/{id}/roll */
+export const RollOperatorBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+
+const Origin = lazy(() =>
+  z.pipe(
+    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
+    z.transform((text: string, payload: Payload) => {
+      const origin = normalizeOrigin(text);
+      if (origin.ok) return origin.value;
+      refuseValue(payload, origin.failure);
+      return z.NEVER;
+    }),
+  ),
+);
+
+const originsMessage = `Give a list of 1 to ${SESSION_ORIGINS_MAX} origins, or leave the field out.`;
+
+/** POST /api/viewer_sessions */
+export const SessionBody = lazy(() =>
+  z.strictObject({
+    user_group_id: ProvidedId(),
+    expires_in_seconds: withMeta(
+      z._default(seconds(SESSION_SECONDS_MIN, SESSION_SECONDS_MAX), SESSION_SECONDS_DEFAULT),
+      { description: "For how many seconds the session is valid. It never outlives the API key that mints it." },
+    ),
+    origins: withMeta(
+      z.optional(
+        z
+          .array(Origin(), { error: originsMessage })
+          .check(
+            z.minLength(1, { error: originsMessage }),
+            z.maxLength(SESSION_ORIGINS_MAX, { error: originsMessage }),
+          ),
+      ),
+      { description: "The origins of the pages that may present the session; without it, any." },
+    ),
+    viewer_id: withMeta(z.optional(Label()), {
+      description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+    }),
+    include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "Whether the session contains the variables, for verifiers that do not call the service.",
+    }),
+  }),
+);
 
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
@@ -320,7 +444,7 @@ export const QueryBody = lazy(() =>
   }),
 );
 
-/** The name of an API key. Lists show it beside other names, so it must be visible and must not imitate another. */
+/** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 const KeyName = lazy(() =>
   withMeta(
     label().check(
@@ -339,22 +463,80 @@ const KeyName = lazy(() =>
   ),
 );
 
+const Expiry = lazy(() =>
+  withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
+    description: "When the key ends by itself; without it, never.",
+  }),
+);
+
+const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
+
+const Scopes = lazy(() =>
+  withMeta(
+    z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
+      z.minLength(1, { error: scopesMessage }),
+      z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
+    ),
+    { uniqueItems: true },
+  ),
+);
+
+/** The location hints of Durable Objects (Durable Objects, "Data location"). */
+export const LOCATIONS = [
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "oc",
+  "afr",
+  "me",
+] as const satisfies Location[];
+
 /** POST /api/keys */
 export const IssueKeyBody = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      workspace: Workspace(),
+      environment: withMeta(
+        z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
+        {
+          description: "The environment in which the key acts; null is the one without a tag.",
+        },
+      ),
+      name: KeyName(),
+      access: withMeta(z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })), {
+        description:
+          "All scopes (write, the default), or groups:read and events:read (read). Not together with scopes.",
+      }),
+      scopes: withMeta(z.optional(Scopes()), { description: "The scopes of the key. Not together with access." }),
+      expires_in_seconds: Expiry(),
+      location: withMeta(z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })), {
+        description:
+          "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
+      }),
+    }),
+    z.transform(({ access, scopes, ...fields }, payload: Payload) => {
+      if (access && scopes) refuseValue(payload, "Give either access or scopes.", ["scopes"]);
+      const grant: Grant = scopes ? { scopes } : { access: access ?? "write" };
+      return { ...fields, grant };
+    }),
+  ),
+);
+
+/** POST /api/operators */
+export const IssueOperatorBody = lazy(() =>
   z.strictObject({
-    workspace: Workspace(),
-    environment: withMeta(
-      z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
-      {
-        description: "The environment in which the key acts; null is the one without a tag.",
-      },
+    name: KeyName().check(
+      z.refine((name) => name.trim().toLowerCase() !== BOOTSTRAP_NAME, {
+        error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
+      }),
     ),
-    name: KeyName(),
-    access: withMeta(z._default(z.enum(["read", "write"], { error: 'Give "read" or "write".' }), "write"), {
-      description: "With read, a key sees groups and neither creates nor changes any.",
+    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
+      description:
+        "A viewer reads everything but tokens; support also updates groups and rotates tokens, without seeing them; an admin does everything.",
     }),
-    expires_in_seconds: withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
-      description: "When the key ends by itself; without it, never.",
-    }),
+    expires_in_seconds: Expiry(),
   }),
 );

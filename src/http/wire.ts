@@ -1,6 +1,10 @@
-import type { Environment, EnvironmentTag } from "../domain/environment.ts";
-import type { GroupView } from "../domain/user-group.ts";
-import type { ApiKey, GroupSnapshot, ListedGroup, RotatedGroup, StoredEvent } from "../records.ts";
+import type { Operator } from "../domain/caller.ts";
+import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
+import type { RotatedView } from "../domain/group-directory.ts";
+import { grantOf, roleOf } from "../domain/rights.ts";
+import { type GroupView, stateOf } from "../domain/user-group.ts";
+import type { SessionClaims } from "../domain/viewer-session.ts";
+import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
 
@@ -10,9 +14,14 @@ type WireNames = {
   name: "name";
   mapping: "mapping";
   properties: "properties";
+  suspendedAt: "state";
   createdAt: "created_at";
   updatedAt: "updated_at";
+  deletedAt: "deleted_at";
 };
+
+/** What of a group's JSON comes from its environment and from the settings: for how long a deletion can be undone. */
+export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
 /** An answer with all these fields: a new field of a group does not compile until each answer has it. */
 type Body<Field extends keyof ListedGroup> = Record<WireNames[Field], unknown> & Record<string, unknown>;
@@ -43,7 +52,7 @@ export const putBody = (group: GroupView, token: string | undefined, tag: Enviro
   }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
 
 /** `user_group` in the answer to POST. */
-export const postBody = (group: Omit<RotatedGroup, "signingId">, token: string, tag: EnvironmentTag) => ({
+export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
   ...common(group, token),
   api_environment_tag: tag,
 });
@@ -67,12 +76,13 @@ const utf8 = new TextEncoder();
  * The answer to a list, as JSON. Groups are encoded one by one, and `mapping` and `properties` are copied as stored JSON text:
  * parsing or joining a full page could exhaust the isolate's memory.
  */
-export function listBody(groups: ListedGroup[], tag: EnvironmentTag, nextCursor: string | null): Blob {
-  const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, tag)));
+export function listBody(groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob {
+  const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, options)));
   return new Blob(['{"success":1,"user_groups":[', ...rows, `],"next_cursor":${JSON.stringify(nextCursor)}}`]);
 }
 
-function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
+function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
+  const { deletedAt } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
     provided_id: JSON.stringify(group.providedId),
@@ -80,18 +90,23 @@ function listedGroup(group: ListedGroup, tag: EnvironmentTag): string {
     mapping: group.mapping ?? "null",
     properties: group.properties ?? "null",
     api_environment_tag: JSON.stringify(tag),
+    state: JSON.stringify(stateOf(group)),
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
+    deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
+    purge_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt + undoMs)),
   } satisfies Body<keyof ListedGroup>;
-  const members = Object.entries(fields).map(([name, json]) => `"${name}":${json}`);
+  const members = Object.entries(fields)
+    .filter(([, json]) => json !== undefined)
+    .map(([name, json]) => `"${name}":${json}`);
   return `{${members.join(",")}}`;
 }
 
 /** One group as a list shows it, as JSON text. */
-export const groupBody = (group: ListedGroup, tag: EnvironmentTag): string =>
-  `{"success":1,"user_group":${listedGroup(group, tag)}}`;
+export const groupBody = (group: ListedGroup, options: ListOptions): string =>
+  `{"success":1,"user_group":${listedGroup(group, options)}}`;
 
-/** An event. Its group or key stands under its own name, and only where the event has one. */
+/** An event. Its group, key, operator or environment stands under its own name, and only where the event has one. */
 export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
   id,
   at: time(at),
@@ -103,14 +118,77 @@ export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, 
 });
 
 /** `api_key`, with times in ISO 8601, and never the key itself. */
-export const apiKeyBody = (key: ApiKey, { workspace, tag }: Environment) => ({
+export const apiKeyBody = (key: StoredKey, { workspace, tag }: Environment) => ({
   id: key.id,
   workspace,
   environment: tag,
   name: key.name,
-  access: key.access,
+  ...grantOf(key.rights),
+  ...timesOf(key),
+});
+
+/** `operator`, with times in ISO 8601, and never the key itself. */
+export const operatorBody = (operator: StoredKey) => ({
+  id: operator.id,
+  name: operator.name,
+  role: roleOf(operator.rights),
+  ...timesOf(operator),
+});
+
+const timesOf = (key: StoredKey) => ({
   created_at: time(key.createdAt),
   expires_at: time(key.expiresAt),
   last_used_at: time(key.lastUsedAt),
   revoked_at: time(key.revokedAt),
+});
+
+/** An environment of the list. */
+export function environmentBody({ name, location, createdAt }: StoredEnvironment) {
+  const { workspace, tag } = parseDirectoryName(name);
+  return { workspace, environment: tag, location, created_at: time(createdAt) };
+}
+
+/** `caller` for an API key. */
+export const apiKeyCaller = ({ id, name, rights, expiresAt }: StoredKey, { workspace, tag }: Environment) => ({
+  kind: "api_key",
+  id,
+  name,
+  workspace,
+  environment: tag,
+  scopes: grantOf(rights).scopes,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for an operator, who belongs to no environment. */
+export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
+  kind: "operator",
+  id,
+  name,
+  workspace: null,
+  environment: null,
+  role,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for a viewer session. */
+export const sessionCaller = (
+  { teamId, name }: GroupSnapshot,
+  { environment: { workspace, tag }, expiresAtSeconds }: Pick<SessionClaims, "environment" | "expiresAtSeconds">,
+) => ({
+  kind: "viewer_session",
+  id: teamId,
+  name,
+  workspace,
+  environment: tag,
+  expires_at: time(expiresAtSeconds * 1000),
+});
+
+/** `caller` for the token of a user group. It expires at the end of a grace. */
+export const tokenCaller = ({ teamId, name, validUntil }: GroupSnapshot, { workspace, tag }: Environment) => ({
+  kind: "user_group_token",
+  id: teamId,
+  name,
+  workspace,
+  environment: tag,
+  expires_at: time(validUntil),
 });

@@ -2,16 +2,32 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, expectTypeOf, it, vi } from "vitest";
 import {
+  type ApiKey,
+  type Caller,
   type EnsuredGroup,
   type GroupFields,
+  type GroupState,
+  type ListedEnvironment,
+  type Operator,
   OperatorClient,
+  type Role,
+  type Scope,
   UserGroupClient,
   type ViewedGroup,
   ViewerClient,
 } from "../../src/client/index.ts";
 import type { UserGroupDraft } from "../../src/domain/user-group.ts";
 import { app } from "../../src/http/app.ts";
-import type { getBody, viewBody } from "../../src/http/wire.ts";
+import type {
+  apiKeyBody,
+  apiKeyCaller,
+  environmentBody,
+  getBody,
+  operatorBody,
+  operatorCaller,
+  viewBody,
+} from "../../src/http/wire.ts";
+import type { GroupState as ServiceGroupState, Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";
@@ -36,8 +52,22 @@ it("has every field of a group that the wire has", () => {
   expectTypeOf<Exclude<keyof UserGroupDraft, "providedId">>().toEqualTypeOf<keyof GroupFields<object>>();
 });
 
+it("has every field of keys, operators, environments and callers that the wire has", () => {
+  expectTypeOf<ClientName<keyof ReturnType<typeof apiKeyBody>>>().toEqualTypeOf<keyof ApiKey>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof operatorBody>>>().toEqualTypeOf<keyof Operator>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof environmentBody>>>().toEqualTypeOf<keyof ListedEnvironment>();
+  type CallerFields = keyof ReturnType<typeof apiKeyCaller> | keyof ReturnType<typeof operatorCaller>;
+  expectTypeOf<ClientName<CallerFields>>().toEqualTypeOf<keyof Caller>();
+});
+
+it("has every scope, role and state of the service", () => {
+  expectTypeOf<Scope>().toEqualTypeOf<ServiceScope>();
+  expectTypeOf<Role>().toEqualTypeOf<ServiceRole>();
+  expectTypeOf<GroupState>().toEqualTypeOf<ServiceGroupState>();
+});
+
 it("works in a Worker", async ({ expect }) => {
-  const keys = new OperatorClient({ url, operatorToken: operator });
+  const keys = new OperatorClient({ url, operatorKey: operator });
   const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
 
   const groups = new UserGroupClient({ url, apiKey: key });

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { mintCredential, parseSigningKeys, type SigningRing, verifyCredential } from "../../src/domain/credential.ts";
+import {
+  type Claim,
+  mintCredential,
+  parseSigningKeys,
+  type SigningRing,
+  verifyCredential,
+} from "../../src/domain/credential.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
 import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
@@ -13,33 +19,36 @@ async function ringOf(text: string): Promise<SigningRing> {
   return ring.value;
 }
 
-const kinds = fc.constantFrom("api_key" as const, "token" as const);
-const claims = fc.record({
-  environment: fc.record({
-    workspace: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,39}$/),
-    tag: fc.constantFrom<EnvironmentTag>("Customer", "Testing", null),
-  }),
+const numbered = {
   id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
   nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => new Uint8Array(bytes)),
+};
+const environment = fc.record({
+  workspace: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,39}$/),
+  tag: fc.constantFrom<EnvironmentTag>("Customer", "Testing", null),
 });
+/** Claims of all three kinds. */
+const claims: fc.Arbitrary<Claim> = fc.oneof(
+  fc.record({ kind: fc.constantFrom("api_key" as const, "token" as const), environment, ...numbered }),
+  fc.record({ kind: fc.constant("operator_key" as const), ...numbered }),
+);
 
 describe("a credential", () => {
-  it("gives back what it was made of, to its own kind alone", async ({ expect }) => {
+  it("gives back what it was made of, its kind included", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)}`);
     await fc.assert(
-      fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        const credential = await mintCredential(ring, kind, claim);
-        expect(credential).toMatch(CREDENTIAL_PATTERN);
+      fc.asyncProperty(claims, async (claim) => {
+        const credential = await mintCredential(ring, claim);
+        expect(credential).toMatch(new RegExp(`^${CREDENTIAL_PATTERN.source}$`));
         for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
-          const verified = await verifyCredential(reader, kind, credential);
+          const verified = await verifyCredential(reader, credential);
           expect(verified).toEqual({
             ...claim,
             nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce),
             fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
           });
-          expect(verified).toEqual(await verifyCredential(ring, kind, credential));
-          expect(await verifyCredential(reader, kind === "token" ? "api_key" : "token", credential)).toBeUndefined();
-          expect(await mintCredential(reader, kind, claim)).toBe(credential);
+          expect(verified).toEqual(await verifyCredential(ring, credential));
+          expect(await mintCredential(reader, claim)).toBe(credential);
         }
       }),
     );
@@ -48,15 +57,20 @@ describe("a credential", () => {
   it("differs for every kind, environment, number, nonce and key", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)},k2:${base64(2)}`);
     const environment = { workspace: "acme", tag: null };
-    const claim = { environment, id: 1, nonce: new Uint8Array(16) };
+    const claim = { kind: "token", environment, id: 1, nonce: new Uint8Array(16) } as const;
+    const operator = { kind: "operator_key", id: 1, nonce: new Uint8Array(16) } as const;
     const made = [
-      await mintCredential(ring, "token", claim),
-      await mintCredential(ring, "api_key", claim),
-      await mintCredential(ring, "token", { ...claim, environment: { ...environment, tag: "Testing" } }),
-      await mintCredential(ring, "token", { ...claim, environment: { ...environment, workspace: "acme-2" } }),
-      await mintCredential(ring, "token", { ...claim, id: 2 }),
-      await mintCredential(ring, "token", { ...claim, nonce: new Uint8Array(16).fill(1) }),
-      await mintCredential(ring, "token", claim, "k2"),
+      await mintCredential(ring, claim),
+      await mintCredential(ring, { ...claim, kind: "api_key" }),
+      await mintCredential(ring, { ...claim, environment: { ...environment, tag: "Testing" } }),
+      await mintCredential(ring, { ...claim, environment: { ...environment, workspace: "acme-2" } }),
+      await mintCredential(ring, { ...claim, id: 2 }),
+      await mintCredential(ring, { ...claim, nonce: new Uint8Array(16).fill(1) }),
+      await mintCredential(ring, claim, "k2"),
+      await mintCredential(ring, operator),
+      await mintCredential(ring, { ...operator, id: 2 }),
+      await mintCredential(ring, { ...operator, nonce: new Uint8Array(16).fill(1) }),
+      await mintCredential(ring, operator, "k2"),
     ];
     expect(new Set(made).size).toBe(made.length);
   });
@@ -69,34 +83,32 @@ describe("a credential", () => {
     const nonceHash = await crypto.subtle.digest("SHA-256", nonce);
     const fingerprints = new Set<string>();
     for (let id = 1; id <= VERIFIED_CREDENTIALS_MAX + 10; id += 1) {
-      const credential = await mintCredential(maker, "token", { environment, id, nonce });
-      const claim = await verifyCredential(ring, "token", credential);
+      const credential = await mintCredential(maker, { kind: "token", environment, id, nonce });
+      const claim = await verifyCredential(ring, credential);
       expect(claim).toMatchObject({ id, nonceHash });
-      expect(await verifyCredential(ring, "token", credential)).toBe(claim);
-      expect(await verifyCredential(ring, "api_key", credential)).toBeUndefined();
+      expect(await verifyCredential(ring, credential)).toBe(claim);
       expect(credential).not.toContain(claim?.fingerprint);
       fingerprints.add(claim?.fingerprint ?? "");
     }
     expect(fingerprints.size).toBe(VERIFIED_CREDENTIALS_MAX + 10);
     expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_CREDENTIALS_MAX);
     expect(maker.verified.size).toBe(0);
-    await verifyCredential(ring, "token", "ugt_untagged_forged");
+    await verifyCredential(ring, "ugt_untagged_forged");
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
   it("is refused after any change of one character", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)}`);
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \né";
-    const claim = {
-      environment: { workspace: "acme", tag: "Testing" as const },
-      id: 7,
-      nonce: new Uint8Array(16).fill(9),
-    };
-    for (const workspace of ["acme", "acme1", "acme12"]) {
-      const credential = await mintCredential(ring, "token", {
-        ...claim,
-        environment: { ...claim.environment, workspace },
-      });
+    const numbers = { id: 7, nonce: new Uint8Array(16).fill(9) };
+    const changing: Claim[] = [
+      ...["acme", "acme1", "acme12"].map(
+        (workspace) => ({ kind: "token", environment: { workspace, tag: "Testing" }, ...numbers }) as const,
+      ),
+      { kind: "operator_key", ...numbers },
+    ];
+    for (const claim of changing) {
+      const credential = await mintCredential(ring, claim);
       let accepted = 0;
       for (let at = 0; at <= credential.length; at += 1) {
         const [before, after] = [credential.slice(0, at), credential.slice(at + 1)];
@@ -105,7 +117,7 @@ describe("a credential", () => {
           .map((letter) => before + letter + after);
         const swapped = [before + after, ...[...alphabet].map((letter) => before + letter + credential.slice(at))];
         for (const changed of [...changes, ...swapped])
-          if (changed !== credential && (await verifyCredential(ring, "token", changed))) accepted += 1;
+          if (changed !== credential && (await verifyCredential(ring, changed))) accepted += 1;
       }
       expect(accepted).toBe(0);
     }
@@ -113,21 +125,16 @@ describe("a credential", () => {
 
   it("is refused when its tag or kind is exchanged for another", async ({ expect }) => {
     const ring = await ringOf(`k1:${base64(1)}`);
+    const environmentPrefixes = ["ugk", "ugt"].flatMap((kind) =>
+      ["customer", "testing", "untagged"].map((tag) => `${kind}_${tag}_`),
+    );
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
-        const token = await mintCredential(ring, "token", claim);
-        const payload = token.slice(token.lastIndexOf("_", 14) + 1);
-        for (const prefix of [
-          "ugk_customer_",
-          "ugk_testing_",
-          "ugk_untagged_",
-          "ugt_customer_",
-          "ugt_testing_",
-          "ugt_untagged_",
-        ])
-          for (const kind of ["api_key", "token"] as const)
-            if (prefix + payload !== token)
-              expect(await verifyCredential(ring, kind, prefix + payload)).toBeUndefined();
+        const credential = await mintCredential(ring, claim);
+        const payload = /[^_]*_([\s\S]+)$/.exec(credential.replace(/_(customer|testing|untagged)/, ""))?.[1];
+        const exchanged = [...environmentPrefixes, "ugo_"].map((prefix) => prefix + payload);
+        expect(exchanged).toContain(credential);
+        for (const each of exchanged) expect(Boolean(await verifyCredential(ring, each))).toBe(each === credential);
       }),
       { numRuns: 20 },
     );
@@ -137,8 +144,8 @@ describe("a credential", () => {
     const ring = await ringOf(`k1:${base64(1)}`);
     const stranger = await ringOf(`k1:${base64(2)},k2:${base64(1)}`);
     await fc.assert(
-      fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        expect(await verifyCredential(stranger, kind, await mintCredential(ring, kind, claim))).toBeUndefined();
+      fc.asyncProperty(claims, async (claim) => {
+        expect(await verifyCredential(stranger, await mintCredential(ring, claim))).toBeUndefined();
       }),
       { numRuns: 20 },
     );
@@ -149,13 +156,13 @@ describe("a credential", () => {
     const between = await ringOf(`k2:${base64(2)},k1:${base64(1)}`);
     const after = await ringOf(`k2:${base64(2)}`);
     await fc.assert(
-      fc.asyncProperty(kinds, claims, async (kind, claim) => {
-        const old = await mintCredential(before, kind, claim);
-        const renewed = await mintCredential(between, kind, claim);
+      fc.asyncProperty(claims, async (claim) => {
+        const old = await mintCredential(before, claim);
+        const renewed = await mintCredential(between, claim);
         expect(renewed).not.toBe(old);
-        expect(await verifyCredential(between, kind, old)).toMatchObject(claim);
-        expect(await verifyCredential(after, kind, renewed)).toMatchObject(claim);
-        expect(await verifyCredential(after, kind, old)).toBeUndefined();
+        expect(await verifyCredential(between, old)).toMatchObject(claim);
+        expect(await verifyCredential(after, renewed)).toMatchObject(claim);
+        expect(await verifyCredential(after, old)).toBeUndefined();
       }),
       { numRuns: 20 },
     );
@@ -168,46 +175,30 @@ describe("a credential", () => {
       fc.uint8Array({ maxLength: 200 }).map((bytes) => bytes.toBase64({ alphabet: "base64url", omitPadding: true })),
     );
     await fc.assert(
-      fc.asyncProperty(kinds, payloads, async (kind, payload) => {
-        expect(await verifyCredential(ring, kind, payload)).toBeUndefined();
-        expect(await verifyCredential(ring, kind, `ugt_testing_${payload}`)).toBeUndefined();
-        expect(await verifyCredential(ring, kind, `ugk_untagged_AQ${payload}`)).toBeUndefined();
+      fc.asyncProperty(payloads, async (payload) => {
+        expect(await verifyCredential(ring, payload)).toBeUndefined();
+        expect(await verifyCredential(ring, `ugt_testing_${payload}`)).toBeUndefined();
+        expect(await verifyCredential(ring, `ugk_untagged_AQ${payload}`)).toBeUndefined();
+        expect(await verifyCredential(ring, `ugo_AQ${payload}`)).toBeUndefined();
       }),
     );
   });
 
-  it("has the form that is published, byte for byte", async ({ expect }) => {
+  it.for([
+    ["ugk_untagged_", { kind: "api_key", environment: { workspace: "acme", tag: null } }, [4, 97, 99, 109, 101]],
+    ["ugo_", { kind: "operator_key" }, [0]],
+  ] as const)("has the form that is published, byte for byte: %s", async ([prefix, of, workspace], { expect }) => {
     const ring = await ringOf(`k1:${base64(7)}`);
-    const claim = { environment: { workspace: "acme", tag: null }, id: 258, nonce: new Uint8Array(16).fill(5) };
-    const credential = await mintCredential(ring, "api_key", claim);
-    const bytes = Uint8Array.fromBase64(credential.slice("ugk_untagged_".length), { alphabet: "base64url" });
-    expect([...bytes.slice(0, -16)]).toEqual([
-      1,
-      2,
-      ...new TextEncoder().encode("k1"),
-      4,
-      ...new TextEncoder().encode("acme"),
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      1,
-      2,
-      ...claim.nonce,
-    ]);
-    const key = await crypto.subtle.importKey(
-      "raw",
-      new Uint8Array(32).fill(7),
-      { name: "HMAC", hash: "SHA-256" },
-      false,
-      ["sign"],
-    );
-    const signed = new Uint8Array([...new TextEncoder().encode("ugk_untagged_"), ...bytes.slice(0, -16)]);
-    expect([...bytes.slice(-16)]).toEqual([
-      ...new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)).slice(0, 16),
-    ]);
+    const nonce = new Uint8Array(16).fill(5);
+    const credential = await mintCredential(ring, { ...of, id: 258, nonce });
+    expect(credential.startsWith(prefix)).toBe(true);
+    const bytes = Uint8Array.fromBase64(credential.slice(prefix.length), { alphabet: "base64url" });
+    expect([...bytes.slice(0, -16)]).toEqual([1, 2, 107, 49, ...workspace, 0, 0, 0, 0, 0, 0, 1, 2, ...nonce]);
+    const hmac = { name: "HMAC", hash: "SHA-256" };
+    const key = await crypto.subtle.importKey("raw", new Uint8Array(32).fill(7), hmac, false, ["sign"]);
+    const signed = new Uint8Array([...new TextEncoder().encode(prefix), ...bytes.slice(0, -16)]);
+    const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, signed));
+    expect([...bytes.slice(-16)]).toEqual([...mac.slice(0, 16)]);
   });
 });
 

@@ -1,9 +1,11 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { it } from "vitest";
+import { describe, it } from "vitest";
+import { GroupDirectory } from "../../src/domain/group-directory.ts";
+import { REGISTRY_NAME, Registry } from "../../src/domain/registry.ts";
 import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { newIntegrator } from "../support/states.ts";
+import { issueOperator, newIntegrator } from "../support/states.ts";
 
 /** Makes calls of every kind, and most refusals, with `between` run before each call. */
 async function walk(workspace: string, between: () => Promise<unknown>): Promise<Answer[]> {
@@ -64,7 +66,11 @@ it("is one object for each environment, named after it", async ({ expect }) => {
   }
 });
 
-it("stores the nonce of a group token, but only a hash of an API key's", async ({ expect }) => {
+/** A stored value as text, bytes in hexadecimal digits. */
+const textOf = (value: SqlStorageValue) =>
+  value instanceof ArrayBuffer ? new Uint8Array(value).toHex() : String(value);
+
+it("stores the nonce of a group token, and only the hash of an API key's nonce", async ({ expect }) => {
   const { key, rotate, tokenOf } = await newIntegrator();
   const old = await tokenOf("acme", { properties: { a: 1 } });
   const token: string = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
@@ -73,12 +79,7 @@ it("stores the nonce of a group token, but only a hash of an API key's", async (
     ["user_groups", "api_keys"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
   );
 
-  const stored = rows
-    .flatMap((row) => Object.values(row))
-    .map((value) => {
-      if (!(value instanceof ArrayBuffer)) return String(value);
-      return new Uint8Array(value).toHex();
-    });
+  const stored = rows.flatMap((row) => Object.values(row)).map(textOf);
   expect(rows).toHaveLength(2);
   expect(stored.join("\n")).not.toMatch(CREDENTIAL_PATTERN);
   for (const credential of [key, old, token]) {
@@ -91,25 +92,60 @@ it("stores the nonce of a group token, but only a hash of an API key's", async (
   }
 });
 
-it("has no RPC methods but the product's verbs", async ({ expect }) => {
-  const { GroupDirectory } = await import("../../src/domain/group-directory.ts");
-  expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual(
-    [
+it("stores of an operator's key only the hash of its nonce", async ({ expect }) => {
+  const key = await issueOperator("admin");
+  const rows = await runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
+    ["operators", "events"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+  );
+  const stored = rows.flatMap((row) => Object.values(row)).map(textOf);
+  expect(rows).toHaveLength(2);
+  const bytes = Uint8Array.fromBase64(key.slice("ugo_".length), { alphabet: "base64url" });
+  const nonce = bytes.slice(-32, -16);
+  expect(stored).toContain(new Uint8Array(await crypto.subtle.digest("SHA-256", nonce)).toHex());
+  for (const secret of [key, nonce.toHex(), bytes.slice(-16).toHex()]) expect(stored.join("\n")).not.toContain(secret);
+});
+
+describe("over RPC no more is shown than the product's verbs", () => {
+  it("by a directory", ({ expect }) => {
+    expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual([
       "alarm",
+      "checkCaller",
       "constructor",
-      "view",
-      "checkAccess",
       "ensure",
+      "identify",
       "issueKey",
       "list",
       "listEvents",
-      "show",
       "listKeys",
+      "purge",
       "remove",
+      "removeByNumber",
+      "restore",
       "revokeKey",
       "rollKey",
+      "rotateByNumber",
       "rotateToken",
+      "show",
+      "startSession",
       "update",
-    ].toSorted(),
-  );
+      "updateByNumber",
+      "view",
+      "viewSession",
+    ]);
+  });
+
+  it("by the registry", ({ expect }) => {
+    expect(Object.getOwnPropertyNames(Registry.prototype).toSorted()).toEqual([
+      "admit",
+      "alarm",
+      "constructor",
+      "issueOperator",
+      "listEnvironments",
+      "listEvents",
+      "listOperators",
+      "recordEnvironment",
+      "revokeOperator",
+      "rollOperator",
+    ]);
+  });
 });

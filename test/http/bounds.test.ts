@@ -1,15 +1,17 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX } from "../../src/limits.ts";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../src/limits.ts";
 import wranglerToml from "../../wrangler.toml?raw";
 import { type Answer, call, codeOf } from "../support/client.ts";
+import { forgedCredential } from "../support/forged.ts";
 import { limiter } from "../support/limiter.ts";
-import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { query, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
-const ACME = "?workspace=acme&environment=Testing";
+const ACME = inEnvironment();
 const FULL = [507, "environment_full"];
 
 const manage = (method: string, path: string, body?: object) => call(method, path, { credential: operator, body });
@@ -29,7 +31,7 @@ const rows = () =>
 const setSize = (bytes: number) =>
   inDirectory(({ sql }) => void Object.defineProperty(sql, "databaseSize", { value: bytes, configurable: true }));
 
-/** An integrator in an environment that is full, with a group and an answer stored for the Idempotency-Key `before`. */
+/** An integrator in an environment that is full, with two groups, and an answer stored for the Idempotency-Key `before`. */
 async function fullEnvironment() {
   const integrator = await newIntegrator();
   const send = (method: "POST" | "DELETE", current_token: string, idempotencyKey: string) =>
@@ -40,6 +42,7 @@ async function fullEnvironment() {
     });
   const first = await integrator.tokenOf("acme", { name: "Acme", properties: { a: "bb" }, mapping: { m: "d" } });
   const stored = await send("POST", first, "before");
+  await integrator.tokenOf("beta");
   await setSize(ENVIRONMENT_BYTES_MAX + 1);
   return { ...integrator, send, first, stored, token: stored.body.user_group.token as string };
 }
@@ -56,6 +59,7 @@ describe("an environment of more than 9 GB", () => {
       await put({ user_group_id: "acme", new_user_group_id: "acme2" }),
       // Shorter in characters, and longer in bytes.
       await put({ user_group_id: "acme", name: "łłł" }),
+      await manage("PUT", `/api/user_groups/1${ACME}`, { name: "Acme!" }),
       await send("POST", token, "new"),
       await send("DELETE", token, "new"),
       await issue(),
@@ -83,6 +87,9 @@ describe("an environment of more than 9 GB", () => {
     const rotated = await rotate(token, { grace_seconds: 60 });
     expect(rotated.status).toBe(200);
     expect((await remove(rotated.body.user_group.token)).status).toBe(200);
+    expect((await manage("PUT", `/api/user_groups/2${ACME}`, { name: "B" })).status).toBe(200);
+    expect((await manage("POST", `/api/user_groups/2/rotate${ACME}`)).status).toBe(200);
+    expect((await manage("DELETE", `/api/user_groups/2${ACME}`)).status).toBe(200);
     expect((await manage("DELETE", `/api/keys/1${ACME}`)).status).toBe(200);
     expect(codeOf(await get({ user_group_id: "ac" }))).toEqual([401, "credential_revoked"]);
   });
@@ -108,7 +115,7 @@ describe("an environment with a thousand API keys", () => {
       const { keys } = sql.exec<{ keys: number }>("SELECT count(*) AS keys FROM api_keys").one();
       for (let id = keys + 1; id <= count; id += 1)
         sql.exec(
-          "INSERT INTO api_keys (name, access, nonce_hash, created_at, revoked_at) VALUES ('filler', 'read', x'00', 1, ?)",
+          "INSERT INTO api_keys (name, rights, nonce_hash, created_at, revoked_at) VALUES ('filler', 'read', x'00', 1, ?)",
           id % 2 ? 1 : null,
         );
     });
@@ -137,6 +144,7 @@ describe("the limits of calls", () => {
     ["TOKEN_LIMIT", 12_000],
     ["OPERATOR_LIMIT", 6_000],
     ["LIST_LIMIT", 600],
+    ["SESSION_LIMIT", 600],
     ["REFUSED_CREDENTIAL_LIMIT", 600],
   ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit], { expect }) => {
     const [, section = ""] = wranglerToml.split(`name = "${name}"`);
@@ -146,8 +154,8 @@ describe("the limits of calls", () => {
 
   it("give each namespace a number of its own", ({ expect }) => {
     const ids = [...wranglerToml.matchAll(/namespace_id = "(\d+)"/g)].map(([, id]) => id);
-    expect(ids).toHaveLength(5);
-    expect(new Set(ids).size).toBe(5);
+    expect(ids).toHaveLength(6);
+    expect(new Set(ids).size).toBe(6);
   });
 
   it("refuse a key that lists too often, before any RPC, and no other key", async ({ expect }) => {
@@ -181,10 +189,62 @@ describe("the limits of calls", () => {
     expect((await view(other, {}, callEnv)).status).toBe(200);
   });
 
-  it("refuse an operator that calls too often, and do not count wrong tokens", async ({ expect }) => {
-    const callEnv = { ...env, OPERATOR_LIMIT: limiter(2) };
-    const list = (credential: string) => call("GET", `/api/keys${ACME}`, { credential, env: callEnv });
+  it("refuse an operator that calls too often, and wrong tokens use up nothing", async ({ expect }) => {
+    const limit = limiter(2);
+    const callEnv = { ...env, OPERATOR_LIMIT: limit };
+    const list = (credential: string) => call("GET", "/api/operators", { credential, env: callEnv });
     for (let count = 0; count < 5; count += 1) expect((await list("wrong")).status).toBe(401);
-    for (const status of [200, 200, 429]) expect((await list(operator)).status).toBe(status);
+    const [busy, other] = [await issueOperator("viewer"), await issueOperator("viewer")];
+    // Forged with a stolen signing key, under the number of the real one.
+    for (let count = 0; count < 5; count += 1)
+      expect((await list(await forgedCredential("operator_key"))).status).toBe(401);
+    for (const credential of [operator, busy])
+      for (const status of [200, 200, 429]) expect((await list(credential)).status).toBe(status);
+    expect((await list(other)).status).toBe(200);
+    for (const key of [busy, other]) expect([...limit.counts.keys()].filter((name) => key.includes(name))).toEqual([]);
+  });
+
+  it.for(["/api/environments", "/api/events", `/api/user_groups${ACME}`, `/api/events${ACME}`])(
+    "refuse an operator that lists too often, before any RPC: %s",
+    async (path, { expect }) => {
+      await issueKey();
+      const { watched, costs } = watchedEnv();
+      const callEnv = { ...watched, LIST_LIMIT: limiter(2) };
+      const [busy, other] = [await issueOperator("viewer"), await issueOperator("viewer")];
+      const list = (credential: string) => call("GET", path, { credential, env: callEnv });
+      for (const status of [200, 200, 429]) expect((await list(busy)).status).toBe(status);
+      expect(costs.rpcs).toHaveLength(4);
+      expect((await list(other)).status).toBe(200);
+      expect((await call("GET", "/api/operators", { credential: busy, env: callEnv })).status).toBe(200);
+    },
+  );
+});
+
+describe("a deployment with a thousand operators", () => {
+  it("refuses one more, issued or rolled, and revoked ones count", async ({ expect }) => {
+    const key = await issueOperator("admin");
+    const fill = (count: number) =>
+      runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage: { sql } }) => {
+        for (let id = 2; id <= count; id += 1)
+          sql.exec(
+            "INSERT INTO operators (name, rights, nonce_hash, created_at, revoked_at) VALUES ('filler', 'viewer', x'00', 1, ?)",
+            id % 2 ? 1 : null,
+          );
+      });
+    await fill(OPERATORS_MAX - 1);
+    await issueOperator("viewer", { name: "the last" });
+    await manage("DELETE", `/api/operators/${OPERATORS_MAX}`);
+
+    const body = { name: "one more", role: "viewer" };
+    expect(codeOf(await call("POST", "/api/operators", { credential: key, body }))).toEqual(FULL);
+    expect(codeOf(await manage("POST", "/api/operators/1/roll", { grace_seconds: 60 }))).toEqual(FULL);
+
+    const { operators } = (await call("GET", "/api/operators", { credential: key })).body;
+    expect(operators).toHaveLength(OPERATORS_MAX);
+    expect(OPERATORS_MAX).toBe(1000);
+    expect(operators[0].revoked_at).toBeNull();
+    expect(operators.at(-1)).toMatchObject({ name: "the last", revoked_at: expect.any(String) });
+    // Environments are not bounded by it.
+    expect(await issueKey()).toMatch(/^ugk_testing_/);
   });
 });

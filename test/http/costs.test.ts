@@ -1,6 +1,7 @@
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
-import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { forgedCredential } from "../support/forged.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 /** Calls by name: the RPC that each makes, its status, and its method and body for a current token. */
@@ -11,8 +12,21 @@ const CALLS: [string, string, number, (token: string) => [string, object]][] = [
   ["POST", "rotateToken", 200, (token: string) => ["POST", { current_token: token }]],
   ["DELETE", "remove", 200, (token: string) => ["DELETE", { current_token: token }]],
   ["POST with a malformed token", "rotateToken", 404, () => ["POST", { current_token: "none" }]],
-  ["a refused body", "checkAccess", 422, () => ["PUT", { name: 7 }]],
+  ["a refused body", "checkCaller", 422, () => ["PUT", { name: 7 }]],
 ];
+
+/** The calls that API keys and operators can make, and `whoami`, on group 1: the RPC to the directory, and the status. */
+const SHARED_CALLS = [
+  ["a list", "GET", "/api/user_groups?limit=1", undefined, "list", 200],
+  ["a refused query", "GET", "/api/user_groups?limit=0", undefined, "checkCaller", 422],
+  ["one group", "GET", "/api/user_groups/1", undefined, "show", 200],
+  ["an update", "PUT", "/api/user_groups/1", { name: "x" }, "updateByNumber", 200],
+  ["a refused update", "PUT", "/api/user_groups/1", { name: 7 }, "checkCaller", 422],
+  ["a rotation", "POST", "/api/user_groups/1/rotate", undefined, "rotateByNumber", 200],
+  ["a deletion", "DELETE", "/api/user_groups/1", undefined, "removeByNumber", 200],
+  ["events", "GET", "/api/events", undefined, "listEvents", 200],
+  ["whoami", "GET", "/api/whoami", undefined, "identify", 200],
+] as const;
 
 describe("one RPC and no KV", () => {
   it.for(CALLS)("cost %s", async ([, rpc, status, callOf], { expect }) => {
@@ -26,22 +40,99 @@ describe("one RPC and no KV", () => {
     expect(costs).toEqual({ rpcs: [rpc], kv: [] });
   });
 
-  it.for([
-    ["a list", "list", "/api/user_groups?limit=1", 200],
-    ["a list with a refused query", "checkAccess", "/api/user_groups?limit=0", 422],
-  ] as const)("cost %s", async ([, rpc, path, status], { expect }) => {
+  it.for(SHARED_CALLS)("cost an API key %s", async ([, method, path, body, rpc, status], { expect }) => {
     const { watched, costs } = watchedEnv();
-    const credential = await issueKey();
-    expect(await call("GET", path, { credential, env: watched })).toMatchObject({ status });
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    expect(await call(method, path, { credential: key, body, env: watched })).toMatchObject({ status });
     expect(costs).toEqual({ rpcs: [rpc], kv: [] });
   });
 
-  it("cost the issue of a key", async ({ expect }) => {
+  it.for(["/api/user", "/api/user_groups/1"])(
+    "cost an API key that names an environment: %s",
+    async (path, { expect }) => {
+      const { watched, costs } = watchedEnv();
+      const options = { credential: await issueKey(), body: { user_group_id: "acme" }, env: watched };
+      expect(await call("PUT", path + inEnvironment(), options)).toMatchObject({ status: 422 });
+      expect(costs).toEqual({ rpcs: ["checkCaller"], kv: [] });
+    },
+  );
+
+  it.for([
+    ["GET", "/api/operators", undefined, "listOperators"],
+    ["POST", "/api/operators", { name: "ada", role: "viewer" }, "issueOperator"],
+    ["GET", "/api/environments", undefined, "listEnvironments"],
+    ["GET", "/api/events", undefined, "listEvents"],
+  ] as const)("cost the admission of an operator, and one more the call: %s %s", async (each, { expect }) => {
+    const [method, path, body, rpc] = each;
     const { watched, costs } = watchedEnv();
-    const body = { workspace: "acme", environment: "Testing", name: "x" };
-    await call("POST", "/api/keys", { credential: operator, body, env: watched });
-    expect(costs).toEqual({ rpcs: ["issueKey"], kv: [] });
+    expect((await call(method, path, { credential: operator, body, env: watched })).status).toBeLessThan(300);
+    expect(costs).toEqual({ rpcs: ["registry.admit", `registry.${rpc}`], kv: [] });
   });
+});
+
+describe("two RPCs, one to the registry and one to the directory,", () => {
+  it.for(SHARED_CALLS.filter(([name, , , , , status]) => status === 200 && name !== "whoami"))(
+    "cost an operator in an environment %s",
+    async ([, method, path, body, rpc], { expect }) => {
+      const { watched, costs } = watchedEnv();
+      const { tokenOf } = await newIntegrator();
+      await tokenOf("acme");
+      const credential = await issueOperator("admin");
+      const url = new URL(`http://localhost${path}`);
+      for (const [name, value] of new URLSearchParams(inEnvironment())) url.searchParams.set(name, value);
+      const answer = await call(method, url.pathname + url.search, { credential, body, env: watched });
+      expect(answer.status).toBe(200);
+      expect(costs).toEqual({ rpcs: ["registry.admit", rpc], kv: [] });
+    },
+  );
+
+  it.for([
+    ["GET", "", undefined, "listKeys", 200],
+    ["DELETE", "/1", undefined, "revokeKey", 200],
+    ["POST", "/1/roll", undefined, "rollKey", 201],
+  ] as const)("cost an operator: %s /api/keys%s", async ([method, path, body, rpc, status], { expect }) => {
+    const { watched, costs } = watchedEnv();
+    await issueKey();
+    const answer = await call(method, `/api/keys${path}${inEnvironment()}`, {
+      credential: operator,
+      body,
+      env: watched,
+    });
+    expect(answer.status).toBe(status);
+    expect(costs).toEqual({ rpcs: ["registry.admit", rpc], kv: [] });
+  });
+});
+
+describe("one RPC to the registry, and none to a directory,", () => {
+  it.for([
+    ["a role that is not enough", "viewer", "PUT", "/api/user_groups/1", 403],
+    ["an unknown environment", "admin", "PUT", "/api/user_groups/1?workspace=nobody&environment=Testing", 404],
+    ["a query without an environment", "admin", "PUT", "/api/user_groups/1", 422],
+    ["a refused body", "admin", "PUT", `/api/user_groups/1${inEnvironment()}`, 422],
+    ["a refused query", "admin", "GET", `/api/user_groups${inEnvironment()}&limit=0`, 422],
+  ] as const)("cost %s", async ([, role, method, path, status], { expect }) => {
+    const { watched, costs } = watchedEnv();
+    await issueKey();
+    const credential = await issueOperator(role);
+    const body = method === "PUT" ? { name: 7 } : undefined;
+    expect(await call(method, path, { credential, body, env: watched })).toMatchObject({ status });
+    expect(costs).toEqual({ rpcs: ["registry.admit"], kv: [] });
+  });
+
+  it("cost a forged operator's key", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const credential = await forgedCredential("operator_key");
+    expect((await call("GET", "/api/operators", { credential, env: watched })).status).toBe(401);
+    expect(costs).toEqual({ rpcs: ["registry.admit"], kv: [] });
+  });
+});
+
+it("the issue of a key records its environment first", async ({ expect }) => {
+  const { watched, costs } = watchedEnv();
+  const body = { workspace: "acme", environment: "Testing", name: "x" };
+  await call("POST", "/api/keys", { credential: operator, body, env: watched });
+  expect(costs).toEqual({ rpcs: ["registry.admit", "registry.recordEnvironment", "issueKey"], kv: [] });
 });
 
 it("a forged, truncated or mistyped credential costs nothing at all", async ({ expect }) => {

@@ -1,17 +1,19 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
 import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { forgedCredential } from "../support/forged.ts";
-import { newIntegrator, operator } from "../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
-const ACME = "?workspace=acme&environment=Testing";
+const ACME = inEnvironment();
 const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
+const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
 
-/** The tables of the environment, but for those that the runtime itself keeps. */
-const tables = () =>
-  runInDurableObject(directory(), (_, { storage }) =>
+/** The tables of the environment, or of the registry, but for those that the runtime itself keeps. */
+const tables = (stub: ReturnType<typeof directory> | ReturnType<typeof registry> = directory()) =>
+  runInDurableObject(stub, (_, { storage }: DurableObjectState) =>
     storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
   );
 
@@ -23,18 +25,47 @@ const KEY_CALLS = [
   ["PUT", "/api/user", { unknown: "field" }],
   ["GET", "/api/user_groups", undefined],
   ["GET", "/api/user_groups?limit=none", undefined],
+  ["GET", "/api/user_groups/1", undefined],
+  ["PUT", "/api/user_groups/1", { name: "x" }],
+  ["POST", "/api/user_groups/1/rotate", undefined],
+  ["DELETE", "/api/user_groups/1", undefined],
+  ["GET", "/api/events", undefined],
+  ["GET", "/api/whoami", undefined],
 ] as const;
 
 const VIEWER_CALLS = [
   ["GET", "/api/viewer", undefined],
   ["POST", "/api/viewer/query", { sql: "SELECT {{user_group_id}}" }],
+  ["GET", "/api/whoami", undefined],
 ] as const;
 
-const OPERATOR_CALLS = [
-  ["GET", `/api/keys${ACME}`, undefined, [200, undefined]],
-  ["DELETE", `/api/keys/1${ACME}`, undefined, [404, "api_key_not_found"]],
-  ["POST", `/api/keys/1/roll${ACME}`, {}, [404, "api_key_not_found"]],
+const NOT_FOUND = [404, "environment_not_found"];
+
+/** The calls of an operator that name an environment. */
+const CALLS_OF_ENVIRONMENT = [
+  ["GET", `/api/keys${ACME}`, undefined],
+  ["DELETE", `/api/keys/1${ACME}`, undefined],
+  ["POST", `/api/keys/1/roll${ACME}`, undefined],
+  ["GET", `/api/user_groups${ACME}`, undefined],
+  ["GET", `/api/user_groups/1${ACME}`, undefined],
+  ["PUT", `/api/user_groups/1${ACME}`, { name: "x" }],
+  ["POST", `/api/user_groups/1/rotate${ACME}`, undefined],
+  ["DELETE", `/api/user_groups/1${ACME}`, undefined],
+  ["GET", `/api/events${ACME}`, undefined],
+] as const;
+
+/** The calls of an operator that read the registry, or that it refuses. */
+const CALLS_OF_REGISTRY = [
+  ["GET", "/api/operators", undefined, [200, undefined]],
+  ["DELETE", "/api/operators/1", undefined, [404, "operator_not_found"]],
+  ["POST", "/api/operators/1/roll", undefined, [404, "operator_not_found"]],
+  ["POST", "/api/operators", { name: "bootstrap", role: "admin" }, [422, "invalid_body"]],
+  ["GET", "/api/environments", undefined, [200, undefined]],
+  ["GET", "/api/events", undefined, [200, undefined]],
+  ["GET", "/api/events?cursor=latest", undefined, [200, undefined]],
+  ["GET", "/api/whoami", undefined, [200, undefined]],
   ["POST", "/api/keys", { workspace: "acme", environment: "Testing" }, [422, "invalid_body"]],
+  ...CALLS_OF_ENVIRONMENT.map((each) => [...each, NOT_FOUND] as const),
 ] as const;
 
 describe("an environment without an API key gets no tables", () => {
@@ -54,19 +85,40 @@ describe("an environment without an API key gets no tables", () => {
     expect(await tables()).toEqual([]);
   });
 
-  it.for(OPERATOR_CALLS)("by an operator: %s %s", async ([method, path, body, outcome], { expect }) => {
-    expect(codeOf(await call(method, path, { credential: operator, body }))).toEqual(outcome);
+  it.for(CALLS_OF_ENVIRONMENT)("by an operator, who gets 404: %s %s", async ([method, path, body], { expect }) => {
+    // With another environment, so that the registry has tables.
+    await issueKey({ environment: "Customer" });
+    for (const credential of [operator, await issueOperator("admin")])
+      expect(codeOf(await call(method, path, { credential, body }))).toEqual(NOT_FOUND);
     expect(await tables()).toEqual([]);
+    const { body: listed } = await call("GET", "/api/environments", { credential: operator });
+    expect(listed.environments).toHaveLength(1);
   });
 
   it("by an alarm", async ({ expect }) => {
     await runInDurableObject(directory(), (instance) => instance.alarm());
     expect(await tables()).toEqual([]);
   });
+});
 
-  it("and lists none", async ({ expect }) => {
-    const { body } = await call("GET", `/api/keys${ACME}`, { credential: operator });
-    expect(body).toEqual({ success: 1, api_keys: [] });
+describe("a registry without environments and operators gets no tables", () => {
+  it.for(CALLS_OF_REGISTRY)("by the bootstrap token: %s %s", async ([method, path, body, outcome], { expect }) => {
+    expect(codeOf(await call(method, path, { credential: operator, body }))).toEqual(outcome);
+    expect([await tables(registry()), await tables()]).toEqual([[], []]);
+  });
+
+  it.for([...CALLS_OF_REGISTRY, ["POST", "/api/operators", { name: "mallory", role: "admin" }] as const])(
+    "by a forged operator's key: %s %s",
+    async ([method, path, body], { expect }) => {
+      const credential = await forgedCredential("operator_key");
+      expect(codeOf(await call(method, path, { credential, body }))).toEqual([401, "unauthenticated"]);
+      expect([await tables(registry()), await tables()]).toEqual([[], []]);
+    },
+  );
+
+  it("by an alarm", async ({ expect }) => {
+    await runInDurableObject(registry(), (instance) => instance.alarm());
+    expect(await tables(registry())).toEqual([]);
   });
 });
 
@@ -88,7 +140,7 @@ it("an environment gets its tables with its first API key, and a forged key adds
 });
 
 describe("a database of another schema number", () => {
-  it.for([6, 7, 99])("is 503 service_not_configured at every call, with a log line: %i", async (number, { expect }) => {
+  it.for([7, 8, 99])("is 503 service_not_configured at every call, with a log line: %i", async (number, { expect }) => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     await runInDurableObject(directory(), (_, { storage }) => {
@@ -99,9 +151,7 @@ describe("a database of another schema number", () => {
     const calls = [
       ...KEY_CALLS.map((each) => [key, ...each] as const),
       ...VIEWER_CALLS.map((each) => [token, ...each] as const),
-      [operator, "GET", `/api/keys${ACME}`, undefined] as const,
-      [operator, "DELETE", `/api/keys/1${ACME}`, undefined] as const,
-      [operator, "POST", `/api/keys/1/roll${ACME}`, {}] as const,
+      ...CALLS_OF_ENVIRONMENT.map((each) => [operator, ...each] as const),
       [operator, "POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }] as const,
     ];
     for (const [credential, method, path, body] of calls) {
@@ -114,5 +164,19 @@ describe("a database of another schema number", () => {
     }
     // Only this environment is refused.
     expect((await newIntegrator({ environment: "Customer" })).key).toMatch(/^ugk_customer_/);
+  });
+
+  it("of the registry is 503 for operators, and API keys go on", async ({ expect }) => {
+    const { key } = await newIntegrator();
+    const operatorKey = await issueOperator("admin");
+    await runInDurableObject(registry(), (_, { storage }) => {
+      storage.sql.exec("UPDATE migrations SET level = 99");
+    });
+    await evictDurableObject(registry());
+    const body = { user_group_id: "acme" };
+    for (const credential of [operator, operatorKey])
+      for (const path of ["/api/operators", "/api/environments", `/api/user_groups${ACME}`])
+        expect(codeOf(await call("GET", path, { credential }))).toEqual([503, "service_not_configured"]);
+    expect((await call("GET", "/api/user", { credential: key, body })).status).toBe(200);
   });
 });

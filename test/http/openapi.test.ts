@@ -2,7 +2,8 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
 import { paths, resolve, undocumentedIn } from "../support/documented.ts";
-import { newIntegrator, operator } from "../support/states.ts";
+import { sessionOf } from "../support/sessions.ts";
+import { inEnvironment, issueOperator, newIntegrator } from "../support/states.ts";
 
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
@@ -21,21 +22,33 @@ const examplesIn = ({ parameters }: Operation, place: string): [string, string][
 
 const exampleBody = (operation: Operation | undefined) => operation?.requestBody?.content["application/json"]?.example;
 
-/** Sends an operation's example with real credentials, in an environment in which the example's group exists. */
-async function sendExample(operation: Operation) {
+/** The parameters by which an operator names an environment, where an API key may make the call too. */
+const namesEnvironment = ({ parameters }: Operation) =>
+  parameters.some((parameter) => "name" in parameter && parameter.name === "workspace" && !parameter.example);
+
+/** Sends an operation as its examples say, with a real credential, where the group and the operator of the examples are there. */
+async function sendExample(operation: Operation, scheme: string) {
   const { key, get } = await newIntegrator();
   const group = exampleBody(operations.find(({ operationId }) => operationId === "ensureUserGroup")) ?? {};
   const { token } = (await get(group)).body.user_group;
-  const credentials: Record<string, string> = { api_key: key, user_group_token: token, operator_token: operator };
-  const [scheme = ""] = Object.keys(operation.security[0] ?? {});
+  await issueOperator("viewer");
+  const credentials: Record<string, string> = {
+    api_key: key,
+    user_group_token: token,
+    viewer_session: await sessionOf(key, { user_group_id: group.user_group_id }),
+    operator_key: await issueOperator("admin"),
+  };
 
+  if (operation.operationId === "purgeUserGroup") await call("DELETE", "/api/user_groups/1", { credential: key });
   const example = exampleBody(operation);
   const body = example && "current_token" in example ? { ...example, current_token: token } : example;
   const path = examplesIn(operation, "path").reduce(
     (template, [name, value]) => template.replace(`{${name}}`, value),
     operation.path,
   );
-  const query = new URLSearchParams(examplesIn(operation, "query"));
+  const named =
+    scheme === "operator_key" && namesEnvironment(operation) ? [...new URLSearchParams(inEnvironment())] : [];
+  const query = new URLSearchParams([...examplesIn(operation, "query"), ...named]);
   return call(operation.method, query.size > 0 ? `${path}?${query}` : path, {
     credential: credentials[scheme],
     body,
@@ -44,9 +57,15 @@ async function sendExample(operation: Operation) {
   });
 }
 
+const examples = operations.flatMap((operation) =>
+  (operation.security.length > 0 ? operation.security : [{ none: [] }]).map(
+    (scheme) => [operation.operationId, Object.keys(scheme)[0] ?? "", operation] as const,
+  ),
+);
+
 describe("the examples of the document", () => {
-  it.for(operations)("work when they are sent: $operationId", async (operation, { expect }) => {
-    const { status } = await sendExample(operation);
+  it.for(examples)("work when they are sent: %s with %s", async ([, scheme, operation], { expect }) => {
+    const { status } = await sendExample(operation, scheme);
     expect(Object.keys(operation.responses)).toContain(String(status));
     expect(status).toBeLessThan(300);
   });

@@ -2,27 +2,35 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import {
+  BY_NUMBER,
   type CallName,
   COUNTS,
   type Counts,
   dollarsPerMillion,
+  FIRST_DELETE,
   FIRST_IDEMPOTENCY_KEY,
   IDEMPOTENCY_KEY,
   LEASE_DELETE,
   LEASE_PERIODS,
+  OPERATOR_ADMISSION,
+  PURGE,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
-import { IDEMPOTENCY_SECONDS } from "../../src/limits.ts";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
+import { byNumber } from "../support/by-number.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
-import { newIntegrator, operator } from "../support/states.ts";
+import { mint } from "../support/sessions.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
 const DIRECTORY = "acme/Testing";
+const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
 
 /** SQL for a JSON text of so many bytes. */
 const jsonOf = (bytes: number): string => `json_object('filler', hex(zeroblob(${bytes / 2})))`;
@@ -32,8 +40,8 @@ const insertGroups = (groups: number, { mapping = "NULL", properties = "NULL" })
   runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => {
     storage.sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-        INSERT INTO user_groups (provided_id, name, nonce, revision, created_at, updated_at, mapping, properties)
-        SELECT 'group ' || i, 'Group', randomblob(16), 1, 1, 1, ${mapping}, ${properties} FROM n`,
+        INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
+        SELECT 'group ' || i, 'Group', randomblob(16), randomblob(16), 1, 1, 1, ${mapping}, ${properties} FROM n`,
       groups,
     );
   });
@@ -43,10 +51,12 @@ async function newCountedIntegrator(groups: number, json: { mapping?: string; pr
   const { watched, costs } = watchedEnv();
   const integrator = await newIntegrator({}, watched);
   await insertGroups(groups, json);
+  // The first delete of an instance sets the alarm.
+  await integrator.remove(await integrator.tokenOf("deleted"));
   const token = await integrator.tokenOf("acme");
   // The first call of a key writes the time of its use, and the second one reads that.
   await integrator.tokenOf("acme");
-  const rows = await countRows(DIRECTORY);
+  const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
 
   const costOf = async (job: () => Promise<unknown>): Promise<Counts & { alarms: number }> => {
     const operations = () => costs.kv.length;
@@ -71,18 +81,19 @@ const snapshotOf = ({ read, written, alarms }: Rows) => ({ read, written, alarms
 /** Throws if the call is refused: a refusal costs less than the call to measure. */
 async function succeed(answer: Promise<Answer>): Promise<Answer> {
   const { status, body } = await answer;
-  if (status !== 200) throw new Error(`The call was answered with ${status}: ${JSON.stringify(body)}.`);
+  if (status >= 300) throw new Error(`The call was answered with ${status}: ${JSON.stringify(body)}.`);
   return answer;
 }
 
 const tokenIn = ({ body }: Answer): string => body.user_group.token;
 
 describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
-  it("every call costs its price in the list", async ({ expect }) => {
-    const { get, put, rotate, remove, leasedTokenOf, tokenOf, token, watched, costOf } =
+  it("every call costs what the price list says", async ({ expect }) => {
+    const { key, get, put, rotate, remove, leasedTokenOf, tokenOf, token, watched, costOf } =
       await newCountedIntegrator(groups);
     const leased = await leasedTokenOf("viewed");
     let current = token;
+    let session = "";
     const calls: Record<CallName, () => Promise<Answer>> = {
       get_hit: () => get({ user_group_id: "acme" }),
       create: () => get({ user_group_id: "new", name: "New", mapping: { m: "d" }, properties: { a: 1 } }),
@@ -94,6 +105,12 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
         current = tokenIn(rotated);
         return rotated;
       },
+      mint: async () => {
+        const minted = await mint(key, {}, watched);
+        session = minted.body.session.token;
+        return minted;
+      },
+      viewer_session: () => view(session, {}, watched),
       delete: () => remove(current),
     };
     for (const name of Object.keys(calls) as CallName[])
@@ -102,20 +119,81 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect((await costOf(() => succeed(remove(newest)))).rows_written).toBe(COUNTS.delete.rows_written + 1);
   });
 
-  it.for(["put", "post", "delete"] as const)("a lease adds its price in the list to %s", async (name, { expect }) => {
-    const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
-    const leased = await leasedTokenOf("viewed");
-    await tokenOf("newest");
-    const calls = {
-      put: () => put({ user_group_id: "viewed", name: "Renamed" }),
-      post: () => rotate(leased),
-      delete: () => remove(leased),
-    };
-    const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
-    expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
+  it("calls by number cost what the price list says for keys and operators", async ({ expect }) => {
+    const { key, tokenOf, watched, costOf } = await newCountedIntegrator(groups);
+    for (const id of ["doomed", "doomed too", "newest"]) await tokenOf(id);
+    const [doomed, doomedToo] = [groups + 3, groups + 4];
+    const admin = await issueOperator("admin");
+    // Its first call writes when it was used, and the second one reads that again.
+    for (const _ of [1, 2]) await call("GET", `/api/user_groups/1${inEnvironment()}`, { credential: admin });
+    const inRegistry = await countRows(registry());
+    for (const [credential, where, teamId, onTop] of [
+      [key, {}, doomed, { rpc: 0, rows_read: 0, rows_written: 0 }],
+      [admin, { workspace: "acme", environment: "Testing" }, doomedToo, OPERATOR_ADMISSION],
+    ] as const) {
+      const send = (method: string, path: string, body?: object, state = {}) => {
+        const search = new URLSearchParams({ ...where, ...state });
+        return succeed(call(method, `/api/user_groups/${path}?${search}`, { credential, body, env: watched }));
+      };
+      const calls: Record<keyof typeof BY_NUMBER, () => Promise<Answer>> = {
+        get: () => send("GET", `${teamId}`),
+        put: () => send("PUT", `${teamId}`, { name: "Renamed" }),
+        rotate: () => send("POST", `${teamId}/rotate`),
+        suspend: () => send("PUT", `${teamId}`, { suspended: true }),
+        delete: () => send("DELETE", `${teamId}`),
+        get_deleted: () => send("GET", `${teamId}`, undefined, { state: "deleted" }),
+        restore: () =>
+          send("POST", `${teamId}/restore`, { rotate_token: true, new_user_group_id: `restored ${teamId}` }),
+        purge: () => send("POST", `${teamId}/purge`),
+      };
+      for (const name of Object.keys(calls) as (keyof typeof BY_NUMBER)[]) {
+        // A purge follows a deletion; the restore before it is counted by itself.
+        await (name === "purge" && calls.delete());
+        const before = snapshotOf(inRegistry);
+        const { rpc, ...counts } = await costOf(calls[name]);
+        const { rpc: ownRpc, ...own } = BY_NUMBER[name];
+        expect({ name, rpc, ...counts }).toEqual({ name, rpc: ownRpc + onTop.rpc, alarms: 0, ...own });
+        expect(snapshotOf(inRegistry)).toEqual({
+          read: before.read + onTop.rows_read,
+          written: before.written + onTop.rows_written,
+          alarms: 0,
+        });
+      }
+    }
+  });
+
+  it.for(["put", "post", "delete"] as const)(
+    "a lease costs %s what the price list says on top",
+    async (name, { expect }) => {
+      const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
+      const leased = await leasedTokenOf("viewed");
+      await tokenOf("newest");
+      const calls = {
+        put: () => put({ user_group_id: "viewed", name: "Renamed" }),
+        post: () => rotate(leased),
+        delete: () => remove(leased),
+      };
+      const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
+      expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
+    },
+  );
+
+  it("a purge by the alarm costs what the price list says, and the alarm is set once", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { tokenOf, remove } = await newIntegrator();
+    await insertGroups(groups, {});
+    const tokens = [await tokenOf("a"), await tokenOf("b"), await tokenOf("c")];
+    const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
+    for (const token of tokens) await succeed(remove(token));
+    expect(rows.alarms).toBe(FIRST_DELETE.alarms);
+    vi.setSystemTime(NOW.getTime() + UNDO_DAYS_DEFAULT * DAY_MS);
+    const written = rows.written;
+    await runAlarm(DIRECTORY);
+    expect(rows.written - written).toBe(tokens.length * PURGE.rows_written);
   });
 
   it("no statement scans a table", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, get, put, remove, token, watched, rows } = await newCountedIntegrator(groups);
     const manage = (method: string, path: string) =>
       call(method, `/api/keys${path}?workspace=acme&environment=Testing`, { credential: operator });
@@ -125,6 +203,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     await put({ user_group_id: "newer", name: "Newer" });
     for (const _ of [1, 2]) await view(token, STALE, watched);
     await query(token, { sql: "x = {{user_group_id}}" });
+    await view((await succeed(mint(key))).body.session.token);
     const rotated = await call("POST", "/api/user", {
       credential: key,
       body: { current_token: token, grace_seconds: 60 },
@@ -133,11 +212,24 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     await view(token);
     await put({ user_group_id: "acme", name: 7 });
     await remove(tokenIn(rotated));
+    const numbered = byNumber(key);
+    for (const rotate_token of [true, false]) {
+      await numbered.remove(2);
+      await numbered.showDeleted(2);
+      await succeed(numbered.restore(2, { rotate_token, new_user_group_id: `restored ${rotate_token}` }));
+    }
+    await succeed(numbered.update(2, { suspended: true }));
+    for (const teamId of [2, 3]) await numbered.remove(teamId);
+    await succeed(numbered.purge(2));
+    for (const state of ["active", "suspended", "deleted"]) await list(`limit=3&state=${state}`);
+    await list("limit=3&state=active&user_group_id_prefix=group");
     for (const search of ["limit=3", "limit=3&user_group_id_prefix=group"]) {
       const { body } = await list(search);
       await list(`${search}&cursor=${body.next_cursor}`);
     }
+    vi.setSystemTime(NOW.getTime() + UNDO_DAYS_DEFAULT * DAY_MS);
     await runAlarm(DIRECTORY);
+    expect((await list("state=deleted")).body.user_groups).toEqual([]);
     await manage("GET", "");
     await manage("POST", "/1/roll");
     await manage("DELETE", "/1");
@@ -146,9 +238,31 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
       body: { workspace: "acme", environment: "Testing", name: "x" },
     });
     const statements = rows.statements.filter(({ sql }) => !sql.includes("sqlite_master"));
-    expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(15);
+    expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(25);
     expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
   });
+});
+
+it("no statement of the registry scans a table", async ({ expect }) => {
+  await issueKey();
+  const admin = await issueOperator("admin");
+  const rows = await countRows(registry());
+  const manage = (method: string, path: string, body?: object) => call(method, path, { credential: admin, body });
+  await issueKey({ workspace: "beta" });
+  await issueKey({ workspace: "beta" });
+  await manage("POST", "/api/operators", { name: "ada", role: "viewer" });
+  await manage("GET", "/api/operators");
+  await manage("POST", "/api/operators/2/roll");
+  await manage("DELETE", "/api/operators/2");
+  const { body } = await manage("GET", "/api/environments?limit=1");
+  await manage("GET", `/api/environments?limit=1&cursor=${body.next_cursor}`);
+  await manage("GET", `/api/user_groups${inEnvironment()}`);
+  const events = await manage("GET", "/api/events?limit=1");
+  await manage("GET", `/api/events?cursor=${events.body.next_cursor}&type=operator.issued`);
+  await runInDurableObject(registry(), (instance) => instance.alarm());
+  const statements = rows.statements.filter(({ sql }) => !sql.includes("sqlite_master"));
+  expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(10);
+  expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
 });
 
 describe("an Idempotency-Key", () => {
@@ -273,4 +387,5 @@ it("the prices keep within their bounds", ({ expect }) => {
     expect(dollarsPerMillion(counts, views)).toBeLessThanOrEqual(counts.views_per_minute === 1 ? 2.6 : 0.9);
   expect(dollarsPerMillion(COUNTS.get_hit)).toBeLessThanOrEqual(0.5);
   expect(dollarsPerMillion(COUNTS.put)).toBeLessThanOrEqual(2.5);
+  expect(dollarsPerMillion(BY_NUMBER.put)).toBeLessThanOrEqual(2.5);
 });

@@ -5,7 +5,8 @@ import { version } from "../../package.json";
 import { DIRECTORY_SECONDS_MAX } from "../../src/limits.ts";
 import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
-import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { operatorPath, ROUTES, type Route } from "../support/routes.ts";
+import { issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 const BODIES = {
   GET: { user_group_id: "acme" },
@@ -14,40 +15,33 @@ const BODIES = {
   DELETE: { current_token: "x" },
 };
 
-const KEY_ROUTES = [
-  ["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }],
-  ["GET", "/api/keys?workspace=acme&environment=Testing", undefined],
-  ["DELETE", "/api/keys/1?workspace=acme&environment=Testing", undefined],
-  ["POST", "/api/keys/1/roll?workspace=acme&environment=Testing", {}],
-] as const;
-const GROUP_ROUTES = [
-  ...Object.entries(BODIES).map(([method, body]) => [method, "/api/user", body] as const),
-  ["GET", "/api/user_groups?limit=5", undefined] as const,
-];
-
-/** Whether the route takes an API key, and not the operator's token. */
-const takesApiKey = (path: string) => path.startsWith("/api/user");
-
 /** The credential with one character of its MAC changed. */
 const forged = (credential: string) =>
   credential.slice(0, -10) + (credential.at(-10) === "x" ? "y" : "x") + credential.slice(-9);
 
-/** Credentials that each route refuses, as `[name, credential for the path]`. */
-const INVALID_CREDENTIALS: [string, (path: string) => Promise<string | undefined>][] = [
+const newToken = async () => (await newIntegrator()).tokenOf("acme");
+
+/** A credential that the route takes, and the path to call with it. */
+const goodCredential = async (route: Route) =>
+  route.access.scope ? [await issueKey(), route.path] : [await issueOperator("admin"), operatorPath(route)];
+
+/** What every route refuses. */
+const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
   ["no credential", async () => undefined],
   ["an empty one", async () => ""],
   ["a text that is not a credential", async () => "x".repeat(100)],
   ["a forged API key", async () => forged(await issueKey())],
   ["a truncated API key", async () => (await issueKey()).slice(0, -1)],
-  ["an API key with a character after it", async () => `${await issueKey()}A`],
-  ["the token of a user group", async () => (await newIntegrator()).tokenOf("acme")],
-  ["a credential for other routes", async (path) => (takesApiKey(path) ? operator : issueKey())],
+  ["an API key with something behind it", async () => `${await issueKey()}A`],
+  ["a forged operator's key", async () => forged(await issueOperator("admin"))],
+  ["a truncated operator's key", async () => (await issueOperator("admin")).slice(0, -1)],
+  ["the bootstrap token with something behind it", async () => `${operator}A`],
   [
-    "an API key that the directory has not issued",
-    async (path) => {
+    "an API key that the directory does not know",
+    async () => {
       const key = await issueKey();
       await reset();
-      return takesApiKey(path) ? key : "unknown";
+      return key;
     },
   ],
   [
@@ -59,29 +53,49 @@ const INVALID_CREDENTIALS: [string, (path: string) => Promise<string | undefined
       return key;
     },
   ],
+  [
+    "an operator's key that the registry does not know",
+    async () => {
+      const key = await issueOperator("admin");
+      await reset();
+      return key;
+    },
+  ],
+  [
+    "an operator's key whose number is another's",
+    async () => {
+      const key = await issueOperator("admin");
+      await reset();
+      await issueOperator("admin");
+      return key;
+    },
+  ],
 ];
 
-describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) => {
-  it.for(INVALID_CREDENTIALS)(
-    "refuses %s with 401, and does not mention the body or the query",
+/** All of these, and the kinds of credentials that this route does not take. */
+const badCredentialsFor = ({ access: { scope, role, isForViewers } }: Route) => [
+  ...BAD_CREDENTIALS,
+  ...(scope ? [] : [["an API key", () => issueKey()] as const]),
+  ...(role ? [] : [["an operator's key", () => issueOperator("admin")] as const]),
+  ...(role ? [] : [["the bootstrap token", async () => operator] as const]),
+  ...(isForViewers ? [] : [["the token of a user group", newToken] as const]),
+];
+
+describe.for(ROUTES.filter(({ access }) => access.scope || access.role))("$name", (route) => {
+  const { method, body } = route;
+
+  it.for(badCredentialsFor(route))(
+    "refuses %s with 401, and says nothing of the body or the query",
     async ([, credentialOf], { expect }) => {
-      const credential = await credentialOf(path);
+      const credential = await credentialOf();
+      const path = operatorPath(route);
+      const plain = { "Content-Type": "text/plain" };
       const answers = [
         await call(method, path, { credential, body }),
-        await call(method, path, { credential }),
-        ...(body
-          ? [
-              await call(method, path, { credential, body: "{" }),
-              await call(method, path, {
-                credential,
-                body: "x".repeat(70_000),
-                headers: { "Content-Type": "text/plain" },
-              }),
-            ]
-          : [
-              await call(method, path.replace("acme", "A C M E"), { credential }),
-              await call(method, `${path}&unknown=field`, { credential }),
-            ]),
+        await call(method, `${path}${path.includes("?") ? "&" : "?"}unknown=field`, { credential }),
+        body
+          ? await call(method, path, { credential, body: "x".repeat(70_000), headers: plain })
+          : await call(method, path.replace("acme", "A C M E"), { credential }),
       ];
       for (const answer of answers) {
         expect(answer.status).toBe(401);
@@ -100,34 +114,38 @@ describe.for([...GROUP_ROUTES, ...KEY_ROUTES])("%s %s", ([method, path, body]) =
     ["an opaque Origin", { Origin: "null" }],
     ["Sec-Fetch-Site", { "Sec-Fetch-Site": "same-origin" }],
   ] as const)(
-    "refuses an API key and the operator's token with %s: 403 secret_key_in_browser",
+    "refuses the keys of integrators and operators with %s: 403 secret_key_in_browser",
     async ([, headers], { expect }) => {
-      for (const credential of [await issueKey(), operator]) {
-        const answer = await call(method, path, { credential, body, headers });
+      for (const [credential, logged] of [
+        [await issueKey(), { key_id: 1, workspace: "acme", environment: "Testing" }],
+        [await issueOperator("viewer"), {}],
+        [operator, {}],
+      ] as const) {
+        const answer = await call(method, operatorPath(route), { credential, body, headers });
         expect(answer).toMatchObject({ status: 403, body: { success: 0, error: { code: "secret_key_in_browser" } } });
-        const whose = credential === operator ? {} : { key_id: 1, workspace: "acme", environment: "Testing" };
-        expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...whose });
+        expect(logLines.at(-1)).toMatchObject({ failure: "secret_key_in_browser", ...logged });
         // A page can read the refusal, and its developer learns what is wrong.
-        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("Origin" in headers ? "*" : null);
+        const isForPages = "Origin" in headers || route.access.isForViewers;
+        expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(isForPages ? "*" : null);
       }
-      expect(await call(method, path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
+      expect(await call(method, route.path, { credential: "x", body, headers })).toMatchObject({ status: 401 });
     },
   );
 
-  it("does not mistake the fetch of a server for a browser", async ({ expect }) => {
-    const credential = takesApiKey(path) ? await issueKey() : operator;
+  it("does not take the fetch of a server for a browser", async ({ expect }) => {
+    const [credential, path = ""] = await goodCredential(route);
     const headers = { "Sec-Fetch-Mode": "cors", "User-Agent": "node", "Accept-Language": "*" };
     expect((await call(method, path, { credential, body, headers })).status).not.toBe(403);
   });
 
-  it.for(["token", "Token", "TOKEN", "tOkEn"])("accepts the scheme %s", async (scheme, { expect }) => {
-    const credential = takesApiKey(path) ? await issueKey() : operator;
+  it.for(["token", "Token", "TOKEN", "tOkEn"])("takes the scheme as %s", async (scheme, { expect }) => {
+    const [credential, path = ""] = await goodCredential(route);
     const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
     expect(answer.status).not.toBe(401);
   });
 
-  it.for(["Bearer", "Basic", "Tokens", ""])("refuses the scheme %s", async (scheme, { expect }) => {
-    const credential = takesApiKey(path) ? await issueKey() : operator;
+  it.for(["Bearer", "Basic", "Tokens", ""])("does not take the scheme %s", async (scheme, { expect }) => {
+    const [credential, path = ""] = await goodCredential(route);
     const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
     expect(answer.status).toBe(401);
   });
@@ -169,6 +187,15 @@ it.for([
   ["OPTIONS", "/api/user", "GET, PUT, POST, DELETE"],
   ["HEAD", "/api/user", "GET, PUT, POST, DELETE"],
   ["POST", "/api/user_groups", "GET"],
+  ["POST", "/api/user_groups/1", "GET, PUT, DELETE"],
+  ["HEAD", "/api/user_groups/1", "GET, PUT, DELETE"],
+  ["GET", "/api/user_groups/1/rotate", "POST"],
+  ["GET", "/api/operators/1", "DELETE"],
+  ["PUT", "/api/operators", "GET, POST"],
+  ["GET", "/api/operators/1/roll", "POST"],
+  ["POST", "/api/environments", "GET"],
+  ["DELETE", "/api/events", "GET"],
+  ["POST", "/api/whoami", "GET"],
   ["HEAD", "/api/user_groups/", "GET"],
   ["OPTIONS", "/api/user_groups", "GET"],
   ["PUT", "/api/keys", "GET, POST"],
@@ -183,13 +210,19 @@ it.for([
   expect(answer.headers.get("Allow")).toBe(allow);
 });
 
-it.for(["/", "/api", "/api/users", "/api/user/acme", "/api/user_groupsx", "/API/USER"])(
-  "serves nothing at %s",
-  async (path, { expect }) => {
-    const answer = await call("PUT", path, { credential: await issueKey() });
-    expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
-  },
-);
+it.for([
+  "/",
+  "/api",
+  "/api/users",
+  "/api/user/acme",
+  "/api/user_groupsx",
+  "/api/user_groups/1/nothing",
+  "/api/operators/1/nothing",
+  "/API/USER",
+])("serves nothing at %s", async (path, { expect }) => {
+  const answer = await call("PUT", path, { credential: await issueKey() });
+  expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
+});
 
 describe("X-HTTP-Method-Override", () => {
   const post = async (override: string, body: object | undefined, headers = {}) =>
@@ -229,7 +262,8 @@ describe("X-HTTP-Method-Override", () => {
     const headers = { "X-HTTP-Method-Override": "DELETE" };
     const credential = await issueKey();
     expect(await call("PUT", "/api/user", { credential, body: BODIES.PUT, headers })).toMatchObject({ status: 404 });
-    const keys = await call("POST", "/api/keys", { credential: operator, body: KEY_ROUTES[0][2], headers });
+    const body = { workspace: "acme", environment: "Testing", name: "x" };
+    const keys = await call("POST", "/api/keys", { credential: operator, body, headers });
     expect(keys.status).toBe(201);
   });
 });
@@ -353,14 +387,20 @@ describe("the secrets", () => {
     expect(logged).not.toContain(SECRET);
   });
 
-  it("answers only operator routes with 503 while OPERATOR_TOKEN is shorter than 32 characters", async ({ expect }) => {
+  it("answers 503 to the bootstrap token alone while OPERATOR_TOKEN is shorter than 32 characters", async ({
+    expect,
+  }) => {
     for (const OPERATOR_TOKEN of ["", undefined, "a", "x".repeat(31)]) {
       const unset = { ...env, OPERATOR_TOKEN } as Env;
+      const issue = { workspace: "acme", environment: "Testing", name: "x" };
       for (const credential of ["", "undefined", operator, OPERATOR_TOKEN])
-        expect(codeOf(await call("POST", "/api/keys", { credential, body: KEY_ROUTES[0][2], env: unset }))).toEqual([
+        expect(codeOf(await call("POST", "/api/keys", { credential, body: issue, env: unset }))).toEqual([
           503,
           "service_not_configured",
         ]);
+      expect(codeOf(await call("GET", "/api/whoami", { credential: operator, env: unset }))[0]).toBe(401);
+      const admin = await issueOperator("admin");
+      expect((await call("POST", "/api/keys", { credential: admin, body: issue, env: unset })).status).toBe(201);
       const { key } = await newIntegrator();
       const body = { user_group_id: "acme" };
       expect((await call("GET", "/api/user", { credential: key, body, env: unset })).status).toBe(200);
@@ -371,9 +411,10 @@ describe("the secrets", () => {
 
 it.for([
   ["/api/user", "PUT", "an API key, ugk_"],
-  ["/api/user_groups", "GET", "an API key, ugk_"],
-  ["/api/keys", "GET", "the operator's token"],
-  ["/api/viewer", "GET", "the token of a user group, ugt_"],
+  ["/api/user_groups", "GET", "an API key, ugk_…, or the key of an operator, ugo_…."],
+  ["/api/keys", "GET", "takes the key of an operator, ugo_…."],
+  ["/api/viewer", "GET", "takes a viewer session, or the token of a user group, ugt_…."],
+  ["/api/whoami", "GET", "the key of an operator, ugo_…, or a viewer session, or the token of a user group, ugt_…."],
 ] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind], { expect }) => {
   for (const credential of [undefined, "x"]) {
     const answer = await call(method, path, { credential });
@@ -383,7 +424,7 @@ it.for([
 });
 
 it("answers a browser's preflight on every route, so that its page can read refusals", async ({ expect }) => {
-  for (const path of ["/api/user", "/api/user_groups", "/api/keys", "/api/keys/1", "/api/viewer"]) {
+  for (const path of ROUTES.map((route) => route.path)) {
     const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
     const preflight = await call("OPTIONS", path, { headers, undocumented: "A preflight is not an operation." });
     expect(preflight.status).toBe(204);

@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { forgedCredential } from "../support/forged.ts";
 import { limiter } from "../support/limiter.ts";
-import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 const ORIGIN = { Origin: "https://app.example" };
 const UNDOCUMENTED = "The document lists this refusal only where a credential is needed.";
@@ -34,6 +34,11 @@ const ROUTES = [
   "/api/viewer",
   "/api/viewer/nothing",
   "/api/keys?workspace=acme&environment=Testing",
+  "/api/user_groups/1",
+  "/api/operators",
+  "/api/environments",
+  "/api/events",
+  "/api/whoami",
 ];
 
 /** An answer without its request id, which differs in each. */
@@ -136,28 +141,46 @@ it("a valid token of a viewer is never counted, in a browser or not", async ({ e
   expect(counts.size).toBe(0);
 });
 
-it("an API key that is forged with the signing key is counted too", async ({ expect }) => {
-  await issueKey();
+it.for([
+  ["an API key", "api_key", "/api/user_groups", () => issueKey()],
+  ["an operator's key", "operator_key", "/api/operators", () => issueOperator("admin")],
+] as const)("%s that is forged with the signing key is counted too", async ([, kind, path, issue], { expect }) => {
+  await issue();
   const { from } = newDeployment();
   for (const id of [1, 2]) {
-    const answer = await from("203.0.113.1", await forgedCredential("api_key", id), "/api/user_groups");
+    const answer = await from("203.0.113.1", await forgedCredential(kind, id), path);
     expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
   }
-  const refused = await from("203.0.113.1", await forgedCredential("api_key"), "/api/user_groups");
+  const refused = await from("203.0.113.1", await forgedCredential(kind), path);
   expect(codeOf(refused)).toEqual([429, "rate_limited"]);
   expect(refused.headers.get("WWW-Authenticate")).toBeNull();
 });
 
-it("valid credentials still work from an address that sent too many wrong ones", async ({ expect }) => {
+it("a key that was valid once is not counted as a guess", async ({ expect }) => {
+  const [key, operatorKey] = [await issueKey(), await issueOperator("admin")];
+  await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
+  await call("DELETE", "/api/operators/1", { credential: operator });
+  const { from, counts } = newDeployment();
+  for (const [credential, path] of [
+    [key, "/api/user_groups"],
+    [operatorKey, "/api/operators"],
+  ] as const)
+    expect(codeOf(await from("203.0.113.1", credential, path))).toEqual([401, "credential_revoked"]);
+  expect(counts.size).toBe(0);
+});
+
+it("good credentials go on from an address that sent too many wrong ones", async ({ expect }) => {
   const { key, tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");
+  const operatorKey = await issueOperator("viewer");
   const { from } = newDeployment();
   for (const wrong of ["one", "two", "three", "four"]) await from("203.0.113.1", wrong, "/health");
   const statuses = [
     await from("203.0.113.1", key, "/api/user_groups"),
     await from("203.0.113.1", token, "/api/viewer", ORIGIN),
     await from("203.0.113.1", operator, "/api/keys?workspace=acme&environment=Testing"),
+    await from("203.0.113.1", operatorKey, "/api/operators"),
     await from("203.0.113.1", key, "/health"),
   ].map(({ status }) => status);
-  expect(statuses).toEqual([200, 200, 200, 200]);
+  expect(statuses).toEqual([200, 200, 200, 200, 200]);
 });

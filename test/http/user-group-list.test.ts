@@ -35,8 +35,8 @@ const fill = (count: number, properties: string | null = null) =>
   runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
     storage.sql.exec(
       `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-        INSERT INTO user_groups (provided_id, name, properties, nonce, revision, created_at, updated_at)
-        SELECT 'group ' || n, 'G', ?, zeroblob(16), 1, 1, 1 FROM numbers`,
+        INSERT INTO user_groups (provided_id, name, properties, nonce, generation, revision, created_at, updated_at)
+        SELECT 'group ' || n, 'G', ?, zeroblob(16), zeroblob(16), 1, 1, 1 FROM numbers`,
       count,
       properties,
     ),
@@ -67,6 +67,7 @@ describe("a list", () => {
         name: "B",
         ...JSON.parse('{"mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}'),
         api_environment_tag: "Testing",
+        state: "active",
         created_at: "2026-03-01T10:30:00.000Z",
         updated_at: "2026-03-01T10:30:00.000Z",
       }),
@@ -78,6 +79,7 @@ describe("a list", () => {
       mapping: null,
       properties: null,
       api_environment_tag: "Testing",
+      state: "active",
       created_at: "2026-03-01T10:30:00.000Z",
       updated_at: "2026-03-01T10:30:01.500Z",
     });

@@ -26,8 +26,13 @@ describe("with the service", () => {
     const { group } = await client.ensure({ userGroupId: "acme" });
     const { teamId } = group;
     await client.update({ userGroupId: "acme", newUserGroupId: "acme-2", name: "Acme" });
-    const { token } = await client.rotateToken({ currentToken: group.token });
-    await client.remove({ currentToken: token });
+    await client.rotateToken({ currentToken: group.token });
+    await client.suspend({ userGroupId: "acme-2" });
+    await client.resume({ userGroupId: "acme-2" });
+    await client.removeByNumber({ teamId });
+    await client.restore({ teamId, newUserGroupId: "acme-3" });
+    await client.removeByNumber({ teamId });
+    await client.purge({ teamId });
 
     const events = await Array.fromAsync(client.events({ pageSize: 2 }));
 
@@ -37,6 +42,7 @@ describe("with the service", () => {
       requestId: expect.stringMatching(/^[\da-f-]{36}$/),
       group: { teamId, userGroupId: "acme-2" },
     };
+    const last = { teamId, userGroupId: "acme-3" };
     expect(events).toEqual([
       {
         ...facts,
@@ -55,10 +61,15 @@ describe("with the service", () => {
         previousUserGroupId: "acme",
       },
       { ...facts, id: 4, type: "user_group.token_rotated" },
-      { ...facts, id: 5, type: "user_group.deleted" },
+      { ...facts, id: 5, type: "user_group.suspended" },
+      { ...facts, id: 6, type: "user_group.resumed" },
+      { ...facts, id: 7, type: "user_group.deleted" },
+      { ...facts, id: 8, type: "user_group.restored", group: last, previousUserGroupId: "acme-2" },
+      { ...facts, id: 9, type: "user_group.deleted", group: last },
+      { ...facts, id: 10, type: "user_group.purged", group: last },
     ]);
     expect(await Array.fromAsync(client.events({ pageSize: 100 }))).toEqual(events);
-    expect(await Array.fromAsync(client.events({ type: "user_group.deleted" }))).toEqual(events.slice(4));
+    expect(await Array.fromAsync(client.events({ type: "user_group.purged" }))).toEqual(events.slice(9));
     expect(await Array.fromAsync(client.events({ userGroupId: "acme" }))).toEqual(events.slice(1, 3));
   });
 
@@ -85,7 +96,8 @@ describe("with the service", () => {
   it("gets a group by number as the list shows it, and creates none", async ({ expect }) => {
     const client = await clientOf("client-events-get");
     const { group } = await client.ensure({ userGroupId: "a", mapping: { m: "d" }, properties: { deep: [1] } });
-    expect([await client.get({ teamId: group.teamId })]).toEqual(await Array.fromAsync(client.list()));
+    const [listed] = await Array.fromAsync(client.list());
+    expect(await client.get({ teamId: group.teamId })).toEqual({ ...listed, etag: group.etag });
     expect((await errorOf(client.get({ teamId: group.teamId + 1 }))).code).toBe("user_group_not_found");
     for (const teamId of [0, 1.5, Number.NaN, "../user" as never])
       await expect(client.get({ teamId })).rejects.toThrow(TypeError);

@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { freshCopy, removeCopy } from "./support/service.ts";
 
 const { url, key } = inject("service");
-const [, example = ""] =
-  /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/.exec(
-    readFileSync("docs/typescript-client.md", "utf8"),
-  ) ?? [];
+/** The programs of the document that import the package. */
+const [example = "", ...others] = [
+  ...readFileSync("docs/typescript-client.md", "utf8").matchAll(
+    /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/g,
+  ),
+].map(([, program = ""]) => program);
 
 /** An empty project of a user, in which npm has installed the file that `npm pack` makes of a fresh copy. */
 const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
@@ -26,6 +28,7 @@ beforeAll(() => {
   // The example has no type annotations, so it is valid JavaScript, for a Node that cannot run TypeScript.
   for (const name of ["example.ts", "example.js"])
     writeFileSync(join(project, name), example.replaceAll("http://localhost:8787", url));
+  for (const [index, program] of others.entries()) writeFileSync(join(project, `other-${index}.ts`), program);
 });
 
 afterAll(() => removeCopy(project));
@@ -40,12 +43,17 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(installed.length + 1));
   expect(files).toEqual(
-    expect.arrayContaining(["README.md", "package.json", "dist/client/index.js", "dist/client/index.d.ts"]),
+    expect.arrayContaining([
+      "README.md",
+      "package.json",
+      ...["index", "viewer"].flatMap((entry) => [`dist/client/${entry}.js`, `dist/client/${entry}.d.ts`]),
+    ]),
   );
   expect(
-    files.filter((file) => !/^(README\.md|package\.json|dist\/client\/(index\.js|[\w-]+\.d\.ts))$/.test(file)),
+    files.filter((file) => !/^(README\.md|package\.json|dist\/client\/((index|viewer)\.js|[\w-]+\.d\.ts))$/.test(file)),
   ).toEqual([]);
-  expect(readFileSync(join(installed, "dist/client/index.js"), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
+  for (const entry of ["index.js", "viewer.js"])
+    expect(readFileSync(join(installed, "dist/client", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
 /** A program on the PATH that is not npm's own. */
@@ -76,6 +84,7 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
       shown: {
         user_group_id: "typescript",
         user_group_name: "typescript",
+        viewer_id: "jane",
         "user_group.region": "us",
       },
     });
@@ -85,14 +94,16 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
 it.for([
   ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
   ["Node", ["--module", "nodenext"]],
-] as const)("the example of the docs compiles with the types as %s find them", ([, args], { expect }) => {
+] as const)("the examples of the docs compile with the types as %s find them", ([, args], { expect }) => {
   const { stdout } = spawnSync(
     resolve("node_modules/.bin/tsc"),
     [
       ...["--ignoreConfig", "--noEmit", "--strict", "--target", "es2022", "--skipLibCheck", "false", ...args],
       ...["--typeRoots", resolve("node_modules/@types"), "--types", "node", "example.ts"],
+      ...others.map((_, index) => `other-${index}.ts`),
     ],
     { cwd: project, encoding: "utf8" },
   );
+  expect(others).toHaveLength(1);
   expect(stdout).toBe("");
 });

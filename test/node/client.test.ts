@@ -2,11 +2,14 @@ import { describe, expectTypeOf, inject, it } from "vitest";
 import {
   type EnsuredGroup,
   type EnsureInput,
+  type EnvironmentClient,
   type ErrorCode,
   type JsonObject,
   type JsonValue,
+  type ListInput,
   OperatorClient,
   type RefusalCode,
+  type Role,
   type UpdatedGroup,
   UserGroupClient,
   UserGroupServiceError,
@@ -16,7 +19,7 @@ import type { Failure } from "../../src/domain/failure.ts";
 
 const { url, key, operatorToken } = inject("service");
 const groups = new UserGroupClient({ url, apiKey: key });
-const operator = new OperatorClient({ url, operatorToken });
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const viewer = (token: string | undefined) => new ViewerClient({ url, token });
 
 /** The error with which a call is refused. */
@@ -173,6 +176,303 @@ describe("viewers", () => {
   });
 });
 
+describe("groups by number", () => {
+  it("are got, changed, rotated and deleted, and never with a token", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client number", properties: { a: 1 } });
+    const { teamId } = group;
+    const got = await groups.get({ teamId });
+    expect(got).toMatchObject({ teamId, userGroupId: "client number", properties: { a: 1 }, etag: group.etag });
+
+    const change = { teamId, name: "New", properties: null, newUserGroupId: "client numbered" };
+    const updated = await groups.updateByNumber({ ...change, ifMatch: got.etag });
+    expect(updated).toMatchObject({ userGroupId: "client numbered", name: "New", properties: null });
+    expect(await groups.updateByNumber(change)).toEqual(updated);
+    const rotated = await groups.rotateTokenByNumber({ teamId, graceSeconds: 600, ifMatch: updated.etag });
+    expect(await groups.get({ teamId })).toEqual(rotated);
+    expect(JSON.stringify([got, updated, rotated])).not.toMatch(/ugt_/);
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
+
+    expect((await refused(groups.removeByNumber({ teamId, ifMatch: got.etag }))).code).toBe("revision_mismatch");
+    const removed = await groups.removeByNumber({ teamId, ifMatch: rotated.etag });
+    expect(removed).toMatchObject({ teamId, state: "deleted", purgeAt: expect.stringMatching(/Z$/) });
+    expect((await refused(groups.removeByNumber({ teamId }))).code).toBe("user_group_not_found");
+  });
+
+  it("are listed a page at a time", async ({ expect }) => {
+    for (const id of ["client page 1", "client page 2"]) await groups.ensure({ userGroupId: id });
+    const first = await groups.listPage({ prefix: "client page ", pageSize: 1 });
+    const second = await groups.listPage({ prefix: "client page ", pageSize: 1, cursor: first.nextCursor ?? "" });
+    expect([...first.groups, ...second.groups].map(({ userGroupId }) => userGroupId)).toEqual([
+      "client page 1",
+      "client page 2",
+    ]);
+    const rest = groups.list({ prefix: "client page ", cursor: first.nextCursor ?? "" });
+    expect(await Array.fromAsync(rest)).toEqual(second.groups);
+    expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe("a group", () => {
+  /** A client of a workspace of its own, with one group that has a mapping, properties and a token. */
+  async function workspaceWithGroup(workspace: string) {
+    const environment = { workspace, environment: "Testing" } as const;
+    const { key: apiKey } = await operator.issueKey({ ...environment, name: "backend" });
+    const client = new UserGroupClient({ url, apiKey });
+    const { group } = await client.ensure({ userGroupId: "acme", mapping: { m: "d" }, properties: { deep: [1] } });
+    return { client, group, teamId: group.teamId, asOperator: operator.inEnvironment(environment) };
+  }
+
+  /** The groups that exist as an export has them. */
+  const exported = (client: EnvironmentClient) => Array.fromAsync(client.list());
+
+  it("that is suspended refuses its viewers, and is the same when it resumes", async ({ expect }) => {
+    const { client, group, teamId, asOperator } = await workspaceWithGroup("client-suspend");
+    const before = await exported(client);
+
+    const suspended = await client.suspend({ userGroupId: "acme", ifMatch: group.etag });
+    expect(suspended).toEqual({ ...group, apiEnvironmentTag: "Testing", etag: `"${teamId}.2"` });
+    const refusal = { code: "user_group_suspended", status: 403 };
+    expect(await refused(viewer(group.token).view())).toMatchObject(refusal);
+    expect(await refused(viewer(group.token).bindQuery({ sql: "SELECT 1" }))).toMatchObject(refusal);
+    expect(await client.get({ teamId })).toMatchObject({ state: "suspended", etag: suspended.etag });
+    expect((await refused(client.suspend({ userGroupId: "acme", ifMatch: group.etag }))).code).toBe(
+      "revision_mismatch",
+    );
+    expect((await client.ensure({ userGroupId: "acme" })).group.token).toBe(group.token);
+    expect((await client.suspend({ userGroupId: "acme" })).etag).toBe(suspended.etag);
+
+    await client.resume({ userGroupId: "acme" });
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
+    expect(await exported(client)).toEqual(before);
+
+    expect(await asOperator.suspendByNumber({ teamId })).toMatchObject({ teamId, state: "suspended" });
+    expect(await asOperator.resumeByNumber({ teamId })).toMatchObject({ teamId, state: "active" });
+    expect(await exported(client)).toEqual(before);
+  });
+
+  it("may be suspended or resumed together with a change", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-suspend-change");
+    await client.update({ userGroupId: "acme", name: "Late", suspended: true });
+    expect(await client.get({ teamId })).toMatchObject({ name: "Late", state: "suspended" });
+    const resumed = await client.updateByNumber({ teamId, name: "Paid", suspended: false });
+    expect(resumed).toMatchObject({ name: "Paid", state: "active" });
+    const events = await Array.fromAsync(client.events());
+    expect(events.slice(-2).map(({ type, changed }) => [type, changed])).toEqual([
+      ["user_group.suspended", ["name"]],
+      ["user_group.resumed", ["name"]],
+    ]);
+  });
+
+  it("that is deleted and restored is the same, its token included", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore");
+    const before = await exported(client);
+    await client.remove({ currentToken: group.token });
+    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect((await refused(client.get({ teamId }))).code).toBe("user_group_not_found");
+
+    const deleted = await client.get({ teamId, state: "deleted" });
+    expect(deleted).toMatchObject({ ...before[0], state: "deleted" });
+    expect(Date.parse(deleted.purgeAt ?? "") - Date.parse(deleted.deletedAt ?? "")).toBe(30 * 24 * 60 * 60 * 1000);
+
+    const restored = await client.restore({ teamId });
+    expect(restored).toEqual({ ...before[0], etag: `"${teamId}.3"` });
+    expect(await client.restore({ teamId, rotateToken: true })).toEqual(restored);
+    expect(await exported(client)).toEqual(before);
+    expect((await viewer(group.token).view()).group.properties).toEqual({ deep: [1] });
+  });
+
+  it("whose id was taken since its deletion is restored under another", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore-taken");
+    await client.removeByNumber({ teamId });
+    const { created, group: other } = await client.ensure({ userGroupId: "acme" });
+    expect([created, other.teamId === teamId]).toEqual([true, false]);
+
+    expect(await refused(client.restore({ teamId }))).toMatchObject({ code: "user_group_id_taken", status: 409 });
+    expect((await client.get({ teamId, state: "deleted" })).userGroupId).toBe("acme");
+    const restored = await client.restore({ teamId, newUserGroupId: "acme-2", rotateToken: true });
+    expect(restored).toMatchObject({ teamId, userGroupId: "acme-2", state: "active" });
+    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    const { group: rotated } = await client.ensure({ userGroupId: "acme-2" });
+    expect((await viewer(rotated.token).view()).group.teamId).toBe(teamId);
+
+    const [event] = (await Array.fromAsync(client.events())).slice(-1);
+    expect(event).toMatchObject({
+      type: "user_group.restored",
+      group: { teamId, userGroupId: "acme-2" },
+      previousUserGroupId: "acme",
+    });
+  });
+
+  it("that is purged leaves nothing but its events", async ({ expect }) => {
+    const { client, teamId, asOperator } = await workspaceWithGroup("client-purge");
+    expect(await refused(client.purge({ teamId }))).toMatchObject({ code: "user_group_not_deleted", status: 409 });
+    await asOperator.removeByNumber({ teamId });
+    expect(await asOperator.purge({ teamId })).toBeUndefined();
+
+    expect((await refused(client.restore({ teamId }))).code).toBe("user_group_not_found");
+    expect((await refused(client.purge({ teamId }))).code).toBe("user_group_not_found");
+    expect((await refused(client.get({ teamId, state: "deleted" }))).code).toBe("user_group_not_found");
+    expect([await exported(client), await Array.fromAsync(client.list({ state: "deleted" }))]).toEqual([[], []]);
+    const events = await Array.fromAsync(client.events({ userGroupId: "acme" }));
+    expect(events.map(({ type }) => type)).toEqual(["user_group.created", "user_group.deleted", "user_group.purged"]);
+  });
+
+  it("is listed by its state, and a deleted one only when asked for", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-states");
+    for (const userGroupId of ["suspended", "deleted"]) await client.ensure({ userGroupId });
+    await client.suspend({ userGroupId: "suspended" });
+    await client.removeByNumber({ teamId: teamId + 2 });
+    const idsIn = async (input: ListInput) =>
+      (await Array.fromAsync(client.list({ pageSize: 1, ...input }))).map(({ userGroupId }) => userGroupId);
+
+    expect(await idsIn({})).toEqual(["acme", "suspended"]);
+    expect(await idsIn({ state: "active" })).toEqual(["acme"]);
+    expect(await idsIn({ state: "suspended", prefix: "s" })).toEqual(["suspended"]);
+    expect(await idsIn({ state: "deleted" })).toEqual(["deleted"]);
+    expect(await refused(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
+  });
+});
+
+describe("whoami", () => {
+  it("names an API key, a viewer, an operator and the bootstrap token", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client whoami", name: "Who" });
+    const environment = { workspace: "demo", environment: "Testing", expiresAt: null };
+    expect(await groups.whoami()).toMatchObject({ ...environment, kind: "api_key", name: "npm start" });
+    expect((await groups.whoami()).scopes).toContain("tokens:read");
+    expect(await viewer(group.token).whoami()).toEqual({
+      ...environment,
+      kind: "user_group_token",
+      id: group.teamId,
+      name: "Who",
+    });
+
+    const { operator: issued, key: operatorKey } = await operator.issueOperator({ name: "who", role: "support" });
+    const nowhere = { workspace: null, environment: null, expiresAt: null };
+    expect(await new OperatorClient({ url, operatorKey }).whoami()).toEqual({
+      ...nowhere,
+      kind: "operator",
+      id: issued.id,
+      name: "who",
+      role: "support",
+    });
+    expect(await operator.whoami()).toEqual({
+      ...nowhere,
+      kind: "operator",
+      id: null,
+      name: "bootstrap",
+      role: "admin",
+    });
+  });
+
+  it("shows when a rotated token ends", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client whoami grace" });
+    await groups.rotateToken({ currentToken: group.token, graceSeconds: 600 });
+    const { expiresAt } = await viewer(group.token).whoami();
+    expect(Date.parse(expiresAt ?? "")).toBeGreaterThan(Date.now());
+  });
+});
+
+describe("operators", () => {
+  const clientOf = async (name: string, role: Role) => {
+    const issued = await operator.issueOperator({ name, role });
+    return { ...issued.operator, client: new OperatorClient({ url, operatorKey: issued.key }) };
+  };
+
+  it("are issued, listed, rolled with a grace and revoked", async ({ expect }) => {
+    const { operator: issued, key: text } = await operator.issueOperator({
+      name: "client operator",
+      role: "viewer",
+      expiresInSeconds: 60,
+    });
+    expect(issued).toEqual({
+      id: expect.any(Number),
+      name: "client operator",
+      role: "viewer",
+      createdAt: expect.any(String),
+      expiresAt: expect.any(String),
+      lastUsedAt: null,
+      revokedAt: null,
+    });
+    const rolled = await operator.rollOperator({ id: issued.id, graceSeconds: 600 });
+    expect(rolled.operator).toMatchObject({ name: "client operator", role: "viewer", expiresAt: issued.expiresAt });
+    const old = new OperatorClient({ url, operatorKey: text });
+    expect((await old.whoami()).id).toBe(issued.id);
+
+    for (const { id } of [issued, rolled.operator, rolled.operator]) await operator.revokeOperator({ id });
+    expect((await refused(old.whoami())).code).toBe("credential_revoked");
+    const listed = (await operator.listOperators()).filter(({ name }) => name === "client operator");
+    expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
+      [issued.id, "string"],
+      [rolled.operator.id, "string"],
+    ]);
+    expect((await refused(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
+  });
+
+  it("act in an environment as far as their role allows, and get no token", async ({ expect }) => {
+    const where = { workspace: "client-roles", environment: null };
+    const { key: apiKey } = await operator.issueKey({ ...where, name: "k" });
+    const { group } = await new UserGroupClient({ url, apiKey }).ensure({ userGroupId: "a" });
+    const { teamId } = group;
+    const [anna, ben, carol] = await Promise.all([
+      clientOf("anna", "viewer"),
+      clientOf("ben", "support"),
+      clientOf("carol", "admin"),
+    ]);
+    const by = ({ client }: { client: OperatorClient }) => client.inEnvironment(where);
+
+    const listed = await Array.fromAsync(by(anna).list());
+    expect(await refused(by(anna).updateByNumber({ teamId, name: "A" }))).toMatchObject({ requiredRole: "support" });
+    expect(await refused(by(anna).suspendByNumber({ teamId }))).toMatchObject({ requiredRole: "support" });
+    const updated = await by(ben).updateByNumber({ teamId, name: "A" });
+    const rotated = await by(ben).rotateTokenByNumber({ teamId });
+    expect(await refused(by(ben).removeByNumber({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    await by(carol).removeByNumber({ teamId });
+    expect(await refused(by(anna).restore({ teamId }))).toMatchObject({ requiredRole: "support" });
+    expect(await refused(by(ben).purge({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    const restored = await by(ben).restore({ teamId });
+    expect(JSON.stringify([listed, updated, rotated, restored])).not.toMatch(/ugt_/);
+
+    const events = await Array.fromAsync(by(anna).events());
+    expect(events.map(({ type, actor }) => [type, actor.name, actor.id])).toEqual([
+      ["api_key.issued", "bootstrap", null],
+      ["user_group.created", "k", 1],
+      ["user_group.updated", "ben", ben.id],
+      ["user_group.token_rotated", "ben", ben.id],
+      ["user_group.deleted", "carol", carol.id],
+      ["user_group.restored", "ben", ben.id],
+    ]);
+    const elsewhere = anna.client.inEnvironment({ ...where, environment: "Customer" });
+    expect(await refused(elsewhere.listPage())).toMatchObject({ code: "environment_not_found", status: 404 });
+  });
+
+  it("see environments and who made them", async ({ expect }) => {
+    const cursor = await operator.latestEventCursor();
+    const dora = await clientOf("dora", "admin");
+    const where = { workspace: "client-environments", environment: "Customer" } as const;
+    await dora.client.issueKey({ ...where, name: "k", scopes: ["groups:read"], location: "eeur" });
+
+    const listed = await Array.fromAsync(dora.client.environments({ pageSize: 1000 }));
+    expect(listed.filter(({ workspace }) => workspace === where.workspace)).toEqual([
+      { ...where, location: "eeur", createdAt: expect.any(String) },
+    ]);
+    const { environments, nextCursor } = await dora.client.environmentPage({ pageSize: 1 });
+    expect([environments, typeof nextCursor]).toEqual([listed.slice(0, 1), "string"]);
+
+    const events = await Array.fromAsync(dora.client.events({ cursor }));
+    expect(events.find(({ operator: subject }) => subject?.id === dora.id)).toMatchObject({
+      type: "operator.issued",
+      operator: { id: dora.id, name: "dora" },
+      actor: { kind: "operator", id: null, name: "bootstrap" },
+    });
+    expect(events.find(({ environment }) => environment?.workspace === where.workspace)).toMatchObject({
+      type: "environment.created",
+      environment: where,
+      actor: { kind: "operator", id: dora.id, name: "dora" },
+    });
+  });
+});
+
 describe("the operator", () => {
   it.for(["Customer", "Testing", null] as const)(
     "issues, lists, rolls and revokes keys of %s",
@@ -189,13 +489,18 @@ describe("the operator", () => {
         id: 1,
         name: "k",
         access: "read",
+        scopes: ["groups:read", "events:read"],
         createdAt: expect.any(String),
         expiresAt: expect.any(String),
         lastUsedAt: null,
         revokedAt: null,
       });
       const reader = new UserGroupClient({ url, apiKey: text });
-      expect((await refused(reader.update({ userGroupId: "x" }))).code).toBe("insufficient_access");
+      expect(await refused(reader.update({ userGroupId: "x" }))).toMatchObject({
+        code: "insufficient_access",
+        requiredScope: "groups:write",
+        requiredRole: undefined,
+      });
 
       const rolled = await operator.rollKey({ ...where, id: 1, graceSeconds: 600 });
       expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
@@ -233,11 +538,8 @@ it("is refused with a credential of another kind", async ({ expect }) => {
   expect(await refused(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
   expect((await refused(viewer(key).view())).code).toBe("unauthenticated");
   expect(
-    (
-      await refused(
-        new OperatorClient({ url, operatorToken: key }).listKeys({ workspace: "client", environment: null }),
-      )
-    ).code,
+    (await refused(new OperatorClient({ url, operatorKey: key }).listKeys({ workspace: "client", environment: null })))
+      .code,
   ).toBe("unauthenticated");
 });
 
@@ -281,6 +583,9 @@ it("has types that match the results", () => {
     params: JsonValue[];
     dropped: string[];
   }>();
+  expectTypeOf<UserGroupClient>().toExtend<EnvironmentClient>();
+  expectTypeOf(operator.inEnvironment).returns.toEqualTypeOf<EnvironmentClient>();
+  expectTypeOf(groups.updateByNumber).returns.resolves.not.toHaveProperty("token");
   expectTypeOf(operator.issueKey).returns.resolves.toHaveProperty("key").toEqualTypeOf<string>();
   expectTypeOf<EnsuredGroup["token"]>().toEqualTypeOf<string | undefined>();
   expectTypeOf(groups.rotateToken).returns.resolves.toHaveProperty("token").toEqualTypeOf<string>();

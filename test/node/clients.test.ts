@@ -106,7 +106,7 @@ describe("the matrix", () => {
 
 /** A key that may only read. */
 async function newReadKey(): Promise<string> {
-  const operator = new OperatorClient({ url, operatorToken });
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
   const input = { workspace: "clients", environment: "Testing", name: "reader", access: "read" } as const;
   return (await operator.issueKey(input)).key;
 }
@@ -197,8 +197,8 @@ describe("npm run clients", () => {
   });
 });
 
-/** Files that are no clients of the matrix; mirror.test.ts runs the mirror. */
-const OTHER_FILES = ["tsconfig.json", "mirror.ts"];
+/** What is no client of the matrix; mirror.test.ts runs the mirror, and embedding.test.ts the recipes of embedding. */
+const OTHER_FILES = ["tsconfig.json", "mirror.ts", "embedding"];
 
 it("runs every file of examples", ({ expect }) => {
   const files = readdirSync("examples").filter((name) => !OTHER_FILES.includes(name));

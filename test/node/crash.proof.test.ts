@@ -7,7 +7,7 @@ import { endGroup, freshCopy, type RunningService, removeCopy, startService, wai
 const CLIENTS = 6;
 const { seed } = inject("effort");
 
-/** One client's record of its group: the acknowledged state, and the call that was in flight at the kill. */
+/** What one client knows of its own group: what was acknowledged, and the call that was in flight when the runtime was killed. */
 type Known = {
   id: string;
   name: string;
@@ -15,16 +15,21 @@ type Known = {
   teamId: number;
   /** How many changes were acknowledged. */
   changes: number;
-  inFlight?: { name: string } | "rotation" | undefined;
+  isDeleted: boolean;
+  inFlight?: { name: string } | "rotation" | "deletion" | "restore" | undefined;
 };
+
+/** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
+type KnownEnvironment = { workspace: string; key?: string };
 
 it("loses no acknowledged write and leaves no partial one when the runtime is killed", async ({ expect }) => {
   const random = randomOf(seed);
   const startedAt = Date.now();
-  const counts = { kills: 0, acknowledged: 0, "in flight": 0 };
+  const counts = { kills: 0, acknowledged: 0, "in flight": 0, deletions: 0, restores: 0, environments: 0 };
   const folder = freshCopy();
   const known: Known[] = [];
   const teamIds = new Set<number>();
+  const environments: KnownEnvironment[] = [];
 
   const call = async (
     service: RunningService,
@@ -52,8 +57,62 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
     }
     return count;
   };
+  const send = (service: RunningService, { id, token, teamId }: Known, inFlight: NonNullable<Known["inFlight"]>) => {
+    if (inFlight === "rotation") return call(service, "POST", "/api/user", { current_token: token });
+    if (inFlight === "deletion") return call(service, "DELETE", "/api/user", { current_token: token });
+    if (inFlight === "restore") return call(service, "POST", `/api/user_groups/${teamId}/restore`, undefined);
+    return call(service, "PUT", "/api/user", { user_group_id: id, name: inFlight.name });
+  };
   const viewed = (service: RunningService, token: string, headers = {}) =>
     call(service, "GET", "/api/viewer", undefined, { authorization: `Token ${token}`, ...headers });
+
+  const asOperator = (service: RunningService) => ({ authorization: `Token ${service.operatorToken}` });
+  const issueFirstKey = (service: RunningService, workspace: string) => {
+    const body = { workspace, environment: "Testing", name: "first" };
+    return call(service, "POST", "/api/keys", body, asOperator(service));
+  };
+  /** The workspaces of all environments that the registry lists. */
+  const listedWorkspaces = async (service: RunningService) => {
+    const listed: string[] = [];
+    for (let query = "?limit=100", next: string | null = ""; next !== null; query = `?limit=100&cursor=${next}`) {
+      const { body } = await call(service, "GET", `/api/environments${query}`, undefined, asOperator(service));
+      listed.push(...body.environments.map(({ workspace }: { workspace: string }) => workspace));
+      next = body.next_cursor;
+    }
+    return listed;
+  };
+  /** Issues the first keys of environments, one after the other, until the service does not answer. */
+  const issueFirstKeys = async (service: RunningService, name: string) => {
+    for (let count = 0; ; count += 1) {
+      const mine: KnownEnvironment = { workspace: `${name}-${count}` };
+      environments.push(mine);
+      const { status, body } = await issueFirstKey(service, mine.workspace);
+      if (status !== 201) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
+      mine.key = body.key;
+      counts.environments += 1;
+    }
+  };
+  /**
+   * Every environment with an acknowledged key is listed once, and its key works. One whose first key was in flight may be
+   * listed, and then issuing a key again repairs it.
+   */
+  const inspectEnvironments = async (service: RunningService, ofThisKill: KnownEnvironment[]) => {
+    const listed = await listedWorkspaces(service);
+    expect(new Set(listed).size).toBe(listed.length);
+    for (const { workspace, key } of ofThisKill) {
+      if (key === undefined) {
+        expect((await issueFirstKey(service, workspace)).status).toBe(201);
+        continue;
+      }
+      expect(listed).toContain(workspace);
+      const { body } = await call(service, "GET", "/api/whoami", undefined, { authorization: `Token ${key}` });
+      expect(body.caller).toMatchObject({ kind: "api_key", id: 1, workspace });
+    }
+    const names = ofThisKill.map(({ workspace }) => workspace);
+    expect((await listedWorkspaces(service)).filter((each) => names.includes(each)).toSorted()).toEqual(
+      names.toSorted(),
+    );
+  };
 
   let service = await startService(folder);
   try {
@@ -64,33 +123,54 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
         const id = `client ${index} of kill ${kill}`;
         const created = await call(running, "GET", "/api/user", { user_group_id: id });
         const { name, token, team_id: teamId } = created.body.user_group;
-        const mine: Known = { id, name, token, teamId, changes: 0 };
+        const mine: Known = { id, name, token, teamId, changes: 0, isDeleted: false };
         known.push(mine);
         for (let count = 0; ; count += 1) {
-          const isRotation = random(2) === 0;
-          const change = isRotation ? ("rotation" as const) : { name: `name ${count}` };
-          mine.inFlight = change;
-          const { status, body } = isRotation
-            ? await call(running, "POST", "/api/user", { current_token: mine.token })
-            : await call(running, "PUT", "/api/user", { user_group_id: id, name: `name ${count}` });
+          const choice = random(5);
+          const inFlight = mine.isDeleted
+            ? "restore"
+            : choice < 2
+              ? "rotation"
+              : choice < 4
+                ? { name: `name ${count}` }
+                : "deletion";
+          mine.inFlight = inFlight;
+          const { status, body } = await send(running, mine, inFlight);
           if (status !== 200) throw new Error(`A write was refused: ${JSON.stringify(body.error)}`);
           mine.inFlight = undefined;
           mine.changes += 1;
-          mine.name = body.user_group.name;
-          mine.token = body.user_group.token;
+          mine.isDeleted = inFlight === "deletion";
+          mine.name = body.user_group?.name ?? mine.name;
+          mine.token = body.user_group?.token ?? mine.token;
           counts.acknowledged += 1;
+          if (inFlight === "deletion") counts.deletions += 1;
+          if (inFlight === "restore") counts.restores += 1;
         }
       };
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
         client(index).catch((error: Error) => error.message),
       );
+      const before = environments.length;
+      const issuers = [1, 2].map((index) =>
+        issueFirstKeys(running, `kill-${kill}-${index}`).catch((error: Error) => error.message),
+      );
       await waitUntil(() => counts.acknowledged >= killAfter, "enough writes were acknowledged");
       await endGroup(running.process, "SIGKILL");
-      for (const message of await Promise.all(clients)) expect(message).not.toContain("A write was refused");
+      for (const message of await Promise.all([...clients, ...issuers]))
+        expect(message).not.toContain("A write was refused");
       counts.kills += 1;
 
       service = await startService(folder);
       const inspect = async (mine: Known) => {
+        // A move between the tables is whole or absent: the group is in exactly one of them.
+        const shown = await call(service, "GET", `/api/user_groups/${mine.teamId}`, undefined);
+        const deleted = await call(service, "GET", `/api/user_groups/${mine.teamId}?state=deleted`, undefined);
+        expect([shown.status, deleted.status].toSorted()).toEqual([200, 404]);
+        const isDeleted = deleted.status === 200;
+        const isKnown = mine.inFlight !== "deletion" && mine.inFlight !== "restore";
+        expect([mine.isDeleted, ...(isKnown ? [] : [!mine.isDeleted])]).toContain(isDeleted);
+        // An existing group stays as it is.
+        await call(service, "POST", `/api/user_groups/${mine.teamId}/restore`, undefined);
         const { body, headers } = await call(service, "GET", "/api/user", { user_group_id: mine.id });
         const found = body.user_group;
         expect(body.new_user_group).toBe(false);
@@ -101,11 +181,11 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
         const names = typeof mine.inFlight === "object" ? [mine.name, mine.inFlight.name] : [mine.name];
         expect(names).toContain(found.name);
         if (mine.inFlight !== "rotation") expect(found.token).toBe(mine.token);
-        // Each change adds one revision and one event, whether or not it was acknowledged.
+        // Each change counts one revision and has one event, whether or not it was acknowledged.
         const [, revision] = /\.(\d+)"/.exec(String(headers.etag)) ?? [];
         expect(Number(revision)).toBeGreaterThanOrEqual(1 + mine.changes);
         expect(await countEvents(service, mine.id)).toBe(Number(revision));
-        // Either the rotation was made and the old token is revoked, or neither.
+        // Either the rotation was, and the old token is no more, or it was not.
         const old = await viewed(service, mine.token);
         expect(old.status).toBe(found.token === mine.token ? 200 : 401);
         await waitUntil(async () => {
@@ -114,6 +194,7 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
         }, "KV had a lease of the new token");
       };
       await Promise.all(known.slice(-CLIENTS).map(inspect));
+      await inspectEnvironments(service, environments.slice(before));
     }
   } finally {
     await service.stop();
@@ -122,4 +203,6 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
   report("crashes", counts);
   expect(counts.acknowledged).toBeGreaterThanOrEqual(counts.kills * 100);
   expect(counts["in flight"]).toBeGreaterThan(0);
+  expect(Math.min(counts.deletions, counts.restores)).toBeGreaterThan(0);
+  expect(counts.environments).toBeGreaterThanOrEqual(counts.kills);
 }, 86_400_000);

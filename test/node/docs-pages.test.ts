@@ -28,6 +28,11 @@ const examplesOf = (page: string) =>
 const anonymous = (text: string) =>
   text
     .replaceAll(/ug([kt])_([a-z]+)_[\w-]{60,154}/g, "ug$1_$2_…")
+    .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
+    .replaceAll(/^\d+ +/gm, "N  ")
+    .replaceAll(/ operator \d+ /g, " operator N ")
+    .replaceAll(/\b(Group|npm run groups -- \w+) \d+/g, "$1 N")
+    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
     .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "UUID")

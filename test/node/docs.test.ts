@@ -93,6 +93,9 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
     const body = { workspace: "curl", environment: "Testing", name: "docs" };
     const apiKey: string = (await call("POST", "/api/keys", body, { Authorization: `Token ${operatorToken}` })).body
       .key;
+    const admin = { name: "docs", role: "admin" };
+    const issued = await call("POST", "/api/operators", admin, { Authorization: `Token ${operatorToken}` });
+    const { id: operatorId } = issued.body.operator;
     const shown = await phone.page.locator(".opblock").all();
     expect(shown).toHaveLength(operations.length);
 
@@ -105,9 +108,15 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
       const group = { user_group_id: "acme", properties: { plans: ["pro"] } };
       const created = (await call("GET", "/api/user", group, { Authorization: `Token ${apiKey}` })).body.user_group;
       const { token, team_id: teamId } = created;
-      const env = { ...process.env, API_KEY: apiKey, TOKEN: token, OPERATOR_TOKEN: operatorToken };
-      // The example has the number 1, which a reader replaces by the number of a group.
-      const command = `${curl.replace("/api/user_groups/1", `/api/user_groups/${teamId}`)} -sS -w '\n%{http_code}'`;
+      // Only a deleted group can be purged.
+      if (curl.includes("/purge"))
+        await call("DELETE", `/api/user_groups/${teamId}`, undefined, { Authorization: `Token ${apiKey}` });
+      const env = { ...process.env, API_KEY: apiKey, TOKEN: token, OPERATOR_KEY: operatorToken };
+      // The page shows the number 1, and a reader puts the number of a group or an operator there.
+      const filled = curl
+        .replace("/api/user_groups/1", `/api/user_groups/${teamId}`)
+        .replace("/api/operators/1", `/api/operators/${operatorId}`);
+      const command = `${filled} -sS -w '\n%{http_code}'`;
       const { stdout } = await promisify(execFile)("bash", ["-c", command], { env });
       expect(stdout, curl).toMatch(/\n20[01]$/);
     }
@@ -115,9 +124,9 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
 
   it("names the credential of each operation, and describes all of them", async ({ expect }) => {
     const names = phone.page.locator(".credentials dt");
-    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "operator_token"]);
+    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "viewer_session", "operator_key"]);
     expect(await phone.page.locator(".call-example .credential").allInnerTexts()).toEqual(
-      operations.map(({ security }) => `Credential: ${security.flatMap(Object.keys).join() || "none"}`),
+      operations.map(({ security }) => `Credential: ${security.flatMap(Object.keys).join(" or ") || "none"}`),
     );
   });
 

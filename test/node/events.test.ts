@@ -3,20 +3,20 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
-import { UserGroupClient } from "../../src/client/index.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { waitUntil } from "./support/service.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";
 
-const { url, folder } = inject("service");
+const { url, folder, operatorToken } = inject("service");
 
-/** Starts the command. `output` has what it printed so far. */
-function startEvents(args: readonly string[], apiKey: string, at = url) {
+/** Starts the command with an API key. `output` has what it printed so far. */
+const startEvents = (args: readonly string[], apiKey: string, at = url) =>
+  startWith(args, { API_KEY: apiKey, SERVICE_URL: at });
+
+function startWith(args: readonly string[], env: NodeJS.ProcessEnv) {
   const { PATH } = process.env;
-  const child = spawn(process.execPath, ["scripts/events.ts", ...args], {
-    cwd: folder,
-    env: { PATH, API_KEY: apiKey, SERVICE_URL: at },
-  });
+  const child = spawn(process.execPath, ["scripts/events.ts", ...args], { cwd: folder, env: { PATH, ...env } });
   const output = { stdout: "" };
   child.stdout.on("data", (chunk) => (output.stdout += chunk));
   const ended = Promise.all([once(child, "close"), text(child.stderr as Readable)]);
@@ -25,6 +25,10 @@ function startEvents(args: readonly string[], apiKey: string, at = url) {
 }
 
 const events = (args: readonly string[], apiKey: string, at = url) => startEvents(args, apiKey, at).outcome;
+
+/** Runs the command with the key of an operator. */
+const operatorEvents = (args: readonly string[], operatorKey: string) =>
+  startWith(args, { OPERATOR_KEY: operatorKey, SERVICE_URL: url }).outcome;
 
 /** A key of a workspace in which a group was created and renamed, and a client with this key. */
 async function changed(workspace: string) {
@@ -120,6 +124,63 @@ it("--follow waits for a service that restarts, and prints each event once", asy
   expect(status).toBe(0);
 });
 
+describe("for an operator", () => {
+  const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
+  const issue = (name: string) => bootstrap.issueOperator({ name, role: "viewer" });
+
+  it("prints the environment that the options name, as for its API key", async ({ expect }) => {
+    const { apiKey } = await changed("events-operator");
+    const { key } = await issue("reader of events");
+    const where = ["--workspace", "events-operator", "--environment", "Testing"];
+    expect(await operatorEvents(where, key)).toEqual(await events([], apiKey));
+    const { stdout } = await operatorEvents([...where, "--type", "user_group.created"], key);
+    expect(stdout.split("\n")).toHaveLength(1);
+  });
+
+  it("prints the deployment's feed as lines and as the API's own JSON", async ({ expect }) => {
+    const cursor = await bootstrap.latestEventCursor();
+    const { operator, key } = await issue('eve "x"');
+    const rolled = await bootstrap.rollOperator({ id: operator.id, graceSeconds: 600 });
+    await bootstrap.issueKey({ workspace: "events-deployment", environment: null, name: "k" });
+
+    const lines = (await operatorEvents(["--deployment", "--cursor", cursor], key)).stdout.split("\n");
+    const name = '"eve \\"x\\""';
+    const printed = lines.map((line) => line.replace(/^\S+ +/, ""));
+    expect(printed).toEqual(
+      expect.arrayContaining([
+        `operator.issued           operator ${operator.id} ${name}  by operator "bootstrap"`,
+        `operator.rolled           operator ${operator.id} ${name} -> operator ${rolled.operator.id}  by operator "bootstrap"`,
+        'environment.created       environment events-deployment/untagged  by operator "bootstrap"',
+      ]),
+    );
+    const { stdout } = await operatorEvents(["--deployment", "--json", "--cursor", cursor], key);
+    const response = await fetch(`${url}/api/events?cursor=${cursor}&limit=1000`, {
+      headers: { Authorization: `Token ${key}` },
+    });
+    const { events: wire } = (await response.json()) as { events: object[] };
+    expect(wire).toEqual(expect.arrayContaining(stdout.split("\n").map((line) => JSON.parse(line))));
+  });
+
+  it("does not fall back to an API key, and names the refused credential", async ({ expect }) => {
+    const { apiKey } = await changed("events-no-fallback");
+    const env = { API_KEY: apiKey, OPERATOR_KEY: "ugo_wrong", SERVICE_URL: url };
+    const { status, stderr } = await startWith(["--deployment"], env).outcome;
+    expect([status, stderr.split("\n").length]).toEqual([1, 1]);
+    expect(stderr).toContain("refused OPERATOR_KEY (unauthenticated)");
+  });
+
+  it.for([
+    ["both feeds", ["--deployment", "--workspace", "acme"], "not both"],
+    ["a workspace alone", ["--workspace", "acme"], "Give --environment as Customer, Testing or untagged"],
+    ["an environment alone", ["--environment", "Testing"], "Give --workspace as the slug"],
+    ["an environment that is not there", ["--workspace", "events-typo", "--environment", "Testing"], "environment"],
+  ] as const)("refuses %s with one sentence", async ([, args, sentence], { expect }) => {
+    const { status, stdout, stderr } = await operatorEvents(args, operatorToken);
+    expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 1]);
+    expect(stderr).toContain(sentence);
+  });
+});
+
 describe("fails with a sentence", () => {
   const run = (args: string[], apiKey = "k") => events(args, apiKey);
 
@@ -156,6 +217,16 @@ describe("fails with a sentence", () => {
 
 it("--help shows every option", ({ expect }) => {
   const help = execFileSync(process.execPath, ["scripts/events.ts", "--help"], { cwd: folder, encoding: "utf8" });
-  for (const option of ["follow", "json", "type", "user-group-id", "cursor", "url"])
+  for (const option of [
+    "workspace",
+    "environment",
+    "deployment",
+    "follow",
+    "json",
+    "type",
+    "user-group-id",
+    "cursor",
+    "url",
+  ])
     expect(help).toContain(`--${option}`);
 });

@@ -133,7 +133,7 @@ describe("import and export", () => {
     for (const { user_group_id: id, name = id, mapping = null, properties = null } of put) {
       const { team_id: teamId, created_at: createdAt, updated_at: updatedAt, ...fields } = byId(id);
       expect(JSON.stringify(fields)).toBe(
-        JSON.stringify({ provided_id: id, name, mapping, properties, api_environment_tag: "Testing" }),
+        JSON.stringify({ provided_id: id, name, mapping, properties, api_environment_tag: "Testing", state: "active" }),
       );
       expect(teamId).toBeGreaterThan(0);
       expect(Date.parse(createdAt)).toBe(Date.parse(updatedAt));
@@ -151,6 +151,19 @@ describe("import and export", () => {
     const withoutTimes = (lines: string) =>
       lines.replaceAll(/"(created|updated)_at":"[^"]+"/g, "").replaceAll(/"team_id":\d+/g, "");
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
+  });
+
+  it("exports groups with their state, and imports a suspended one as active", async ({ expect }) => {
+    const source = await newKey("suspended");
+    await groups(["import", fileOf([{ user_group_id: "late" }])], source);
+    await groups(["suspend", "--id", "late"], source);
+    const { stdout } = await groups(["export"], source);
+    expect(JSON.parse(stdout).state).toBe("suspended");
+    const target = await newKey("resumed");
+    expect(await groups(["import", fileOf([stdout])], target)).toMatchObject({
+      stdout: "created 1, found 0, refused 0",
+    });
+    expect(JSON.parse((await groups(["export"], target)).stdout).state).toBe("active");
   });
 
   it("changes nothing of a group that exists", async ({ expect }) => {
@@ -619,18 +632,18 @@ it("does not send the key to the target of a redirect", async ({ expect }) => {
 });
 
 it.for([
-  ["no command", [], "Name a command: import or export"],
-  ["an unknown command", ["delete"], "Name a command: import or export"],
+  ["no command", [], "Name a command: list, show, suspend, resume, delete, restore, purge, import or export"],
+  ["an unknown command", ["remove"], "Name a command: list, show"],
   ["an import of nothing", ["import"], "import takes one file"],
-  ["an import of two files", ["import", "a", "b"], "import takes one file"],
-  ["an export to a file", ["export", "a"], "export none"],
+  ["an import of two files", ["import", "a", "b"], "Too many arguments: import takes one file"],
+  ["an export to a file", ["export", "a"], "export takes no file"],
   ["a file that does not exist", ["import", "nothing.ndjson"], "The file to import cannot be read: ENOENT."],
   ["a folder", ["import", "scripts"], "The file to import is a folder."],
   ["zero calls at a time", ["import", "-", "--concurrency", "0"], "Give --concurrency as a whole number from 1 to 64"],
   ["too many at a time", ["import", "-", "--concurrency", "65"], "Give --concurrency as a whole number from 1 to 64"],
   ["a line that is not a whole number", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
-  ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take that option"],
-  ["an option of an import", ["export", "--concurrency", "2"], "export does not take that option"],
+  ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take --prefix"],
+  ["an option of an import", ["export", "--concurrency", "2"], "export does not take --concurrency"],
   ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
   ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],

@@ -1,41 +1,26 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { inject, it } from "vitest";
+import { nodeRun, npmRun } from "./support/commands.ts";
 import { runNpm } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
 
-/** Runs the command as the README does. The operator's token is never in its arguments or its output. */
-function keys(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const at = args.includes("--url") || env.SERVICE_URL ? [] : ["--url", url];
-  const { status, stdout, stderr } = spawnSync("npm", ["run", "--silent", "keys", "--", ...args, ...at], {
-    cwd: folder,
-    encoding: "utf8",
-    env: { ...process.env, ...env },
-  });
-  return { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
-}
+const keys = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => npmRun("keys", args, env);
 
-/** Runs the command beside this process, so that a stand-in of the test can respond. */
-async function runKeys(args: readonly string[]) {
-  const child = spawn(process.execPath, ["scripts/keys.ts", ...args], {
-    env: { PATH: process.env.PATH, OPERATOR_TOKEN: "hunter2" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-  return { status: child.exitCode, stdout: stdout.trimEnd(), stderr: stderr.trimEnd() };
-}
+const runKeys = (args: readonly string[]) => nodeRun("keys", args);
 
 it("calls the service at SERVICE_URL, unless --url names another", ({ expect }) => {
+  const where = ["--workspace", "keys-service-url", "--environment", "Testing"];
   const elsewhere = { SERVICE_URL: "http://localhost:1" };
-  expect(keys(["list", ...WHERE], { SERVICE_URL: url }).status).toBe(0);
-  expect(keys(["list", ...WHERE], elsewhere).stderr).toContain("http://localhost:1 cannot be reached");
-  expect(keys(["list", ...WHERE, "--url", url], elsewhere).status).toBe(0);
-  expect(keys(["list", ...WHERE], { SERVICE_URL: "http://192.0.2.1" }).stderr).toContain(
+  expect(keys(["issue", ...where, "--name", "k"], { SERVICE_URL: url }).status).toBe(0);
+  expect(keys(["list", ...where], elsewhere).stderr).toContain("http://localhost:1 cannot be reached");
+  expect(keys(["list", ...where, "--url", url], elsewhere).status).toBe(0);
+  expect(keys(["list", ...where], { SERVICE_URL: "http://192.0.2.1" }).stderr).toContain(
     "Give SERVICE_URL as https://",
   );
 });
@@ -77,14 +62,22 @@ it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
   expect(table).not.toContain("ugk_");
 });
 
+it("issues a key with scopes alone, and shows them in place of the access", ({ expect }) => {
+  const where = ["--workspace", "keys-scopes", "--environment", "Testing"];
+  const issued = keys(["issue", ...where, "--name", "pages", "--scopes", "groups:read,tokens:read", "--json"]);
+  expect(JSON.parse(issued.stdout).api_key).toMatchObject({ access: null, scopes: ["groups:read", "tokens:read"] });
+  expect(keys(["list", ...where]).stdout).toMatch(/^id .*\n1 +pages +groups:read,tokens:read +/);
+});
+
 it.for([
-  ["no command", [], "Name a command: issue, list, revoke or roll"],
-  ["an unknown command", ["destroy"], "Name a command: issue, list, revoke or roll"],
-  ["a missing id", ["revoke", ...WHERE], "take the id of one key"],
-  ["an id too many", ["list", "1", ...WHERE], "take the id of one key"],
-  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id of the key as a positive whole number"],
-  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the id of the key as a positive whole number"],
-  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id of the key as a positive whole number"],
+  ["no command", [], "Name a command: issue, list, revoke, roll"],
+  ["an unknown command", ["destroy"], "Name a command: issue, list, revoke, roll"],
+  ["a missing id", ["revoke", ...WHERE], "revoke takes one id"],
+  ["an id too many", ["list", "1", ...WHERE], "list takes options alone"],
+  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id as a positive whole number"],
+  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the id as a positive whole number"],
+  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id as a positive whole number"],
+  ["an environment that is not there", ["list", "--workspace", "keys-typo", "--environment", "Testing"], "environment"],
   ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
   ["a text that is not a time", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
   [
@@ -105,6 +98,14 @@ it.for([
   ["no workspace", ["list", ...WHERE.slice(2)], "Give --workspace as the slug of the workspace"],
   ["no name", ["issue", ...WHERE], "Give --name"],
   ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Give --access as read or write"],
+  [
+    "both access and scopes",
+    ["issue", ...WHERE, "--name", "x", "--access", "read", "--scopes", "groups:read"],
+    "scopes: ",
+  ],
+  ["an unknown scope", ["issue", ...WHERE, "--name", "x", "--scopes", "groups:read,all"], "scopes.1: "],
+  ["a location of a later key", ["issue", ...WHERE, "--name", "x", "--location", "weur"], "location: "],
+  ["scopes for a command without them", ["roll", "1", ...WHERE, "--scopes", "x"], "roll does not take --scopes"],
   ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one character that is not a blank"],
   ["a grace of a command without one", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
   ["a name for a command without one", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
@@ -122,7 +123,7 @@ it.for([
 it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {
   const hidden = "\u001b[2J\u009b31m\u202etxt\u200b\u2028\u{e0041}";
   const apiKey = {
-    ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read" },
+    ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read", scopes: [hidden] },
     ...{ created_at: "now", expires_at: null, last_used_at: null, revoked_at: null },
   };
   const { url: other } = await standIn(() => ({ status: 200, body: { success: 1, api_keys: [apiKey] } }));
@@ -210,7 +211,9 @@ it("never repeats the value of an unknown option", ({ expect }) => {
 it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", ({ expect }) => {
   const refused = keys(["list", ...WHERE], { OPERATOR_TOKEN: "another-token" });
   expect(refused.status).toBe(1);
-  expect(refused.stderr).toContain("refused OPERATOR_TOKEN (unauthenticated). This command takes the operator's token");
+  expect(refused.stderr).toContain(
+    "refused OPERATOR_TOKEN (unauthenticated). This command takes the key of an operator",
+  );
   expect(refused.stderr + refused.stdout).not.toContain("another-token");
   expect(keys(["list", ...WHERE], { OPERATOR_TOKEN: operatorToken }).status).toBe(0);
 });

@@ -28,7 +28,7 @@ function startMirror(client: UserGroupClient) {
 const hasGroup = (copy: Map<number, ListedGroup>, userGroupId: string) =>
   [...copy.values()].some((group) => group.userGroupId === userGroupId);
 
-/** Creates, changes, renames, rotates and deletes groups. Every third group remains as it was created. */
+/** Creates, changes, renames, rotates, suspends, deletes and restores groups. Every third remains as it was created. */
 async function write(client: UserGroupClient, writer: number) {
   for (let round = 0; round < ROUNDS; round += 1) {
     const userGroupId = `${writer}-${round}`;
@@ -37,6 +37,9 @@ async function write(client: UserGroupClient, writer: number) {
     await client.update({ userGroupId, name: `Name ${round}`, mapping: { a: userGroupId }, properties: null });
     await client.update({ userGroupId, newUserGroupId: `${userGroupId}-renamed` });
     const { token } = await client.rotateToken({ currentToken: group.token });
+    await client.suspendByNumber(group);
+    await client.removeByNumber(group);
+    await client.restore({ teamId: group.teamId, newUserGroupId: `${userGroupId}-restored` });
     if (round % 3 === 1) await client.remove({ currentToken: token });
   }
 }
@@ -53,8 +56,33 @@ it("is equal to a list after concurrent writers", async ({ expect }) => {
   await waitUntil(() => hasGroup(copy, "last"), "the mirror had the last group");
 
   const exported = await Array.fromAsync(client.list());
-  expect([...copy.values()].toSorted((a, b) => a.teamId - b.teamId)).toEqual(exported);
+  expect([...copy.values()].toSorted((a, b) => a.teamId - b.teamId)).toMatchObject(exported);
   expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
+});
+
+it("keeps the state of groups, and adds those that are restored", async ({ expect }) => {
+  const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror-states") });
+  const teamIds = [];
+  for (const userGroupId of ["suspended", "restored", "purged"])
+    teamIds.push((await client.ensure({ userGroupId })).group.teamId);
+  const [suspended = 0, restored = 0, purged = 0] = teamIds;
+  const copy = startMirror(client);
+  await waitUntil(() => copy.size === 3, "the mirror had listed the groups");
+
+  await client.suspendByNumber({ teamId: suspended });
+  for (const teamId of [restored, purged]) await client.removeByNumber({ teamId });
+  await waitUntil(() => copy.size === 1, "the mirror had removed the deleted groups");
+  await client.restore({ teamId: restored, newUserGroupId: "again" });
+  await client.purge({ teamId: purged });
+  await waitUntil(() => copy.has(restored), "the mirror had the restored group");
+  await client.resumeByNumber({ teamId: suspended });
+  await client.suspendByNumber({ teamId: restored });
+  await waitUntil(() => copy.get(restored)?.state === "suspended", "the mirror had the last change");
+
+  expect([...copy.values()].map(({ userGroupId, state }) => [userGroupId, state]).toSorted()).toEqual([
+    ["again", "suspended"],
+    ["suspended", "active"],
+  ]);
 });
 
 it("has a change that is made between the list and the first events", async ({ expect }) => {
@@ -83,6 +111,7 @@ it("starts over when its cursor has expired", async ({ expect }) => {
     mapping: null,
     properties: null,
     api_environment_tag: null,
+    state: "active",
     created_at: "2035-01-01T00:00:00.000Z",
     updated_at: "2035-01-01T00:00:00.000Z",
   });

@@ -40,7 +40,10 @@ describe("npm run smoke", () => {
     const { output, errors, code } = await smoke(["--url", url]);
     expect(errors).toBe("");
     expect(code).toBe(0);
-    expect(output.match(/^ok /gm)).toHaveLength(9);
+    expect(output.match(/^ok /gm)).toHaveLength(12);
+    for (const step of ["mint a viewer session", "the session shows the group", "its session is refused"])
+      expect(output).toContain(`ok      ${step}\n`);
+    expect(output).not.toContain("eyJ");
     expect(output).toContain("GET requests arrive here with their body.");
     expect(output).not.toMatch(CREDENTIAL_PATTERN);
     expect(await leftovers()).toBe(0);
@@ -70,6 +73,8 @@ describe("npm run smoke", () => {
     lossy.close();
     expect(output).toContain("GET requests lose their body on the way");
     expect(output).toMatch(/^FAILED {2}rotate, by POST: 502/m);
+    expect(output).toMatch(/^FAILED {2}mint a viewer session: 502/m);
+    expect(output).not.toContain("session is refused");
     expect(errors).toMatch(/of the steps failed/);
     expect(code).toBe(1);
     expect(`${output}${errors}`).not.toMatch(CREDENTIAL_PATTERN);

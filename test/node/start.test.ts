@@ -96,7 +96,9 @@ const get = async (url: string, key: string, id: string) => {
 
 /** The ids of the events in the only directory of a state, read from its file: a call could wake the directory. */
 function eventIdsIn(copy: string): unknown[] {
-  const [file = ""] = globSync(join(copy, ".wrangler/state/v3/do/*/*.sqlite")).filter((name) => !/metadata/.test(name));
+  const [file = ""] = globSync(join(copy, ".wrangler/state/v3/do/*GroupDirectory/*.sqlite")).filter(
+    (name) => !/metadata/.test(name),
+  );
   const database = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
   const rows = database.prepare("SELECT id FROM events ORDER BY id").all();
   database.close();
@@ -330,6 +332,7 @@ describe("npm start", () => {
       join(copy, "src/index.ts"),
       `import { DurableObject } from "cloudflare:workers";
       export class GroupDirectory extends DurableObject {}
+      export class Registry extends DurableObject {}
       const error = { code: "service_not_configured", message: "The database is of another version." };
       export default {
         fetch: (request) =>

@@ -1,51 +1,64 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { it } from "vitest";
-import { hasTables, migrate, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
+import { describe, it } from "vitest";
+import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { Schema, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
+import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../src/storage/schema.ts";
 import { issueKey } from "../support/states.ts";
 
-const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
-
-it("runs each migration once, however often a directory starts", async ({ expect }) => {
-  await issueKey();
+describe.for([
+  ["a directory", () => env.GROUP_DIRECTORY.getByName("acme/Testing"), DIRECTORY_MIGRATIONS],
+  ["the registry", () => env.REGISTRY.getByName(REGISTRY_NAME), REGISTRY_MIGRATIONS],
+] as const)("the schema of %s", ([, stub, migrations]) => {
+  const inObject = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
+    runInDurableObject(stub(), (_, { storage }) => job(storage));
   const levels = () =>
-    runInDurableObject(directory(), (_, { storage }) =>
-      storage.sql.exec<{ level: number }>("SELECT level, ran_at FROM migrations ORDER BY level").toArray(),
-    );
-  const first = await levels();
-  await evictDurableObject(directory());
-  expect(await levels()).toEqual(first);
-  await runInDurableObject(directory(), (_, { storage }) => migrate(storage));
-  expect(await levels()).toEqual(first);
+    inObject(({ sql }) => sql.exec<{ level: number }>("SELECT level, ran_at FROM migrations ORDER BY level").toArray());
 
-  const numbers = first.map(({ level }) => level);
-  expect(numbers.length).toBeGreaterThan(0);
-  expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
-});
-
-it("asking for the tables creates nothing", async ({ expect }) => {
-  const tables = await runInDurableObject(directory(), (_, { storage }) => [
-    hasTables(storage),
-    storage.sql.exec("SELECT name FROM sqlite_master").toArray(),
-  ]);
-  expect(tables).toEqual([false, []]);
-});
-
-it.for([1, 7, 99])("refuses a database of number %i, and does not change it", async (number, { expect }) => {
-  await issueKey();
-  const refused = await runInDurableObject(directory(), (_, { storage }) => {
-    const schema = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();
-    storage.sql.exec("UPDATE migrations SET level = ?", number);
-    const before = schema();
-    let message = "";
-    try {
-      migrate(storage);
-    } catch (error) {
-      message = String(error);
-    }
-    return { message, before, after: schema(), levels: storage.sql.exec("SELECT level FROM migrations").toArray() };
+  it("runs each migration once, however often its object starts", async ({ expect }) => {
+    await issueKey();
+    const first = await levels();
+    await evictDurableObject(stub());
+    expect(await levels()).toEqual(first);
+    await inObject((storage) => new Schema(storage, migrations).create());
+    expect(await levels()).toEqual(first);
+    expect(first.map(({ level }) => level)).toEqual(migrations.map(({ number }) => number));
   });
-  expect(refused.message).toContain(`${UNKNOWN_SCHEMA} the database has number ${number}`);
-  expect(refused.after).toEqual(refused.before);
-  expect(refused.levels).toEqual([{ level: number }]);
+
+  it("has migrations whose numbers rise", ({ expect }) => {
+    const numbers = migrations.map(({ number }) => number);
+    expect(numbers.length).toBeGreaterThan(0);
+    expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
+  });
+
+  it("is created by its first change, and not by a question for it", async ({ expect }) => {
+    const tables = ({ sql }: DurableObjectStorage) =>
+      sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray().length;
+    const seen = await inObject((storage) => {
+      const schema = new Schema(storage, migrations);
+      const before = [schema.exists, tables(storage)];
+      schema.create();
+      return { before, after: [schema.exists, tables(storage) > 0] };
+    });
+    expect(seen).toEqual({ before: [false, 0], after: [true, true] });
+  });
+
+  it.for([0, 8, 99])("refuses a database of number %i, and leaves it as it is", async (number, { expect }) => {
+    await issueKey();
+    const refused = await inObject((storage) => {
+      const tables = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();
+      storage.sql.exec("UPDATE migrations SET level = ?", number);
+      const before = tables();
+      let message = "";
+      try {
+        new Schema(storage, migrations);
+      } catch (error) {
+        message = String(error);
+      }
+      return { message, before, after: tables(), levels: storage.sql.exec("SELECT level FROM migrations").toArray() };
+    });
+    expect(refused.message).toContain(`${UNKNOWN_SCHEMA} the database has number ${number}`);
+    expect(refused.after).toEqual(refused.before);
+    expect(refused.levels).toEqual([{ level: number }]);
+  });
 });

@@ -1,10 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import type { GroupDirectory } from "../../src/domain/group-directory.ts";
+import type { Registry } from "../../src/domain/registry.ts";
 
 /** One execution of a statement: its plan, and the rows that it read and wrote as the platform counts and bills them. */
 export type Statement = { sql: string; plan: string[]; read: number; written: number };
 
-/** The statements that a directory executed, and how often it set its alarm, which is billed as one row written. */
+/** What a Durable Object did in SQL, and how often it set its alarm, which is billed as one row written. */
 export class Rows {
   readonly statements: Statement[] = [];
   alarms = 0;
@@ -23,9 +24,9 @@ export class Rows {
   }
 }
 
-/** Records the statements of the directory of this name, from now until its next eviction. */
-export function countRows(directory: string): Promise<Rows> {
-  return runInDurableObject(env.GROUP_DIRECTORY.getByName(directory), (_, { storage }) => {
+/** Counts, from now until its next eviction, what a directory or the registry does in SQL. */
+export function countRows(stub: DurableObjectStub<GroupDirectory> | DurableObjectStub<Registry>): Promise<Rows> {
+  return runInDurableObject(stub, (_, { storage }: DurableObjectState) => {
     const { sql } = storage;
     const rows = new Rows();
     const setAlarm = storage.setAlarm.bind(storage);

@@ -1,11 +1,25 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
+import type { Role } from "../../src/records.ts";
 import { type Answer, type CallOptions, call } from "./client.ts";
 import { STALE, view } from "./viewers.ts";
 
 /** The states that tests start from, each reached through the API as a user would. */
 
+/** The bootstrap token. */
 export const operator = env.OPERATOR_TOKEN;
+
+/** Names an environment in a query, as an operator does. */
+export const inEnvironment = (workspace = "acme", environment = "Testing"): string =>
+  `?workspace=${workspace}&environment=${environment}`;
+
+/** Issues the key of an operator with this role, named after it unless the fields say otherwise. */
+export async function issueOperator(role: Role, fields: object = {}, callEnv: Env = env): Promise<string> {
+  const body = { name: role, role, ...fields };
+  const answer = await call("POST", "/api/operators", { credential: operator, body, env: callEnv });
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body.key;
+}
 
 /** Issues an API key; without fields it is one of workspace acme, environment Testing. */
 export async function issueKey(fields: object = {}): Promise<string> {

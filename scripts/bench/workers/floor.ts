@@ -10,9 +10,9 @@ export class FloorDirectory extends DurableObject<Bindings> {
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS user_groups (team_id INTEGER PRIMARY KEY,
-      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, grace_nonce BLOB, grace_ends_at INTEGER,
-      revision INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT
-      ) STRICT`);
+      provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL, generation BLOB NOT NULL, grace_nonce BLOB,
+      grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER, revision INTEGER NOT NULL, created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL, mapping TEXT, properties TEXT) STRICT`);
     this.#sql.exec(
       "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, details TEXT) STRICT",
     );
@@ -39,10 +39,13 @@ const floor = new Hono<{ Bindings: Bindings }>();
 floor.get("/api/viewer", async (c) => {
   return c.json(await c.env.FLOOR_DIRECTORY.getByName("floor").read(c.req.query("id") ?? ""));
 });
-floor.get("/api/user", async (c) => {
+const read = async (c: Context<{ Bindings: Bindings }>) => {
   const { user_group_id: id } = await c.req.json();
   return c.json(await c.env.FLOOR_DIRECTORY.getByName("floor").read(id));
-});
+};
+floor.get("/api/user", read);
+// A session is minted from what one read returns.
+floor.post("/mint", read);
 
 const write = async (c: Context<{ Bindings: Bindings }>) => {
   const { user_group_id: id, name } = await c.req.json();

@@ -1,39 +1,40 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../../domain/credential.ts";
-import { directoryName } from "../../domain/environment.ts";
-import type { Failure } from "../../domain/failure.ts";
-import { log } from "../../domain/log.ts";
+import { verifySession } from "../../domain/viewer-session.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
-import type { Access } from "../../records.ts";
 import type { AppEnv, Credential } from "../app-env.ts";
 import { clientAddress } from "../client-address.ts";
-import { directoryOf } from "../directory.ts";
 import { refuse } from "../failures.ts";
+
+/** The kinds of credentials that browsers must not have. */
+const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bootstrap"];
 
 /**
  * Reads the request's credential on every route. Refuses the secrets of servers when a browser sends them: browsers send
  * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
  * Deno and Bun sends neither.
  *
- * Refused credentials are counted by client address: those that this service did not sign, and API keys that their directory
+ * Refused credentials are counted by client address: those that this service did not sign, and keys that their Durable Object
  * does not know. A token that was valid once is not a guess; its own limit counts it. From a browser they are counted before they
  * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
-  const text = presentedCredential(c);
+  const presented = presentedCredential(c);
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
-  const signed = await signedCredential(c, text);
-  if (!signed && text !== "" && isBrowser && !(await countRefused(c))) return refuse(c, { code: "rate_limited" });
+  const signed = await signedCredential(c, presented);
+  if (!signed && presented.text !== "" && isBrowser && !(await countRefused(c)))
+    return refuse(c, { code: "rate_limited" });
 
-  const credential = signed ?? (await unsignedCredential(c, text));
+  const credential = signed ?? (await unsignedCredential(c, presented));
   c.set("credential", credential);
   if (credential.kind === "api_key") {
-    c.set("keyId", credential.claim.id);
-    c.set("environment", credential.claim.environment);
+    c.set("keyId", credential.id);
+    c.set("environment", credential.environment);
   }
-  if (isBrowser && (credential.kind === "api_key" || credential.kind === "operator_token"))
-    return refuse(c, { code: "secret_key_in_browser" });
+  if (isBrowser && SECRETS_OF_SERVERS.includes(credential.kind)) return refuse(c, { code: "secret_key_in_browser" });
+  if (isBrowser && credential.kind === "token" && !allowsBrowserTokens(c.env))
+    return refuse(c, { code: "token_in_browser" });
 
   await next();
 
@@ -45,25 +46,28 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
   }
 });
 
-async function signedCredential(c: Context<AppEnv>, text: string): Promise<Credential | undefined> {
-  for (const kind of ["api_key", "token"] as const) {
-    const claim = await verifyCredential(c.get("ring"), kind, text);
-    if (claim) return { kind, claim };
-  }
-  return undefined;
+/** A session is taken after both schemes, any other credential after `Token` alone. */
+async function signedCredential(c: Context<AppEnv>, { scheme, text }: Presented): Promise<Credential | undefined> {
+  const session = await verifySession(c.get("ring"), text, Date.now());
+  if (session) return { kind: "viewer_session", session };
+  return scheme === "token" ? verifyCredential(c.get("ring"), text) : undefined;
 }
 
 /** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
-async function unsignedCredential(c: Context<AppEnv>, text: string): Promise<Credential> {
+async function unsignedCredential(c: Context<AppEnv>, { scheme, text }: Presented): Promise<Credential> {
   if (text === "") return { kind: "none" };
-  const operatorToken = usableOperatorToken(c.env);
+  const operatorToken = scheme === "token" ? usableOperatorToken(c.env) : undefined;
   const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
   const isOperator =
     operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
-  return { kind: isOperator ? "operator_token" : "unknown" };
+  return { kind: isOperator ? "bootstrap" : "unknown" };
 }
 
-const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined =>
+/** Whether browsers may send group tokens. A value that is misspelt refuses them, as whoever set one may have meant to. */
+const allowsBrowserTokens = ({ BROWSER_TOKENS }: Env): boolean => (BROWSER_TOKENS ?? "allow") === "allow";
+
+/** OPERATOR_TOKEN, unless it is missing or short. */
+export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined =>
   (OPERATOR_TOKEN ?? "").length >= OPERATOR_TOKEN_UNITS_MIN ? OPERATOR_TOKEN : undefined;
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */
@@ -72,57 +76,10 @@ async function countRefused(c: Context<AppEnv>): Promise<boolean> {
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
 }
 
-/** Admits a caller with an API key that this service signed. The directory checks the rest within the call's own RPC. */
-export const integratorOnly = createMiddleware<AppEnv>(async (c, next) => {
-  c.set("takes", "an API key, ugk_…");
-  const credential = c.get("credential");
-  if (credential.kind !== "api_key") return refuse(c, { code: "unauthenticated" });
-  const { environment, id, nonceHash, fingerprint } = credential.claim;
+/** The scheme of a credential in lower case (RFC 9110, section 11.1), and its text; both are empty without one. */
+type Presented = { scheme: string; text: string };
 
-  // Counted by fingerprint and not by number: a key that is forged with a stolen signing key must not use up the limit of the real one.
-  const { success } = await c.env.API_KEY_LIMIT.limit({ key: fingerprint });
-  if (!success) return refuse(c, { code: "rate_limited" });
-
-  c.set("caller", { id, nonceHash, requestId: c.get("requestId") });
-  c.set("directory", directoryOf(c.env, directoryName(environment)));
-  return next();
-});
-
-/** Limits calls that read much at once. Comes after `integratorOnly`. */
-export const limitLists = createMiddleware<AppEnv>(async (c, next) => {
-  const credential = c.get("credential");
-  const key = credential.kind === "api_key" ? credential.claim.fingerprint : "";
-  const { success } = await c.env.LIST_LIMIT.limit({ key });
-  return success ? next() : refuse(c, { code: "rate_limited" });
-});
-
-/**
- * Checks the caller before a call is refused for its content, so that a caller without a valid key learns nothing about it.
- * Only the directory knows whether an integrator has `access`; other callers were checked before.
- */
-export async function checkCaller(c: Context<AppEnv>, access: Access | undefined): Promise<Failure | undefined> {
-  if (!access) return undefined;
-  const checked = await c.get("directory").checkAccess(c.get("caller"), access);
-  return checked.ok ? undefined : checked.failure;
+function presentedCredential(c: Context<AppEnv>): Presented {
+  const [, scheme = "", text = ""] = /^(token|bearer) +(\S+)$/i.exec(c.req.header("Authorization") ?? "") ?? [];
+  return { scheme: scheme.toLowerCase(), text };
 }
-
-/** Admits a caller with `OPERATOR_TOKEN`. A deployment whose token is missing or short has no operator. */
-export const operatorOnly = createMiddleware<AppEnv>(async (c, next) => {
-  if (usableOperatorToken(c.env) === undefined) {
-    log.error({
-      request_id: c.get("requestId"),
-      message: `OPERATOR_TOKEN is shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so nobody can manage API keys. Set it with: npx wrangler secret put OPERATOR_TOKEN`,
-    });
-    return refuse(c, { code: "service_not_configured" });
-  }
-  c.set("takes", "the operator's token, OPERATOR_TOKEN");
-  if (c.get("credential").kind !== "operator_token") return refuse(c, { code: "unauthenticated" });
-
-  c.set("operator", "bootstrap");
-  const { success } = await c.env.OPERATOR_LIMIT.limit({ key: "bootstrap" });
-  return success ? next() : refuse(c, { code: "rate_limited" });
-});
-
-/** The credential after the scheme `Token` (in any case, RFC 9110, section 11.1), or an empty string. */
-const presentedCredential = (c: Context<AppEnv>): string =>
-  /^token +(\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1] ?? "";

@@ -9,6 +9,9 @@ const PREFLIGHT = {
   "Access-Control-Max-Age": "86400",
 };
 
+/** The routes whose answers any page may read. */
+const FOR_PAGES = /^\/(?:api\/(?:viewer|whoami)|\.well-known)(?:\/|$)/;
+
 /**
  * Lets scripts of any origin call the viewers' routes, and read the refusals of all others: an API key in a browser gets 403
  * `secret_key_in_browser`, and its developer can see that. No cookie takes part, so an open origin gives no right. Hono's own
@@ -17,7 +20,7 @@ const PREFLIGHT = {
 export const cors = createMiddleware<AppEnv>(async (c, next) => {
   const headers = c.get("headers");
   const isBrowser = c.req.header("Origin") !== undefined;
-  if (isBrowser || c.req.path.startsWith("/api/viewer")) headers["Access-Control-Allow-Origin"] = "*";
+  if (isBrowser || FOR_PAGES.test(c.req.path)) headers["Access-Control-Allow-Origin"] = "*";
   // Only browsers need it: with it a viewer's answer takes 3 % longer.
   if (isBrowser) headers["Access-Control-Expose-Headers"] = "Age,ETag,Retry-After,X-Answered-By,X-Request-Id";
   const isPreflight = c.req.method === "OPTIONS" && c.req.header("Access-Control-Request-Method") !== undefined;

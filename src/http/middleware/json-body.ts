@@ -4,11 +4,10 @@ import type { FailureOf } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
 import { BODY_BYTES_MAX, BODY_DROPPED_BYTES_MAX, BODY_SECONDS_MAX } from "../../limits.ts";
-import type { Access } from "../../records.ts";
 import type { AppEnv } from "../app-env.ts";
+import { checkCaller } from "../check-caller.ts";
 import { findInexact } from "../exact-json.ts";
 import { refuse } from "../failures.ts";
-import { checkCaller } from "./authenticate.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -17,20 +16,20 @@ type ReadFailure = FailureOf<"body_required" | "body_timeout" | "body_too_large"
 type BodyFailure = ReadFailure | FailureOf<"unsupported_media_type" | "invalid_body">;
 
 /**
- * Reads the body as JSON of `schema`, for `c.req.valid("json")`. Where integrators need `access`, the directory checks the
- * caller before a body is refused, so that a caller without a valid key gets the authentication error and learns nothing
- * about the body. With `optional`, a call without a body counts as an object without fields.
+ * Reads the body as JSON of `schema`, for `c.req.valid("json")`. The directory checks an API key before a body is refused, so
+ * that a caller without a valid key gets the authentication error and learns nothing about the body. With `optional`, a call
+ * without a body counts as an object without fields.
  */
 export const jsonBody = <Schema extends z.ZodMiniType>(
   schema: () => Schema,
-  { access, optional = false }: { access?: Access; optional?: boolean } = {},
+  { optional = false }: { optional?: boolean } = {},
 ) =>
   createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
       const bytes = await readBytes(c.req.raw);
       const read = readJson(bytes, c.req.header("Content-Type"), schema());
       const body = !read.ok && read.failure.code === "body_required" && optional ? validate(schema(), {}) : read;
-      if (!body.ok) return refuse(c, (await checkCaller(c, access)) ?? body.failure);
+      if (!body.ok) return refuse(c, (await checkCaller(c)) ?? body.failure);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },

@@ -1,12 +1,12 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import type { FailureOf, Issue } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../../limits.ts";
-import type { Access } from "../../records.ts";
 import type { AppEnv } from "../app-env.ts";
+import { checkCaller } from "../check-caller.ts";
 import { refuse } from "../failures.ts";
-import { checkCaller } from "./authenticate.ts";
 
 /** Parses `value` by the schema. A failure has the `known` issues first, then those of the schema. */
 export function validate<Schema extends z.ZodMiniType>(
@@ -20,26 +20,41 @@ export function validate<Schema extends z.ZodMiniType>(
   return ok(parsed.data);
 }
 
-/** Parses the query by `schema`, for `c.req.valid("query")`. `jsonBody` explains `access`. */
-export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema, { access }: { access?: Access } = {}) =>
+/**
+ * Parses the query by `schema`, for `c.req.valid("query")`, without the environment that an operator names. The caller is
+ * checked before a query is refused, as for a body.
+ */
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
   createMiddleware<AppEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
-      const { fields, issues } = readQuery(new URL(c.req.url).search.slice(1));
+      const namesEnvironment = c.get("access")?.names !== undefined;
+      const { fields, issues } = readQuery(
+        c,
+        (name) => !namesEnvironment || (name !== "workspace" && name !== "environment"),
+      );
       const query = validate(schema(), fields, issues);
-      if (!query.ok) return refuse(c, (await checkCaller(c, access)) ?? query.failure);
+      if (!query.ok) return refuse(c, (await checkCaller(c)) ?? query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();
     },
   );
 
-/** The fields of a query. What Hono would drop or alter silently is an issue: a field given twice, and bytes that are no UTF-8. */
-function readQuery(text: string): { fields: Record<string, string>; issues: Issue[] } {
+/**
+ * The fields of the query whose names are wanted. What Hono would drop or alter silently is an issue: a field given twice,
+ * and bytes that are no UTF-8.
+ */
+export function readQuery(
+  c: Context<AppEnv>,
+  isWanted: (name: string) => boolean,
+): { fields: Record<string, string>; issues: Issue[] } {
+  const text = new URL(c.req.url).search.slice(1);
   const fields = new Map<string, string>();
   const issues: Issue[] = [];
   for (const part of text.split("&").filter((each) => each !== "")) {
     const [rawName = "", ...rest] = part.split("=");
     const rawValue = rest.join("=");
     const name = decode(rawName) ?? rawName;
+    if (!isWanted(name)) continue;
     const value = decode(rawValue);
     if (value === undefined || decode(rawName) === undefined)
       issues.push({ path: [name], message: "Percent-encode this field as UTF-8." });

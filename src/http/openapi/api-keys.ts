@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "../schemas.ts";
+import { SCOPES } from "../../domain/rights.ts";
+import { IssueKeyBody, RollKeyBody } from "../schemas.ts";
 import type { apiKeyBody } from "../wire.ts";
-import { Done, Success, Tag, time, timeOrNull } from "./fields.ts";
-import { type Operations, WITH_A_BODY, WITH_A_DIRECTORY, WITH_OPTIONAL_BODY } from "./operation.ts";
+import { Done, KeyTimes, Success, Tag } from "./fields.ts";
+import type { Operations } from "./operation.ts";
 
 const KeyFields = z.strictObject({
   id: z
@@ -12,11 +13,15 @@ const KeyFields = z.strictObject({
   workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
   environment: Tag.meta({ description: "The environment in which the key acts." }),
   name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
-  access: z.enum(["read", "write"]).meta({ description: "What the key may do.", examples: ["write"] }),
-  created_at: time("When it was issued."),
-  expires_at: timeOrNull("When it ends by itself, or null."),
-  last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
-  revoked_at: timeOrNull("When it stopped being good, or, within the grace of a roll, when it will; or null."),
+  access: z
+    .enum(["read", "write"])
+    .nullable()
+    .meta({ description: "The access that was chosen, or null for a key with scopes.", examples: ["write"] }),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .readonly()
+    .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+  ...KeyTimes,
 }) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
 
 const ApiKey = KeyFields.meta({ description: "The key's properties, without the key itself." });
@@ -46,25 +51,23 @@ export const apiKeyOperations: Operations = {
       id: "issueKey",
       tag: "API keys",
       summary: "Issue an API key",
-      description: "Issues a key for one workspace and environment. The answer is the only one that shows the key.",
-      credential: "operator_token",
+      description:
+        "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
       body: {
         name: "IssueKeyBody",
         schema: IssueKeyBody(),
         example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
       },
       answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: [...WITH_A_DIRECTORY, ...WITH_A_BODY, "environment_full"],
+      refusals: ["environment_full"],
     },
     get: {
       id: "listKeys",
       tag: "API keys",
       summary: "List API keys",
       description: "All keys of an environment, revoked and expired ones included. The list never shows a key itself.",
-      credential: "operator_token",
-      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       answer: { status: 200, description: "The keys.", content: { name: "ListedKeys", schema: ListedKeys } },
-      refusals: [...WITH_A_DIRECTORY, "invalid_body"],
+      refusals: [],
     },
   },
   "/api/keys/{id}/roll": {
@@ -73,13 +76,11 @@ export const apiKeyOperations: Operations = {
       tag: "API keys",
       summary: "Roll an API key",
       description:
-        "Makes a key with the same name, access and expiry, and ends the old one after the grace; at once where none is given.",
-      credential: "operator_token",
+        "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
       path: { schema: KeyId, example: { id: 1 } },
-      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: [...WITH_A_DIRECTORY, ...WITH_OPTIONAL_BODY, "api_key_not_found", "environment_full"],
+      refusals: ["api_key_not_found", "environment_full"],
     },
   },
   "/api/keys/{id}": {
@@ -88,11 +89,9 @@ export const apiKeyOperations: Operations = {
       tag: "API keys",
       summary: "Revoke an API key",
       description: "The key is refused from the answer on. A second call changes nothing.",
-      credential: "operator_token",
       path: { schema: KeyId, example: { id: 1 } },
-      query: { schema: EnvironmentQuery(), example: AN_ENVIRONMENT },
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
-      refusals: [...WITH_A_DIRECTORY, "invalid_body", "api_key_not_found"],
+      refusals: ["api_key_not_found"],
     },
   },
 };

@@ -1,11 +1,20 @@
 import { EXAMPLE_TOKEN } from "./fields.ts";
-import type { Operation } from "./operation.ts";
+import type { CredentialName, Operation } from "./operation.ts";
 
 /** The shell variables that stand for the credentials. */
-const VARIABLES: Record<NonNullable<Operation["credential"]>, string> = {
+const VARIABLES: Record<CredentialName, string> = {
   api_key: "$API_KEY",
   user_group_token: "$TOKEN",
-  operator_token: "$OPERATOR_TOKEN",
+  viewer_session: "$SESSION",
+  operator_key: "$OPERATOR_KEY",
+};
+
+/** What a curl call of an operation is made of. `query` also has what an operator adds. */
+export type CurlCall = {
+  method: string;
+  path: string;
+  credential: CredentialName | undefined;
+  query: Record<string, unknown>;
 };
 
 /** A body as a word of the shell. The token of the example becomes `$TOKEN`. */
@@ -17,13 +26,11 @@ function quotedBody(body: object): string {
 }
 
 /** The example of an operation as a call of curl. The service's URL is `$SERVICE_URL`; optional headers are left out. */
-export function curlOf(method: string, path: string, operation: Operation): string {
-  const { credential, body } = operation;
+export function curlOf({ method, path, credential, query: example }: CurlCall, operation: Operation): string {
+  const { body } = operation;
   const pathExample = Object.entries(operation.path?.example ?? {});
   const filledPath = pathExample.reduce((filled, [name, value]) => filled.replace(`{${name}}`, String(value)), path);
-  const query = new URLSearchParams(
-    Object.entries(operation.query?.example ?? {}).map(([name, value]) => [name, String(value)]),
-  );
+  const query = new URLSearchParams(Object.entries(example).map(([name, value]) => [name, String(value)]));
   const url = query.size > 0 ? `${filledPath}?${query}` : filledPath;
   return [
     method === "get" && !body ? `curl "$SERVICE_URL${url}"` : `curl -X ${method.toUpperCase()} "$SERVICE_URL${url}"`,

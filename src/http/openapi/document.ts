@@ -1,14 +1,19 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../limits.ts";
+import { type Access, accessOf } from "../access.ts";
+import { EnvironmentQuery } from "../schemas.ts";
 import { apiKeyOperations } from "./api-keys.ts";
 import { curlOf } from "./curl.ts";
 import { eventOperations } from "./events.ts";
 import { errorSchemas, refusedWith } from "./failures.ts";
 import { jsonSchema } from "./json-schema.ts";
-import { type Operation, type Operations, REQUEST_HEADERS } from "./operation.ts";
+import { type CredentialName, type Operation, type Operations, REQUEST_HEADERS, refusalsOf } from "./operation.ts";
+import { operatorOperations } from "./operators.ts";
 import { referenceOperations } from "./reference.ts";
-import { userGroupListOperations } from "./user-group-list.ts";
 import { userGroupOperations } from "./user-groups.ts";
+import { userGroupByNumberOperations } from "./user-groups-by-number.ts";
+import { publicKeyOperations, viewerSessionOperations } from "./viewer-sessions.ts";
 import { viewerOperations } from "./viewers.ts";
+import { whoamiOperations } from "./whoami.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
@@ -21,22 +26,26 @@ trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and
 breaks and tabs.
 
 The examples for curl read the credentials from the shell variables \`API_KEY\`, \`TOKEN\` (of a user group) and
-\`OPERATOR_TOKEN\`.`;
+\`OPERATOR_KEY\`.`;
 
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
   Events: "The changes of an environment: who changed what, and when.",
-  Dashboards: "What dashboards ask with the token of a group, from browsers too.",
-  "API keys": "What the operator does.",
-  About: "The service itself. None of these calls takes a credential.",
+  Dashboards:
+    "What dashboards call with a viewer session or the token of a group, from browsers too, and how sessions are minted.",
+  "API keys": "What operators do for integrators.",
+  Operators: "Who runs the deployment, and which environments it has.",
+  About: "The service itself. Only `whoami` takes a credential.",
 };
 
-const CREDENTIALS = {
+const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
     "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
   user_group_token: "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it.",
-  operator_token:
-    "The operator's token: `Authorization: Token <OPERATOR_TOKEN>`. It is refused when a browser sends it.",
+  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or with the scheme `Token`. Browsers may send it.",
+  operator_key:
+    "The key of an operator, `Authorization: Token ugo_…`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
+    "browser sends it. An operator names an environment in the query.",
 };
 
 const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
@@ -67,20 +76,24 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
-/** Every call of the service. */
+/** Every call of the service. Those of one tag are neighbours, because the page /docs groups them by tag. */
 const OPERATIONS: Operations = {
   ...userGroupOperations,
-  ...userGroupListOperations,
+  ...userGroupByNumberOperations,
   ...eventOperations,
   ...viewerOperations,
+  ...viewerSessionOperations,
   ...apiKeyOperations,
+  ...operatorOperations,
+  ...publicKeyOperations,
+  ...whoamiOperations,
   ...referenceOperations,
 };
 
 const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => map(value, name)));
 
-const headerRefs = (names: string[]) =>
+const headerRefs = (names: readonly string[]) =>
   Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 const BODY = `At most ${BODY_BYTES_MAX} bytes of JSON in UTF-8. What cannot be kept exactly is refused.`;
@@ -102,18 +115,49 @@ function parameters(place: "path" | "query", object: Operation["path"] | Operati
   });
 }
 
+/** The table's entry for an operation. */
+const accessFor = (method: string, path: string): Access | undefined =>
+  accessOf(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ":$1"));
+
+/** The credentials that a call takes. */
+function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialName[] {
+  return [
+    ...(scope ? (["api_key"] as const) : []),
+    ...(role ? (["operator_key"] as const) : []),
+    ...(isForViewers ? (["user_group_token", "viewer_session"] as const) : []),
+  ];
+}
+
+/** The query by which an operator names an environment. An API key must not send it. */
+function environmentParameters({ names, scope }: Access = {}): object[] {
+  if (!names) return [];
+  const found = parameters("query", { schema: EnvironmentQuery(), example: AN_ENVIRONMENT });
+  return found.map((parameter) => ({
+    ...parameter,
+    ...(scope && { required: false, example: undefined, "x-for": "operators" }),
+  }));
+}
+
+const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
+
 /** One operation as the document has it. */
 function described(method: string, path: string, operation: Operation): object {
   const { body, answer } = operation;
+  const access = accessFor(method, path);
+  const credentials = credentialsOf(access);
+  const curlQuery = { ...(access?.names && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
     description: operation.description,
-    security: operation.credential ? [{ [operation.credential]: [] }] : [],
+    security: credentials.map((name) => ({ [name]: [] })),
+    ...(access?.scope && access.scope !== "any" && { "x-scope": access.scope }),
+    ...(access?.role && { "x-role": access.role }),
     parameters: [
       ...parameters("path", operation.path),
       ...parameters("query", operation.query),
+      ...environmentParameters(access),
       ...(operation.headers ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
     ...(body && {
@@ -125,7 +169,13 @@ function described(method: string, path: string, operation: Operation): object {
         },
       },
     }),
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(method, path, operation) }],
+    "x-codeSamples": [
+      {
+        lang: "Shell",
+        label: "curl",
+        source: curlOf({ method, path, credential: credentials[0], query: curlQuery }, operation),
+      },
+    ],
     responses: {
       [answer.status]: {
         description: answer.description,
@@ -140,7 +190,10 @@ function described(method: string, path: string, operation: Operation): object {
             : { "application/json": { schema: { $ref: `#/components/schemas/${answer.content.name}` } } },
       },
       ...Object.fromEntries(
-        refusedWith(operation.refusals).map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
+        refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
+          status,
+          { $ref: `#/components/responses/${name}` },
+        ]),
       ),
     },
   };
@@ -149,6 +202,9 @@ function described(method: string, path: string, operation: Operation): object {
 /** The OpenAPI document of the service in this version. It is made at build time; the Worker serves the file. */
 export function documentOf(version: string): object {
   const operations = Object.values(OPERATIONS).flatMap((methods) => Object.values(methods));
+  const refusals = Object.entries(OPERATIONS).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => refusalsOf(operation, accessFor(method, path))),
+  );
   return {
     openapi: "3.1.0",
     info: { title: "User group service", version, description: DESCRIPTION },
@@ -168,8 +224,8 @@ export function documentOf(version: string): object {
       headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { required: true, ...header }]),
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
       responses: Object.fromEntries(
-        operations
-          .flatMap(({ refusals }) => refusedWith(refusals))
+        refusals
+          .flatMap(refusedWith)
           .map(({ name, headers, description, content }) => [
             name,
             { description, headers: headerRefs(headers), content },

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { EVENT_TYPES, EventsQuery } from "../schemas.ts";
 import type { eventBody } from "../wire.ts";
 import { Success, time } from "./fields.ts";
-import { type Operations, WITH_AN_API_KEY } from "./operation.ts";
+import type { Operations } from "./operation.ts";
 
 const Actor = z
   .strictObject({
@@ -56,6 +56,28 @@ const Event = z.strictObject({
       })
       .meta({ description: "The key of a change to a key; of a roll, the old one." }),
   ),
+  operator: z.exactOptional(
+    z
+      .strictObject({
+        id: z
+          .int()
+          .min(1)
+          .meta({ description: "The operator's number.", examples: [1] }),
+        name: z.string().meta({ description: "The operator's name.", examples: ["ada"] }),
+      })
+      .meta({ description: "The operator of a change to an operator; of a roll, the old key." }),
+  ),
+  environment: z.exactOptional(
+    z
+      .strictObject({
+        workspace: z.string().meta({ description: "The integrating application.", examples: ["acme"] }),
+        environment: z
+          .string()
+          .nullable()
+          .meta({ description: "Its tag, or null.", examples: ["Testing"] }),
+      })
+      .meta({ description: "The environment of a change to an environment." }),
+  ),
   successor_id: z.exactOptional(
     z
       .int()
@@ -77,19 +99,19 @@ export const eventOperations: Operations = {
     get: {
       id: "listEvents",
       tag: "Events",
-      summary: "List the changes of an environment",
+      summary: "List the changes of an environment or of the deployment",
       description:
+        "An operator who names no environment gets the changes of the deployment: to its operators and environments.\n\n" +
         "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +
         "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
         "after it. A cursor from before the oldest event is 410 `cursor_expired`.",
-      credential: "api_key",
       query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
       answer: {
         status: 200,
         description: "One page, and the cursor of the next.",
         content: { name: "ListedEvents", schema: ListedEvents },
       },
-      refusals: [...WITH_AN_API_KEY, "invalid_body", "cursor_expired"],
+      refusals: ["cursor_expired"],
     },
   },
 };

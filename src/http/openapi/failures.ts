@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { ROLES, SCOPES } from "../../domain/rights.ts";
 import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../failures.ts";
 import { jsonSchema } from "./json-schema.ts";
@@ -14,10 +15,21 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   unauthenticated: {},
   credential_expired: {},
   credential_revoked: {},
-  insufficient_access: {},
+  insufficient_access: {
+    required_scope: z
+      .enum(SCOPES)
+      .optional()
+      .meta({ description: "The scope that the API key lacks.", examples: ["groups:write"] }),
+    required_role: z.enum(ROLES).optional().meta({ description: "The role that the operator lacks." }),
+  },
   secret_key_in_browser: {},
+  token_in_browser: {},
+  origin_not_allowed: {},
+  user_group_suspended: {},
   user_group_not_found: {},
   api_key_not_found: {},
+  operator_not_found: {},
+  environment_not_found: {},
   route_not_found: {},
   method_not_allowed: {
     allow: z
@@ -28,6 +40,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   user_group_id_taken: {},
   token_superseded: {},
   user_group_mismatch: {},
+  user_group_not_deleted: {},
   revision_mismatch: {},
   body_too_large: {},
   unsupported_media_type: {},
@@ -64,6 +77,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       examples: ["A variable in a string cannot be a parameter. Move it outside."],
     }),
   },
+  variables_too_large: {},
   idempotency_key_reused: {},
   rate_limited: {},
   internal_error: {},

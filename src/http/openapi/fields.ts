@@ -17,7 +17,7 @@ const TeamId = z
 /** It has the form of a real token, and no service has signed it. */
 export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
 
-export const Token = z.string().meta({
+const Token = z.string().meta({
   description: "The credential to embed in dashboards. It shows nothing but this group.",
   examples: [EXAMPLE_TOKEN],
 });
@@ -36,7 +36,7 @@ const Mapping = z
   .nullable()
   .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
 
-export const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
+const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
 /** The token is absent where the key may not read it. */
 export const Common = { ...Named, token: z.exactOptional(Token) };
 
@@ -58,5 +58,12 @@ export const timeOrNull = (description: string) =>
     .meta({ format: "date-time" })
     .nullable()
     .meta({ description, examples: [null] });
+
+export const KeyTimes = {
+  created_at: time("When it was issued."),
+  expires_at: timeOrNull("When it expires, or null."),
+  last_used_at: timeOrNull("When it was last used, to within an hour, or null."),
+  revoked_at: timeOrNull("When it was revoked, or, within the grace of a roll, when it will be; or null."),
+};
 
 export const Done = z.strictObject({ success: Success });

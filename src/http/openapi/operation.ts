@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../limits.ts";
+import type { Access } from "../access.ts";
 import type { Code } from "./failures.ts";
 
 /** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
@@ -8,10 +9,9 @@ type Method = "get" | "put" | "post" | "delete";
 
 export type Operation = {
   id: string;
-  tag: "User groups" | "Events" | "Dashboards" | "API keys" | "About";
+  tag: "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
   summary: string;
   description: string;
-  credential?: "api_key" | "user_group_token" | "operator_token";
   /** Names of request headers in `REQUEST_HEADERS`. */
   headers?: string[];
   /** The path's parameters, and those of the query, with a value of each to send. */
@@ -23,26 +23,39 @@ export type Operation = {
     description: string;
     /** JSON by its name and schema, or the media type of anything else. */
     content: { name: string; schema: z.core.$ZodType } | string;
-    headers?: string[];
+    headers?: readonly string[];
   };
+  /** The refusals of this call, besides those that come from its credentials and its body. */
   refusals: Code[];
 };
+
+/** The kinds of credentials, by the names of their security schemes. */
+export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "viewer_session";
 
 /** Operations by path and method. */
 export type Operations = Record<string, Partial<Record<Method, Operation>>>;
 
-export const EVERYWHERE: Code[] = ["secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
-export const WITH_A_DIRECTORY: Code[] = [...EVERYWHERE, "unauthenticated", "directory_unavailable"];
-export const WITH_AN_API_KEY: Code[] = [...WITH_A_DIRECTORY, "credential_expired", "credential_revoked"];
-export const WITH_A_TOKEN: Code[] = [...WITH_A_DIRECTORY, "credential_revoked"];
-export const WITH_OPTIONAL_BODY: Code[] = [
-  "malformed_json",
-  "body_timeout",
-  "body_too_large",
-  "unsupported_media_type",
-  "invalid_body",
-];
-export const WITH_A_BODY: Code[] = [...WITH_OPTIONAL_BODY, "body_required"];
+const EVERYWHERE: Code[] = ["secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
+const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_timeout", "body_too_large", "unsupported_media_type"];
+
+/** All refusals of a call, sorted by where they come from. */
+export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, access: Access | undefined): Code[] => {
+  const hasKeys = access?.scope !== undefined || access?.role !== undefined;
+  return [
+    ...EVERYWHERE,
+    ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked"] as const) : []),
+    ...(access?.isForViewers
+      ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
+      : []),
+    ...(hasKeys && !access.isForViewers ? (["credential_expired"] as const) : []),
+    ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
+    ...(access?.names ? (["environment_not_found"] as const) : []),
+    ...(body ? WITH_OPTIONAL_BODY : []),
+    ...(body && !body.isOptional ? (["body_required"] as const) : []),
+    ...(hasKeys || body || query || headers.length > 0 ? (["invalid_body"] as const) : []),
+    ...refusals,
+  ];
+};
 
 /** The request headers that some calls read, besides Authorization and Content-Type. */
 export const REQUEST_HEADERS: Record<string, { description: string; schema: object; example: string }> = {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import packageFile from "../../../package.json" with { type: "json" };
 import { Success } from "./fields.ts";
-import { EVERYWHERE, type Operations } from "./operation.ts";
+import type { Operations } from "./operation.ts";
 
 const { version } = packageFile;
 
@@ -19,7 +19,7 @@ export const referenceOperations: Operations = {
       summary: "Check that the service is configured",
       description: "HEAD is answered as well.",
       answer: { status: 200, description: "It is.", content: { name: "Health", schema: Health } },
-      refusals: EVERYWHERE,
+      refusals: [],
     },
   },
   "/openapi.json": {
@@ -29,7 +29,7 @@ export const referenceOperations: Operations = {
       summary: "Get this document",
       description: "HEAD is answered as well.",
       answer: { status: 200, description: "An OpenAPI 3.1 document.", content: "application/json" },
-      refusals: EVERYWHERE,
+      refusals: [],
     },
   },
   "/docs": {
@@ -39,7 +39,7 @@ export const referenceOperations: Operations = {
       summary: "Read this document",
       description: "A page that shows this document. HEAD is answered as well.",
       answer: { status: 200, description: "The page.", content: "text/html" },
-      refusals: EVERYWHERE,
+      refusals: [],
     },
   },
   "/demo": {
@@ -50,7 +50,7 @@ export const referenceOperations: Operations = {
       description:
         "A page on which to paste a token. It is there only where the operator has turned it on. HEAD is answered as well.",
       answer: { status: 200, description: "The page.", content: "text/html" },
-      refusals: [...EVERYWHERE, "route_not_found"],
+      refusals: ["route_not_found"],
     },
   },
 };

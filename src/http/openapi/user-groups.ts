@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
 import type { getBody, postBody, putBody } from "../wire.ts";
-import { Common, Done, EXAMPLE_TOKEN, Named, Properties, Success, Tag, Token } from "./fields.ts";
-import { type Operations, WITH_A_BODY, WITH_AN_API_KEY } from "./operation.ts";
+import { Common, Done, EXAMPLE_TOKEN, Properties, Success, Tag } from "./fields.ts";
+import type { Operations } from "./operation.ts";
 
 const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
   ReturnType<typeof getBody>
@@ -14,7 +14,7 @@ const GroupOnPut = z.strictObject({
   api_environment_tag: Tag,
 }) satisfies z.ZodType<ReturnType<typeof putBody>>;
 
-const GroupOnPost = z.strictObject({ ...Named, token: Token, api_environment_tag: Tag }) satisfies z.ZodType<
+const GroupOnPost = z.strictObject({ ...Common, api_environment_tag: Tag }) satisfies z.ZodType<
   ReturnType<typeof postBody>
 >;
 
@@ -40,12 +40,11 @@ export const userGroupOperations: Operations = {
       summary: "Get or create a user group",
       description:
         "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
-        "body contains. An API key with read access creates none, and gets no `token`.\n\n" +
+        "body contains. An API key without `groups:write` creates none, and one without `tokens:read` gets no `token`.\n\n" +
         "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
         "refuse or drop it. Then send the same body with `POST /api/user` and the header " +
         "`X-HTTP-Method-Override: GET`. A GET whose body was lost gets `body_required` and creates nothing. " +
         "Send a Content-Length, not chunks.",
-      credential: "api_key",
       body: {
         name: "EnsureBody",
         schema: EnsureBody(),
@@ -62,14 +61,13 @@ export const userGroupOperations: Operations = {
         content: { name: "Ensured", schema: Ensured },
         headers: ["ETag"],
       },
-      refusals: [...WITH_AN_API_KEY, ...WITH_A_BODY, "user_group_not_found", "environment_full"],
+      refusals: ["user_group_not_found", "environment_full"],
     },
     put: {
       id: "updateUserGroup",
       tag: "User groups",
       summary: "Change a user group",
       description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
-      credential: "api_key",
       headers: ["If-Match"],
       body: {
         name: "UpdateBody",
@@ -82,23 +80,14 @@ export const userGroupOperations: Operations = {
         content: { name: "Updated", schema: Updated },
         headers: ["ETag"],
       },
-      refusals: [
-        ...WITH_AN_API_KEY,
-        ...WITH_A_BODY,
-        "insufficient_access",
-        "user_group_not_found",
-        "user_group_id_taken",
-        "revision_mismatch",
-        "environment_full",
-      ],
+      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch", "environment_full"],
     },
     post: {
       id: "rotateToken",
       tag: "User groups",
       summary: "Rotate a token",
       description:
-        "Replaces the current token by a new one. From the answer on the old one is refused, except for viewers within the grace.",
-      credential: "api_key",
+        "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace.",
       headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
       body: {
         name: "RotateBody",
@@ -112,9 +101,6 @@ export const userGroupOperations: Operations = {
         headers: ["ETag"],
       },
       refusals: [
-        ...WITH_AN_API_KEY,
-        ...WITH_A_BODY,
-        "insufficient_access",
         "user_group_not_found",
         "method_not_allowed",
         "token_superseded",
@@ -130,7 +116,6 @@ export const userGroupOperations: Operations = {
       description:
         "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
         "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
-      credential: "api_key",
       headers: ["Idempotency-Key", "If-Match"],
       body: {
         name: "RemoveBody",
@@ -139,9 +124,6 @@ export const userGroupOperations: Operations = {
       },
       answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
       refusals: [
-        ...WITH_AN_API_KEY,
-        ...WITH_A_BODY,
-        "insufficient_access",
         "user_group_not_found",
         "token_superseded",
         "user_group_mismatch",

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { QueryBody } from "../schemas.ts";
 import type { viewBody } from "../wire.ts";
 import { SeenGroup, Success } from "./fields.ts";
-import { type Operations, WITH_A_BODY, WITH_A_TOKEN } from "./operation.ts";
+import type { Operations } from "./operation.ts";
 
 const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typeof viewBody>>;
 
@@ -10,7 +10,8 @@ const Viewed = z.strictObject({
   success: Success,
   user_group: GroupOnView.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
-    description: "What dashboards read: user_group_id, user_group_name, and user_group.<key> for each property.",
+    description:
+      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and viewer_id if the session has one.",
     examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
   }),
 });
@@ -36,11 +37,10 @@ export const viewerOperations: Operations = {
     get: {
       id: "viewUserGroup",
       tag: "Dashboards",
-      summary: "See whose token it is",
+      summary: "View the user group",
       description:
-        "The group of the token, and its variables. Browsers may make this call from any origin. By default a token that was " +
-        "rotated or deleted is refused at once.",
-      credential: "user_group_token",
+        "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
+        "suspension or deletion it is refused at once, unless a caller with a token accepts a stale answer.",
       headers: ["Cache-Control"],
       answer: {
         status: 200,
@@ -48,7 +48,7 @@ export const viewerOperations: Operations = {
         content: { name: "Viewed", schema: Viewed },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
-      refusals: WITH_A_TOKEN,
+      refusals: [],
     },
   },
   "/api/viewer/query": {
@@ -61,7 +61,6 @@ export const viewerOperations: Operations = {
         "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
         "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
         "that could lose a filter.",
-      credential: "user_group_token",
       headers: ["Cache-Control"],
       body: {
         name: "QueryBody",
@@ -74,7 +73,7 @@ export const viewerOperations: Operations = {
         content: { name: "Bound", schema: Bound },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
-      refusals: [...WITH_A_TOKEN, ...WITH_A_BODY, "unknown_variable", "unusable_variable", "invalid_template"],
+      refusals: ["unknown_variable", "unusable_variable", "invalid_template"],
     },
   },
 };

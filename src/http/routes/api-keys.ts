@@ -1,80 +1,102 @@
 import { type Context, Hono } from "hono";
+import { operatorAuthor } from "../../domain/caller.ts";
 import { hashOf, mintCredential, newNonce } from "../../domain/credential.ts";
-import { directoryName, type Environment } from "../../domain/environment.ts";
+import type { Environment } from "../../domain/environment.ts";
 import type { Author } from "../../domain/event.ts";
-import type { FailureOf } from "../../domain/failure.ts";
-import type { Result } from "../../domain/result.ts";
-import type { ApiKey } from "../../records.ts";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import { toRights } from "../../domain/rights.ts";
+import type { Location, StoredKey } from "../../records.ts";
 import type { AppEnv } from "../app-env.ts";
-import { directoryOf } from "../directory.ts";
+import { type Directory, directoryOf, registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
-import { operatorOnly } from "../middleware/authenticate.ts";
+import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { EnvironmentQuery, IssueKeyBody, RollKeyBody } from "../schemas.ts";
+import { IssueKeyBody, NoQuery, RollKeyBody } from "../schemas.ts";
 import { apiKeyBody } from "../wire.ts";
 
-/** The operator's calls on the API keys of an environment. */
+/** The API keys of an environment, for operators. */
 export const apiKeys = new Hono<AppEnv>()
   .use("/", allowMethods("GET", "POST"))
   .use("/:id", allowMethods("DELETE"))
   .use("/:id/roll", allowMethods("POST"))
-  .use(operatorOnly)
+  .use(authorize)
 
-  .post("/", jsonBody(IssueKeyBody), async (c) => {
-    const { workspace, environment: tag, name, access, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
+  .post("/", validQuery(NoQuery), jsonBody(IssueKeyBody), async (c) => {
+    const {
+      workspace,
+      environment: tag,
+      name,
+      grant,
+      location,
+      expires_in_seconds: expiresInSeconds,
+    } = c.req.valid("json");
     const environment = { workspace, tag };
-    return respondWithKey(c, environment, (nonceHash) =>
-      directoryAt(c, environment).issueKey({ name, access, nonceHash, expiresInSeconds }, authorOf(c)),
+    c.set("environment", environment);
+    const directory = await openDirectory(c, environment, location);
+    if (!directory.ok) return refuse(c, directory.failure);
+    const rights = toRights(grant);
+    return respondWithKey(c, (nonceHash) =>
+      directory.value.issueKey(authorOf(c), { name, rights, nonceHash, expiresInSeconds }),
     );
   })
 
-  .get("/", validQuery(EnvironmentQuery), async (c) => {
-    const environment = c.req.valid("query");
-    const keys = await directoryAt(c, environment).listKeys();
-    return respond(c, { success: 1, api_keys: keys.map((key) => apiKeyBody(key, environment)) });
+  .get("/", validQuery(NoQuery), async (c) => {
+    const keys = await c.get("directory").listKeys();
+    return respond(c, { success: 1, api_keys: keys.map((key) => apiKeyBody(key, c.get("environment"))) });
   })
 
-  .delete("/:id", validQuery(EnvironmentQuery), async (c) => {
-    const revoked = await directoryAt(c, c.req.valid("query")).revokeKey(pathNumber(c.req.param("id")), authorOf(c));
+  .delete("/:id", validQuery(NoQuery), async (c) => {
+    const id = pathNumber(c.req.param("id"));
+    const revoked = await c.get("directory").revokeKey(authorOf(c), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
-    c.set("subjectKeyId", pathNumber(c.req.param("id")));
+    c.set("subjectKeyId", id);
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(EnvironmentQuery), jsonBody(RollKeyBody, { optional: true }), async (c) => {
-    const environment = c.req.valid("query");
+  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollKeyBody, { optional: true }), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
-    return respondWithKey(c, environment, (nonceHash) =>
-      directoryAt(c, environment).rollKey(pathNumber(c.req.param("id")), graceSeconds, nonceHash, authorOf(c)),
-    );
+    const id = pathNumber(c.req.param("id"));
+    return respondWithKey(c, (nonceHash) => c.get("directory").rollKey(authorOf(c), id, graceSeconds, nonceHash));
   });
 
 /** The operator as events name it. */
-const authorOf = (c: Context<AppEnv>): Author => ({
-  actor: { kind: "operator", id: null, name: "bootstrap" },
-  requestId: c.get("requestId"),
-});
+const authorOf = (c: Context<AppEnv>): Author => operatorAuthor(c.get("operator"), c.get("requestId"));
 
-/** The directory of an environment, which the log line names too. */
-function directoryAt(c: Context<AppEnv>, environment: Environment) {
-  c.set("environment", environment);
-  return directoryOf(c.env, directoryName(environment));
+/**
+ * Records the environment in the registry, and returns its directory. A `location` is taken only with the first key: the
+ * platform places a directory once. An environment that was recorded by a call that then failed has no key yet.
+ */
+async function openDirectory(
+  c: Context<AppEnv>,
+  environment: Environment,
+  location: Location | undefined,
+): Promise<Result<Directory, Failure>> {
+  const recorded = await registryOf(c.env).recordEnvironment(c.get("presentedOperator"), environment, location);
+  if (!recorded.ok) return recorded;
+  const directory = directoryOf(c.env, environment, recorded.value.location);
+  const isSettled = !recorded.value.isNew && location !== undefined;
+  if (!isSettled || (location === recorded.value.location && (await directory.listKeys()).length === 0))
+    return ok(directory);
+  const message = "This environment exists already, and stays where it is. Leave the location out.";
+  return fail({ code: "invalid_body", issues: [{ path: ["location"], message }] });
 }
 
 /** Makes a nonce, has the directory store its hash, and answers with the key, which is shown only here. */
 async function respondWithKey(
   c: Context<AppEnv>,
-  environment: Environment,
-  store: (nonceHash: ArrayBuffer) => Promise<Result<ApiKey, FailureOf<"api_key_not_found" | "environment_full">>>,
+  store: (nonceHash: ArrayBuffer) => Promise<Result<StoredKey, FailureOf<"api_key_not_found" | "environment_full">>>,
 ): Promise<Response> {
   const nonce = newNonce();
   const stored = await store(await hashOf(nonce));
   if (!stored.ok) return refuse(c, stored.failure);
-  c.set("subjectKeyId", stored.value.id);
-  const key = await mintCredential(c.get("ring"), "api_key", { environment, id: stored.value.id, nonce });
+  const { id } = stored.value;
+  c.set("subjectKeyId", id);
+  const environment = c.get("environment");
+  const key = await mintCredential(c.get("ring"), { kind: "api_key", environment, id, nonce });
   return respond(c, { success: 1, api_key: apiKeyBody(stored.value, environment), key }, {}, 201);
 }

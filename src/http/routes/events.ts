@@ -1,30 +1,41 @@
 import { Hono } from "hono";
 import { directoryName } from "../../domain/environment.ts";
+import type { EventQuery } from "../../domain/event.ts";
 import type { AppEnv } from "../app-env.ts";
+import { checkCaller } from "../check-caller.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
+import { registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
-import { checkCaller, integratorOnly, limitLists } from "../middleware/authenticate.ts";
+import { authorize } from "../middleware/authorize.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { respond } from "../responses.ts";
 import { EventsQuery } from "../schemas.ts";
 import { eventBody } from "../wire.ts";
 
-const CURSOR_MESSAGE = "Give a next_cursor of this environment's events as it came, or latest.";
+const CURSOR_MESSAGE = "Give a next_cursor of this feed's events as it came, or latest.";
 
-/** The feed of changes in the key's environment, oldest first. */
+/** The name of the deployment's feed in cursors. No environment has it. */
+const DEPLOYMENT_FEED = "deployment";
+
+/** The feed of changes, oldest first: of an environment, or for an operator who names none, of the deployment. */
 export const events = new Hono<AppEnv>()
-  .use(allowMethods("GET"), integratorOnly, limitLists)
+  .use(allowMethods("GET"), authorize)
 
-  .get("/", validQuery(EventsQuery, { access: "read" }), async (c) => {
+  .get("/", validQuery(EventsQuery), async (c) => {
     const { cursor, limit, type, user_group_id: providedId } = c.req.valid("query");
-    const feed = directoryName(c.get("environment"));
-    const from = cursor === undefined || cursor === "latest" ? cursor : parseEventCursor(cursor, feed);
+    const environment = c.get("environment");
+    const feed = environment ? directoryName(environment) : DEPLOYMENT_FEED;
+    const from: EventQuery["from"] =
+      cursor === undefined || cursor === "latest" ? cursor : parseEventCursor(cursor, feed);
     if (cursor !== undefined && from === undefined) {
       const issues = [{ path: ["cursor"], message: CURSOR_MESSAGE }];
-      return refuse(c, (await checkCaller(c, "read")) ?? { code: "invalid_body", issues });
+      return refuse(c, (await checkCaller(c)) ?? { code: "invalid_body", issues });
     }
-    const listed = await c.get("directory").listEvents(c.get("caller"), { from, limit, type, providedId });
+    const query = { from, limit, type, providedId };
+    const listed = environment
+      ? await c.get("directory").listEvents(c.get("caller"), query)
+      : await registryOf(c.env).listEvents(c.get("presentedOperator"), query);
     if (!listed.ok) return refuse(c, listed.failure);
     const { events: page, next, hasMore } = listed.value;
     return respond(c, {

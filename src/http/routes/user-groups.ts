@@ -1,15 +1,14 @@
 import { type Context, Hono } from "hono";
 import { mintCredential, verifyCredential } from "../../domain/credential.ts";
-import { parseIfMatch } from "../../domain/entity-tag.ts";
-import type { FailureOf } from "../../domain/failure.ts";
-import type { EndedLeases, PresentedToken } from "../../domain/group-directory.ts";
-import { log } from "../../domain/log.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
-import { etagOf, type GroupView } from "../../domain/user-group.ts";
-import { TokenIndex } from "../../storage/token-index.ts";
+import type { PresentedToken } from "../../domain/group-directory.ts";
+import { ok } from "../../domain/result.ts";
+import { etagOf } from "../../domain/user-group.ts";
 import type { AppEnv } from "../app-env.ts";
+import { checkCaller } from "../check-caller.ts";
+import { deleteLeases } from "../ended-leases.ts";
 import { refuse } from "../failures.ts";
-import { checkCaller, integratorOnly } from "../middleware/authenticate.ts";
+import { ifMatchOf } from "../if-match.ts";
+import { authorize } from "../middleware/authorize.ts";
 import { idempotencyOf } from "../middleware/idempotency.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
@@ -19,9 +18,9 @@ import { getBody, postBody, putBody } from "../wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()
-  .use(allowMethods("GET", "PUT", "POST", "DELETE"), integratorOnly)
+  .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorize)
 
-  .get("/", jsonBody(EnsureBody, { access: "read" }), async (c) => {
+  .get("/", jsonBody(EnsureBody), async (c) => {
     const { user_group_id: providedId, ...draft } = c.req.valid("json");
     const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
     if (!ensured.ok) return refuse(c, ensured.failure);
@@ -31,24 +30,25 @@ export const userGroups = new Hono<AppEnv>()
     return respond(c, body, { ETag: etagOf(group) });
   })
 
-  .put("/", jsonBody(UpdateBody, { access: "write" }), async (c) => {
+  .put("/", jsonBody(UpdateBody), async (c) => {
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const ifMatch = ifMatchOf(c);
-    if (!ifMatch.ok) return refuse(c, (await checkCaller(c, "write")) ?? ifMatch.failure);
+    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
     const updated = await c
       .get("directory")
       .update(c.get("caller"), providedId, { newProvidedId, ...changes }, ifMatch.value);
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
+    deleteLeases(c, group);
     const userGroup = putBody(group, await tokenOf(c, group), c.get("environment").tag);
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
 
-  .post("/", jsonBody(RotateBody, { access: "write" }), async (c) => {
+  .post("/", jsonBody(RotateBody), async (c) => {
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
-    if (!conditions.ok) return refuse(c, (await checkCaller(c, "write")) ?? conditions.failure);
+    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
     const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
     const rotated = await c
@@ -58,15 +58,14 @@ export const userGroups = new Hono<AppEnv>()
     const group = rotated.value;
     c.set("teamId", group.teamId);
     deleteLeases(c, group);
-    const token = await mintToken(c, group.teamId, group.nonce, group.signingId);
-    const userGroup = postBody(group, token, c.get("environment").tag);
+    const userGroup = postBody(group, await tokenOf(c, group), c.get("environment").tag);
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
 
-  .delete("/", jsonBody(RemoveBody, { access: "write" }), async (c) => {
+  .delete("/", jsonBody(RemoveBody), async (c) => {
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
-    if (!conditions.ok) return refuse(c, (await checkCaller(c, "write")) ?? conditions.failure);
+    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
     const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
     const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id, ifMatch };
@@ -78,25 +77,24 @@ export const userGroups = new Hono<AppEnv>()
   });
 
 /** Derives the group's token, which is not stored; `undefined` if the caller may not read it. */
-const tokenOf = (c: Context<AppEnv>, { teamId, nonce }: GroupView): Promise<string> | undefined =>
-  nonce && mintToken(c, teamId, nonce);
-
-const mintToken = (c: Context<AppEnv>, id: number, nonce: ArrayBuffer, signingId?: string): Promise<string> =>
-  mintCredential(
-    c.get("ring"),
-    "token",
-    { environment: c.get("environment"), id, nonce: new Uint8Array(nonce) },
-    signingId,
-  );
+function tokenOf(
+  c: Context<AppEnv>,
+  { teamId: id, nonce, signingId }: { teamId: number; nonce: ArrayBuffer | undefined; signingId?: string },
+): Promise<string> | undefined {
+  if (!nonce) return undefined;
+  const claim = { kind: "token", environment: c.get("environment"), id, nonce: new Uint8Array(nonce) } as const;
+  return mintCredential(c.get("ring"), claim, signingId);
+}
 
 /**
  * The part of a token that the directory checks. `undefined` for a forged token and for one of another environment, which
  * the caller must not be able to tell apart.
  */
 async function presentedToken(c: Context<AppEnv>, token: string): Promise<PresentedToken | undefined> {
-  const claim = await verifyCredential(c.get("ring"), "token", token);
+  const claim = await verifyCredential(c.get("ring"), token);
   const { workspace, tag } = c.get("environment");
-  if (claim?.environment.workspace !== workspace || claim.environment.tag !== tag) return undefined;
+  if (claim?.kind !== "token" || claim.environment.workspace !== workspace || claim.environment.tag !== tag)
+    return undefined;
   return { id: claim.id, nonce: claim.nonce };
 }
 
@@ -106,28 +104,4 @@ async function conditionsOf(c: Context<AppEnv>, body: object) {
   if (!ifMatch.ok) return ifMatch;
   const idempotency = await idempotencyOf(c, body);
   return idempotency.ok ? ok({ ifMatch: ifMatch.value, idempotency: idempotency.value }) : idempotency;
-}
-
-/** Parses the header `If-Match`; `undefined` without it. */
-function ifMatchOf(c: Context<AppEnv>): Result<ReturnType<typeof parseIfMatch>, FailureOf<"invalid_body">> {
-  const header = c.req.header("If-Match");
-  if (header === undefined) return ok(undefined);
-  const ifMatch = parseIfMatch(header);
-  if (ifMatch) return ok(ifMatch);
-  const message = 'Send the ETag as it came, with its quotes, such as "1.2", or *.';
-  return fail({ code: "invalid_body", issues: [{ path: ["If-Match"], message }] });
-}
-
-/**
- * Deletes the leases of tokens that a call has ended, after its response. The bound on stale answers does not depend on it:
- * a lease that stays is ignored once it is too old.
- */
-function deleteLeases(c: Context<AppEnv>, { endedLeases }: EndedLeases): void {
-  const index = new TokenIndex(c.env.TOKEN_INDEX);
-  for (const nonce of endedLeases)
-    c.executionCtx.waitUntil(
-      index.delete(nonce).catch((error: unknown) => {
-        log.warn({ request_id: c.get("requestId"), message: "A lease could not be deleted.", error: String(error) });
-      }),
-    );
 }

@@ -3,9 +3,9 @@ import { bindTemplate } from "../../domain/sql-template.ts";
 import { variablesOf } from "../../domain/variables.ts";
 import type { AppEnv } from "../app-env.ts";
 import { refuse } from "../failures.ts";
+import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { viewersOnly } from "../middleware/viewers-only.ts";
 import { respond } from "../responses.ts";
 import { QueryBody } from "../schemas.ts";
 import { viewBody } from "../wire.ts";
@@ -14,17 +14,21 @@ import { viewBody } from "../wire.ts";
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
-  .use(viewersOnly)
+  .use(authorize)
 
   .get("/", (c) => {
     const group = c.get("group");
     const userGroup = viewBody(group, c.get("environment").tag);
-    return respond(c, { success: 1, user_group: userGroup, variables: variablesOf(group, userGroup.properties) });
+    return respond(c, {
+      success: 1,
+      user_group: userGroup,
+      variables: variablesOf(group, c.get("viewerId"), userGroup.properties),
+    });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
     const { sql, placeholders } = c.req.valid("json");
-    const variables = new Map(Object.entries(variablesOf(c.get("group"))));
+    const variables = new Map(Object.entries(variablesOf(c.get("group"), c.get("viewerId"))));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, ...bound.value });

@@ -3,7 +3,21 @@ import type { Answered, Ask, Call } from "./linearizability.ts";
 /** A service with one id, real or simulated. It throws for a call without an answer. */
 export type Service = (ask: Ask) => Promise<Answered>;
 
-/** Makes calls of some concurrent clients, with the tokens in any of their answers, and records them. */
+/** How often each kind of call is made, as a share of all. */
+const SHARES: [Ask["do"], number][] = [
+  ["ensure", 3],
+  ["update", 2],
+  ["suspend", 3],
+  ["resume", 2],
+  ["rotate", 2],
+  ["remove", 4],
+  ["view", 5],
+  ["restore", 4],
+  ["purge", 3],
+];
+const KINDS = SHARES.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));
+
+/** Makes calls of some concurrent clients, with the tokens and numbers in any of their answers, and records them. */
 export async function record(
   service: Service,
   random: (below: number) => number,
@@ -12,25 +26,32 @@ export async function record(
 ): Promise<Call[]> {
   const calls: Call[] = [];
   const tokens: string[] = [];
+  const teamIds: number[] = [];
   let time = 0;
   const tick = () => {
     time += 1;
     return time;
   };
+  const recent = <Value>(values: Value[]) => values[Math.max(0, values.length - 1 - random(3))];
   const nextAsk = (): Ask => {
-    const token = tokens[Math.max(0, tokens.length - 1 - random(3))];
-    const choice = random(10);
-    if (token === undefined || choice < 3) return { do: "ensure" };
-    if (choice < 5) return { do: "update", name: `name ${tick()}` };
-    if (choice < 7) return { do: "rotate", token };
-    return choice < 8 ? { do: "remove", token } : { do: "view", token };
+    const kind = KINDS[random(KINDS.length)];
+    const token = recent(tokens);
+    const teamId = recent(teamIds);
+    if (kind === undefined || token === undefined || teamId === undefined) return { do: "ensure" };
+    if (kind === "update") return { do: kind, name: `name ${tick()}` };
+    if (kind === "restore" || kind === "purge") return { do: kind, teamId };
+    return kind === "rotate" || kind === "remove" || kind === "view" ? { do: kind, token } : { do: kind };
+  };
+  const note = ({ token, teamId }: Answered) => {
+    if (token !== undefined && !tokens.includes(token)) tokens.push(token);
+    if (teamId !== undefined && !teamIds.includes(teamId)) teamIds.push(teamId);
   };
   const client = async () => {
     for (let count = 0; count < callsEach; count += 1) {
       const ask = nextAsk();
       const begunAt = tick();
       const answer = await service(ask).catch(() => undefined);
-      if (answer?.token && !tokens.includes(answer.token)) tokens.push(answer.token);
+      if (answer) note(answer);
       calls.push({ ask, answer, begunAt, endedAt: tick() });
     }
   };

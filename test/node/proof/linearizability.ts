@@ -1,95 +1,214 @@
 /**
- * Whether a history of concurrent calls can be put in one order that a single group, changed by one call at a time, could
- * have gone through: the search of Wing and Gong ("Testing and Verifying Concurrent Objects", 1993) with memoised states,
- * as Lowe describes it ("Testing for linearizability", 2017). Calls to different ids do not affect one another, so each id is
- * checked by itself (P-compositionality: Horn and Kroening, 2015).
+ * Whether a history of concurrent calls can be put in one order that the groups with one id, changed by one call at a time,
+ * could have gone through: the search of Wing and Gong ("Testing and Verifying Concurrent Objects", 1993) with memoised
+ * states, as Lowe describes it ("Testing for linearizability", 2017). Calls to different ids do not affect one another, so each
+ * id is checked by itself (P-compositionality: Horn and Kroening, 2015). The changes must be in the order of the feed, and each
+ * must have its event.
  */
 
-/** A call. A token is any text that the service returned as one. */
+/** A call. A token is any text that the service returned as one, and a number any `team_id` that it returned. */
 export type Ask =
   | { do: "ensure" }
   | { do: "update"; name: string }
+  | { do: "suspend" }
+  | { do: "resume" }
   | { do: "rotate"; token: string }
   | { do: "remove"; token: string }
-  | { do: "view"; token: string };
+  | { do: "view"; token: string }
+  | { do: "restore"; teamId: number }
+  | { do: "purge"; teamId: number };
+
+/** The status of a success, or the status and the code of a refusal. */
+export const OK = "200";
+export const NOT_FOUND = "404 user_group_not_found";
+export const SUPERSEDED = "409 token_superseded";
+export const REVOKED = "401 credential_revoked";
+export const SUSPENDED = "403 user_group_suspended";
+export const ID_TAKEN = "409 user_group_id_taken";
+export const NOT_DELETED = "409 user_group_not_deleted";
 
 /** The answer to a call. */
-export type Answered = { status: number; isNew?: boolean; token?: string; name?: string; teamId?: number };
+export type Answered = {
+  result: string;
+  isNew?: boolean;
+  token?: string;
+  name?: string;
+  teamId?: number;
+  isSuspended?: boolean;
+};
 
 /** A call with its answer, `undefined` if there was none, and the times of both: any numbers that increase. */
 export type Call = { ask: Ask; answer: Answered | undefined; begunAt: number; endedAt: number };
 
-/** The group with the id, or none. Values that an unanswered call has set are `?` until an answer contains them. */
-type State = { teamId: number | "?"; token: string | "?"; name: string | "?" } | undefined;
+/** An event of the feed: its type without `user_group.`, and the number of its group. */
+export type FeedEvent = { type: string; teamId: number };
+
+/** The calls to one id, and the events of the groups with it, oldest first. */
+export type History = { calls: Call[]; feed: FeedEvent[] };
+
+/** A group. Values that an unanswered call has set are `?` until an answer contains them. */
+type Group = { teamId: number; token: string; name: string; isSuspended: boolean };
+
+/** The groups with the id: the one that exists, and those that can be restored. A purged group is in neither. */
+type State = { existing: Group | undefined; deleted: Group[] };
+
+/** A possible effect of a call: the state after it, and the type and group of its event if it changed something. */
+type Step = { state: State; event?: FeedEvent };
 
 type Numbered = (token: string) => number;
 
-const agrees = <Value>(known: Value | "?", shown: Value): boolean => known === "?" || known === shown;
+/** What a call meets: the state, the tokens and numbers (`#1`) of groups before it, and the next event of the feed. */
+type Situation = { state: State; seen: ReadonlySet<string>; next: FeedEvent | undefined; numberOf: Numbered };
 
-/**
- * The possible states after the call, given its answer; none if the answer is impossible. `numberOf` reads the team id in a
- * token.
- */
-function after(state: State, { ask, answer }: Call, numberOf: Numbered, seen: ReadonlySet<string>): State[] {
-  if (ask.do === "ensure") {
-    if (!answer) return [state, ...(state ? [] : [{ teamId: "?" as const, token: "?" as const, name: "?" as const }])];
-    const { token = "", teamId = 0, name = "" } = answer;
-    if (answer.status !== 200 || numberOf(token) !== teamId) return [];
-    if (state === undefined)
-      return answer.isNew && !seen.has(token) && !seen.has(`#${teamId}`) ? [{ teamId, token, name }] : [];
-    const isSame =
-      !answer.isNew && agrees(state.teamId, teamId) && agrees(state.token, token) && agrees(state.name, name);
-    return isSame ? [{ teamId, token, name }] : [];
-  }
-  if (ask.do === "update") {
-    if (!answer) return state ? [state, { ...state, name: ask.name }] : [state];
-    if (!state) return answer.status === 404 ? [state] : [];
-    const { token = "", teamId = 0, name = "" } = answer;
-    const isRight =
-      answer.status === 200 && name === ask.name && agrees(state.token, token) && agrees(state.teamId, teamId);
-    return isRight ? [{ teamId, token, name }] : [];
-  }
+const agrees = (known: string, shown: string): boolean => known === "?" || known === shown;
 
-  const isOfThis = state !== undefined && agrees(state.teamId, numberOf(ask.token));
-  const isCurrent = isOfThis && agrees(state.token, ask.token);
-  if (ask.do === "view") {
-    if (!answer) return [state];
-    if (answer.status === 401) return isCurrent && state.token !== "?" ? [] : [state];
-    const isRight = answer.status === 200 && isCurrent && agrees(state.name, answer.name ?? "");
-    return isRight ? [{ teamId: numberOf(ask.token), token: ask.token, name: answer.name ?? "" }] : [];
-  }
+/** The step of a refusal or of a read: nothing changes. */
+const unchanged = (state: State, isPossible: boolean): Step[] => (isPossible ? [{ state }] : []);
 
-  if (!answer) {
-    if (!isCurrent) return [state];
-    return [state, ask.do === "remove" ? undefined : { ...state, token: "?" }];
-  }
-  if (answer.status === 404) return isOfThis && state.teamId !== "?" ? [] : [state];
-  if (answer.status === 409) return isOfThis && (!isCurrent || state.token === "?") ? [state] : [];
-  if (answer.status !== 200 || !isCurrent) return [];
-  if (ask.do === "remove") return [undefined];
-  const { token = "", teamId = 0, name = "" } = answer;
-  const isRight = numberOf(token) === teamId && token !== ask.token && !seen.has(token) && agrees(state.name, name);
-  return isRight && agrees(state.teamId, teamId) ? [{ teamId, token, name }] : [];
+/** The step that leaves `group` as the existing one. */
+const existsNow = ({ deleted }: State, group: Group, type?: string): Step => ({
+  state: { existing: group, deleted: deleted.filter(({ teamId }) => teamId !== group.teamId) },
+  ...(type !== undefined && { event: { type, teamId: group.teamId } }),
+});
+
+/** The group with what a success shows of it; none if they disagree. A call without an answer shows nothing. */
+function shown(group: Group, answer: Answered | undefined, numberOf: Numbered): Group[] {
+  if (!answer) return [group];
+  const { result, teamId, token = group.token, name = "", isSuspended = group.isSuspended } = answer;
+  const isRight =
+    result === OK &&
+    teamId === group.teamId &&
+    (answer.token === undefined || numberOf(answer.token) === teamId) &&
+    agrees(group.token, token) &&
+    agrees(group.name, name) &&
+    isSuspended === group.isSuspended;
+  return isRight ? [{ ...group, token, name }] : [];
 }
 
-/** Whether one call at a time could have given these answers, beginning without a group with the id. */
-export function isLinearizable(calls: Call[], numberOf: Numbered): boolean {
+function afterEnsure({ state, seen, next, numberOf }: Situation, answer: Answered | undefined): Step[] {
+  const { existing } = state;
+  if (existing) {
+    const isPossible = answer !== undefined && !answer.isNew && answer.token !== undefined;
+    return isPossible ? shown(existing, answer, numberOf).map((group) => existsNow(state, group)) : [];
+  }
+  const teamId = answer ? answer.teamId : next?.teamId;
+  if (teamId === undefined || seen.has(`#${teamId}`)) return [];
+  if (answer && (!answer.isNew || answer.token === undefined || seen.has(answer.token))) return [];
+  const created = { teamId, token: "?", name: "?", isSuspended: false };
+  return shown(created, answer, numberOf).map((group) => existsNow(state, group, "created"));
+}
+
+function afterPut(
+  { state, numberOf }: Situation,
+  changes: Partial<Group>,
+  type: string,
+  answer: Answered | undefined,
+): Step[] {
+  const { existing } = state;
+  if (!existing) return unchanged(state, answer?.result === NOT_FOUND);
+  if (answer && answer.token === undefined) return [];
+  const changed = { ...existing, ...changes };
+  const isChange = changed.name !== existing.name || changed.isSuspended !== existing.isSuspended;
+  return shown(changed, answer, numberOf).map((group) => existsNow(state, group, isChange ? type : undefined));
+}
+
+/** Rotation and deletion: only the current token of the existing group can make them. */
+function afterCurrentToken(
+  { state, seen, numberOf }: Situation,
+  ask: { do: "rotate" | "remove"; token: string },
+  answer: Answered | undefined,
+): Step[] {
+  const { existing, deleted } = state;
+  if (existing?.teamId !== numberOf(ask.token)) return unchanged(state, answer?.result === NOT_FOUND);
+  if (answer?.result === SUPERSEDED) return unchanged(state, existing.token !== ask.token);
+  if (!agrees(existing.token, ask.token)) return [];
+  if (ask.do === "remove") {
+    if (answer && answer.result !== OK) return [];
+    const removed = { existing: undefined, deleted: [...deleted, { ...existing, token: ask.token }] };
+    return [{ state: removed, event: { type: "deleted", teamId: existing.teamId } }];
+  }
+  if (answer && (answer.token === undefined || answer.token === ask.token || seen.has(answer.token))) return [];
+  const rotated = { ...existing, token: "?" };
+  return shown(rotated, answer, numberOf).map((group) => existsNow(state, group, "token_rotated"));
+}
+
+function afterView({ state, numberOf }: Situation, token: string, answer: Answered | undefined): Step[] {
+  const group = state.existing?.teamId === numberOf(token) ? state.existing : undefined;
+  if (!answer || answer.result === REVOKED) return unchanged(state, group?.token !== token);
+  if (!group || !agrees(group.token, token)) return [];
+  const current = { ...group, token };
+  if (answer.result === SUSPENDED) return group.isSuspended ? [existsNow(state, current)] : [];
+  return group.isSuspended ? [] : shown(current, answer, numberOf).map((viewed) => existsNow(state, viewed));
+}
+
+function afterRestore({ state, numberOf }: Situation, teamId: number, answer: Answered | undefined): Step[] {
+  const { existing, deleted } = state;
+  if (answer?.result === OK && answer.isSuspended === undefined) return [];
+  if (existing?.teamId === teamId) return shown(existing, answer, numberOf).map((group) => existsNow(state, group));
+  const found = deleted.find((group) => group.teamId === teamId);
+  if (!found) return unchanged(state, answer?.result === NOT_FOUND);
+  if (existing) return unchanged(state, answer?.result === ID_TAKEN);
+  return shown(found, answer, numberOf).map((group) => existsNow(state, group, "restored"));
+}
+
+function afterPurge({ state }: Situation, teamId: number, answer: Answered | undefined): Step[] {
+  const { existing, deleted } = state;
+  if (existing?.teamId === teamId) return unchanged(state, answer?.result === NOT_DELETED);
+  const others = deleted.filter((group) => group.teamId !== teamId);
+  if (others.length === deleted.length) return unchanged(state, answer?.result === NOT_FOUND);
+  if (answer && answer.result !== OK) return [];
+  return [{ state: { existing, deleted: others }, event: { type: "purged", teamId } }];
+}
+
+/** The possible steps of a call, given its answer; none if the answer is impossible. */
+function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
+  switch (ask.do) {
+    case "ensure":
+      return afterEnsure(situation, answer);
+    case "update":
+      return afterPut(situation, { name: ask.name }, "updated", answer);
+    case "suspend":
+      return afterPut(situation, { isSuspended: true }, "suspended", answer);
+    case "resume":
+      return afterPut(situation, { isSuspended: false }, "resumed", answer);
+    case "rotate":
+    case "remove":
+      return afterCurrentToken(situation, ask, answer);
+    case "view":
+      return afterView(situation, ask.token, answer);
+    case "restore":
+      return afterRestore(situation, ask.teamId, answer);
+    case "purge":
+      return afterPurge(situation, ask.teamId, answer);
+  }
+}
+
+/**
+ * Whether one call at a time could have given these answers and caused these events, beginning without a group with the id.
+ * `numberOf` reads the team id in a token.
+ */
+export function isLinearizable({ calls, feed }: History, numberOf: Numbered): boolean {
   const visited = new Set<string>();
-  const search = (done: bigint, state: State, seen: ReadonlySet<string>): boolean => {
-    const memo = `${done} ${JSON.stringify(state)}`;
+  const search = (done: bigint, state: State, eventsDone: number, seen: ReadonlySet<string>): boolean => {
+    const memo = `${done} ${eventsDone} ${JSON.stringify(state)}`;
     if (visited.has(memo)) return false;
     visited.add(memo);
     const open = calls.map((call, index) => ({ call, index })).filter(({ index }) => !(done & (1n << BigInt(index))));
-    if (open.every(({ call }) => !call.answer)) return true;
+    const next = feed[eventsDone];
+    if (!next && open.every(({ call }) => !call.answer)) return true;
     // Only a call that began before any open call ended can be the next one.
     const firstEnd = Math.min(...open.map(({ call }) => (call.answer ? call.endedAt : Number.POSITIVE_INFINITY)));
     return open
       .filter(({ call }) => call.begunAt <= firstEnd)
       .some(({ call, index }) =>
-        after(state, call, numberOf, seen).some((next) =>
-          search(done | (1n << BigInt(index)), next, next ? new Set([...seen, next.token, `#${next.teamId}`]) : seen),
-        ),
+        stepsOf({ state, seen, next, numberOf }, call)
+          .filter(({ event }) => !event || (event.type === next?.type && event.teamId === next.teamId))
+          .some((step) => {
+            const group = step.state.existing;
+            const seenNow = group ? new Set([...seen, group.token, `#${group.teamId}`]) : seen;
+            return search(done | (1n << BigInt(index)), step.state, eventsDone + (step.event ? 1 : 0), seenNow);
+          }),
       );
   };
-  return search(0n, undefined, new Set());
+  return search(0n, { existing: undefined, deleted: [] }, 0, new Set());
 }

@@ -22,7 +22,7 @@ export async function openCall(
   });
   // A test that breaks the connection does not wait for the answer.
   answer.catch(() => undefined);
-  // The service may close the connection after its answer, while the rest of the body is on its way.
+  // After an early response, the service closes the connection, and the rest of the body cannot be written.
   sent.on("error", () => undefined);
   sent.flushHeaders();
   const [socket] = (await once(sent, "socket")) as [Socket];

@@ -18,10 +18,20 @@ export async function startPlainService(): Promise<PlainService> {
   const worker = await startWorker({
     folder,
     bundle,
-    durableObject: { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+    durableObjects: [
+      { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
+      { binding: "REGISTRY", className: "Registry" },
+    ],
     texts: { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: operatorToken },
     kv: ["TOKEN_INDEX"],
-    rateLimits: ["API_KEY_LIMIT", "TOKEN_LIMIT", "REFUSED_CREDENTIAL_LIMIT", "OPERATOR_LIMIT", "LIST_LIMIT"],
+    rateLimits: [
+      "API_KEY_LIMIT",
+      "TOKEN_LIMIT",
+      "SESSION_LIMIT",
+      "REFUSED_CREDENTIAL_LIMIT",
+      "OPERATOR_LIMIT",
+      "LIST_LIMIT",
+    ],
   });
   const response = await fetch(`${worker.url}/api/keys`, {
     method: "POST",

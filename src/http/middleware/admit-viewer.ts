@@ -1,30 +1,25 @@
 import type { Context } from "hono";
-import { createMiddleware } from "hono/factory";
-import type { VerifiedClaim } from "../../domain/credential.ts";
-import { directoryName } from "../../domain/environment.ts";
+import type { VerifiedClaimOf } from "../../domain/credential.ts";
+import type { Failure } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
+import { allowsOrigin, type VerifiedSession } from "../../domain/viewer-session.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
 import type { Lease } from "../../records.ts";
 import { TokenIndex } from "../../storage/token-index.ts";
 import type { AppEnv } from "../app-env.ts";
 import { maxAgeOf } from "../cache-control.ts";
-import { directoryOf } from "../directory.ts";
-import { refuse } from "../failures.ts";
+import { directoryOf } from "../durable-objects.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
  * that is young enough. If KV fails in any way, the directory answers.
  */
-export const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
-  c.set("takes", "the token of a user group, ugt_…");
-  const credential = c.get("credential");
-  if (credential.kind !== "token") return refuse(c, { code: "unauthenticated" });
-  const { claim } = credential;
+export async function admitViewer(c: Context<AppEnv>, claim: VerifiedClaimOf<"token">): Promise<Failure | undefined> {
   c.set("environment", claim.environment);
   // Counted by token and not by group: the holder of a superseded token must not use up the limit of the current one.
   const { success } = await c.env.TOKEN_LIMIT.limit({ key: claim.fingerprint });
-  if (!success) return refuse(c, { code: "rate_limited" });
+  if (!success) return { code: "rate_limited" };
 
   const maxAge = maxAgeOf(c.req.header("Cache-Control"));
   const headers = c.get("headers");
@@ -33,24 +28,42 @@ export const viewersOnly = createMiddleware<AppEnv>(async (c, next) => {
     headers["X-Answered-By"] = "index";
     headers.Age = String(lease.ageSeconds);
     c.set("group", lease.group);
-    return next();
+    return undefined;
   }
 
   headers["X-Answered-By"] = "directory";
-  const directory = directoryOf(c.env, directoryName(claim.environment));
+  const directory = directoryOf(c.env, claim.environment);
   const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
-  if (!viewed.ok) return refuse(c, viewed.failure);
+  if (!viewed.ok) return viewed.failure;
   const { readAt, group, writeLease } = viewed.value;
   if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
   c.set("group", group);
-  return next();
-});
+  return undefined;
+}
+
+/** Finds the group of a viewer session. The directory always answers. */
+export async function admitSession(c: Context<AppEnv>, session: VerifiedSession): Promise<Failure | undefined> {
+  const { claims } = session;
+  c.set("environment", claims.environment);
+  const { success } = await c.env.SESSION_LIMIT.limit({ key: claims.id });
+  if (!success) return { code: "rate_limited" };
+  if (session.state === "expired") return { code: "credential_expired" };
+  const { teamId, generation, keyId, origins, viewerId } = session.claims;
+  if (!allowsOrigin(origins, c.req.header("Origin"))) return { code: "origin_not_allowed" };
+
+  c.get("headers")["X-Answered-By"] = "directory";
+  const viewed = await directoryOf(c.env, claims.environment).viewSession({ teamId, generation, keyId });
+  if (!viewed.ok) return viewed.failure;
+  c.set("group", viewed.value);
+  c.set("viewerId", viewerId);
+  return undefined;
+}
 
 /**
  * The lease of a token, if KV answers in time and the lease is at most `maxAge` seconds old. Its age is the time since the
  * directory read the group, so a write that was late, lost or repeated can only make a lease older.
  */
-async function findLease(env: Env, { id, nonce }: VerifiedClaim, maxAge: number) {
+async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxAge: number) {
   const read = new TokenIndex(env.TOKEN_INDEX).find(nonce);
   const lease = await withTimeout(read, LEASE_READ_SECONDS_MAX).catch(() => undefined);
   if (lease?.group.teamId !== id) return undefined;
@@ -65,7 +78,7 @@ async function findLease(env: Env, { id, nonce }: VerifiedClaim, maxAge: number)
 }
 
 /** Writes a lease. A failure only means that the directory goes on answering. */
-async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaim, lease: Lease): Promise<void> {
+async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
   try {
     await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);
   } catch (error) {

@@ -1,0 +1,33 @@
+/** The backend of dashboards: it runs a report for the page that presents a viewer session, bound to the variables of their group. */
+import { Hono } from "hono";
+import { UserGroupServiceError, ViewerClient } from "user-group-service/client";
+
+/** The part that is used of a connection to PostgreSQL, such as a pool of `pg`, or PGlite. */
+export type Database = { query(sql: string, params: unknown[]): Promise<{ rows: unknown[] }> };
+
+const REPORTS = new Map([
+  [
+    "orders",
+    `SELECT region, sum(amount)::int AS amount FROM orders
+     WHERE customer = {{user_group_id}} [[AND region IN ({{user_group.regions}})]]
+     GROUP BY region ORDER BY region`,
+  ],
+]);
+
+/** Serves `GET /reports/{name}` to pages that present a viewer session, as they do to the service. */
+export const reports = (serviceUrl: string, database: Database) =>
+  new Hono().get("/reports/:name", async (c) => {
+    const template = REPORTS.get(c.req.param("name"));
+    const [, session] = /^Bearer (\S+)$/.exec(c.req.header("Authorization") ?? "") ?? [];
+    if (template === undefined) return c.json({ error: "There is no such report." }, 404);
+    if (session === undefined) return c.json({ error: "Present a viewer session." }, 401);
+    try {
+      const viewer = new ViewerClient({ url: serviceUrl, token: session });
+      const { sql, params } = await viewer.bindQuery({ sql: template, placeholders: "$1" });
+      return c.json({ rows: (await database.query(sql, params)).rows });
+    } catch (error) {
+      if (!(error instanceof UserGroupServiceError)) throw error;
+      const status = error.status === 401 || error.status === 403 ? error.status : 502;
+      return c.json({ error: error.message }, status);
+    }
+  });

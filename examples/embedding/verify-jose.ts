@@ -1,0 +1,22 @@
+/** Verifies a viewer session with the public keys of the service, which it does not call for each. The token comes on stdin. */
+import { text } from "node:stream/consumers";
+import { createRemoteJWKSet, errors, jwtVerify } from "jose";
+
+const { SERVICE_URL = "", AUDIENCE = "" } = process.env;
+const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", SERVICE_URL));
+
+try {
+  const { payload } = await jwtVerify((await text(process.stdin)).trim(), keys, {
+    algorithms: ["ES256"],
+    typ: "JWT",
+    issuer: SERVICE_URL,
+    // The environment, such as acme/Customer: in another one, the same id is another customer.
+    audience: AUDIENCE,
+    requiredClaims: ["sub", "exp"],
+  });
+  console.info(JSON.stringify({ customer: payload.sub, viewer: payload.viewer_id ?? null }));
+} catch (error) {
+  if (!(error instanceof errors.JOSEError)) throw error;
+  console.error(`${error.code}: ${error.message}`);
+  process.exitCode = 1;
+}

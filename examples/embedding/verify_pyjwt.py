@@ -1,0 +1,28 @@
+"""Verifies a viewer session with the public keys of the service, which it does not call for each. Token on stdin."""
+
+import json
+import os
+import sys
+
+import jwt
+
+SERVICE_URL = os.environ["SERVICE_URL"]
+# The environment, such as acme/Customer: in another one, the same id is another customer.
+AUDIENCE = os.environ["AUDIENCE"]
+
+keys = jwt.PyJWKClient(f"{SERVICE_URL}/.well-known/jwks.json", lifespan=300)
+
+token = sys.stdin.read().strip()
+try:
+    claims = jwt.decode(
+        token,
+        keys.get_signing_key_from_jwt(token).key,
+        algorithms=["ES256"],
+        issuer=SERVICE_URL,
+        audience=AUDIENCE,
+        options={"require": ["iss", "aud", "sub", "exp"]},
+    )
+except jwt.PyJWTError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+
+print(json.dumps({"customer": claims["sub"], "viewer": claims.get("viewer_id")}, ensure_ascii=False))

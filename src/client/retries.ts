@@ -1,0 +1,72 @@
+import { UserGroupServiceError } from "./user-group-service-error.ts";
+import { pause, TimeoutError, withTimeout } from "./with-timeout.ts";
+
+/** How often and how long to try. */
+export type RetryOptions = {
+  /** The time limit of one try; 10 seconds by default. */
+  timeoutMs?: number | undefined;
+  /** How many times a call is retried at most; 3 by default. */
+  retries?: number | undefined;
+  /** The longest backoff before the second try, 200 ms by default. It doubles with each try; the wait is a random part of it. */
+  backoffMs?: number | undefined;
+  /** The longest wait before any try, a minute by default. If `Retry-After` asks for a longer one, the call fails at once. */
+  waitMsMax?: number | undefined;
+};
+
+/** A day. `setTimeout` fires at once for delays of more than 24 days. */
+export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
+
+/** Tries again with exponential backoff and full jitter. */
+export class Retries {
+  readonly #timeoutMs: number;
+  readonly #retries: number;
+  readonly #backoffMs: number;
+  readonly #waitMsMax: number;
+
+  /** Throws a `TypeError` for options that cannot work. */
+  constructor({ timeoutMs = 10_000, retries = 3, backoffMs = 200, waitMsMax = 60_000 }: RetryOptions) {
+    this.#timeoutMs = milliseconds("timeoutMs", timeoutMs);
+    this.#retries = retries;
+    if (!Number.isInteger(retries) || retries < 0) throw new TypeError("Give retries as a whole number, 0 or more.");
+    this.#backoffMs = milliseconds("backoffMs", backoffMs);
+    this.#waitMsMax = milliseconds("waitMsMax", waitMsMax);
+  }
+
+  /** Runs `work` once. Rejects with a `timeout`, whose message begins with `problem`, if it takes too long. */
+  limit<Value>(
+    work: (signal: AbortSignal) => Promise<Value>,
+    problem: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Value> {
+    return withTimeout(work, this.#timeoutMs, signal).catch((error) => {
+      throw error instanceof TimeoutError
+        ? new UserGroupServiceError("timeout", `${problem} within ${this.#timeoutMs} ms.`)
+        : error;
+    });
+  }
+
+  /** Runs `work` until it succeeds, has failed too often, or fails with an error for which `mayRetry` is false. */
+  async run<Value>(
+    work: () => Promise<Value>,
+    mayRetry: (error: unknown) => boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Value> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const retryAfterMs = (error instanceof UserGroupServiceError && error.retryAfterMs) || 0;
+        if (tries > this.#retries || retryAfterMs > this.#waitMsMax || !mayRetry(error)) throw error;
+        const backoffMs = Math.min(this.#waitMsMax, this.#backoffMs * 2 ** (tries - 1));
+        await pause(Math.min(this.#waitMsMax, retryAfterMs + Math.random() * backoffMs), signal);
+      }
+    }
+  }
+}
+
+/** Returns `value` if it can be a wait. */
+export function milliseconds(name: string, value: number): number {
+  if (!(value >= 0 && value <= OPTION_MS_MAX))
+    throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} milliseconds.`);
+  return value;
+}

@@ -1,0 +1,112 @@
+import { type Call, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
+import { OPTION_MS_MAX, Retries } from "./retries.ts";
+import { UserGroupServiceError } from "./user-group-service-error.ts";
+import { viewerProtocol } from "./viewer-protocol.ts";
+import { withTimeout } from "./with-timeout.ts";
+
+/** A viewer session: the `session` of `POST /api/viewer_sessions`, or what `mintSession` of a `UserGroupClient` returns. */
+export type MintedSession = { token: string } & ({ expires_in_seconds: number } | { expiresInSeconds: number });
+
+/** Gets a new viewer session from your own backend, which alone may mint one. */
+export type SessionFunction = () => Promise<MintedSession>;
+
+/** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
+type Session = { connection: Connection; renewAt: number; endsAt: number };
+
+const RENEWED_AT = 0.8;
+
+/**
+ * The service at one address, called with viewer sessions. A session is minted when a call first needs one, and again in
+ * the first call after 80 % of its life; while that goes on or fails, calls present the old one until its end. All calls
+ * share one mint.
+ */
+export class SessionConnection {
+  readonly #options: ConnectionOptions;
+  readonly #mint: SessionFunction;
+  readonly #retries: Retries;
+  #session: Session | undefined;
+  #minting: Promise<Session> | undefined;
+
+  /** Throws a `TypeError` for options that cannot work. */
+  constructor(options: ConnectionOptions, mint: SessionFunction) {
+    if (typeof mint !== "function") throw new TypeError("Give session as a function that resolves to a session.");
+    this.#options = options;
+    this.#mint = mint;
+    this.#retries = new Retries(options);
+    // Throws for options that cannot work before the first session is there.
+    connect(options, "unminted");
+  }
+
+  /** Sends a call as a `Connection` does. After a 401 it mints once more, and sends the call once more. */
+  async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
+    const session = await this.#current(signal);
+    try {
+      return await session.connection.send(call, signal);
+    } catch (error) {
+      if (!(error instanceof UserGroupServiceError) || error.status !== 401) throw error;
+    }
+    // Another call may have replaced it already.
+    if (this.#session === session) this.#session = undefined;
+    return (await this.#current(signal)).connection.send(call, signal);
+  }
+
+  async #current(signal: AbortSignal | undefined): Promise<Session> {
+    const session = this.#session;
+    const now = performance.now();
+    // Aborting one call must not abort the mint that others wait for.
+    if (!session || now >= session.endsAt) return withTimeout(() => this.#renew(), OPTION_MS_MAX, signal);
+    if (now >= session.renewAt) this.#renew().catch(() => {});
+    return session;
+  }
+
+  #renew(): Promise<Session> {
+    this.#minting ??= this.#mintWithRetries().finally(() => {
+      this.#minting = undefined;
+    });
+    return this.#minting;
+  }
+
+  async #mintWithRetries(): Promise<Session> {
+    const old = this.#session;
+    try {
+      this.#session = await this.#retries.run(
+        () => this.#mintOnce(),
+        () => true,
+        undefined,
+      );
+      return this.#session;
+    } catch (error) {
+      // Each failure halves the rest of the old session's life before the next attempt.
+      if (old) old.renewAt = (performance.now() + old.endsAt) / 2;
+      throw error;
+    }
+  }
+
+  async #mintOnce(): Promise<Session> {
+    // The life of a session starts in the service, after this.
+    const startedAt = performance.now();
+    const minted = await this.#retries.limit(
+      async () => this.#mint.call(undefined),
+      "session() did not resolve",
+      undefined,
+    );
+    const { token, seconds } = checked(minted);
+    const lifeMs = seconds * 1000;
+    return {
+      connection: connect(this.#options, token),
+      renewAt: startedAt + RENEWED_AT * lifeMs,
+      endsAt: startedAt + lifeMs,
+    };
+  }
+}
+
+const connect = (options: ConnectionOptions, token: string) => new Connection(options, "token", token, viewerProtocol);
+
+/** The error does not repeat the value: it may hold a session. */
+function checked(minted: object | null | undefined): { token: string; seconds: number } {
+  const { token, expires_in_seconds, expiresInSeconds } = Object(minted);
+  const seconds = expires_in_seconds ?? expiresInSeconds;
+  if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
+    throw new TypeError("session() did not resolve to a session: { token, expires_in_seconds }.");
+  return { token, seconds };
+}

@@ -1,0 +1,10 @@
+import { DAY_MS, DAYS_MAX } from "../limits.ts";
+
+/**
+ * Parses a variable that is a number of days, fractions allowed, to milliseconds. A text that is none, or blank, counts as
+ * the default. More than `DAYS_MAX` counts as that, because a time in the far future is no valid date.
+ */
+export function daysToMs(text: string | undefined, defaultDays: number): number {
+  const days = Number(text?.trim() || Number.NaN);
+  return (days >= 0 && Number.isFinite(days) ? Math.min(days, DAYS_MAX) : defaultDays) * DAY_MS;
+}

@@ -1,0 +1,99 @@
+import { LAST_USED_SECONDS } from "../limits.ts";
+import type { StoredKey } from "../records.ts";
+import type { KeyStore } from "../storage/key-store.ts";
+import type { PresentedKey } from "./caller.ts";
+import { sameBytes } from "./credential.ts";
+import type { FailureOf } from "./failure.ts";
+import { fail, ok, type Result } from "./result.ts";
+
+/** A new key, of whose nonce only the hash is known here. Without `expiresInSeconds` it never expires. */
+export type KeyDraft = {
+  name: string;
+  rights: string;
+  nonceHash: ArrayBuffer;
+  expiresInSeconds?: number | undefined;
+};
+
+export type KeyFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">;
+
+/** The rules of the keys of one Durable Object, at most `countMax`: API keys in a directory, operators in the registry. */
+export class Keys {
+  readonly #store: KeyStore;
+  readonly #countMax: number;
+
+  constructor(store: KeyStore, countMax: number) {
+    this.#store = store;
+    this.#countMax = countMax;
+  }
+
+  /** The presented key, if it is valid now. Notes the time of its use, at most once an hour. */
+  authenticate({ id, nonceHash }: PresentedKey): Result<StoredKey, KeyFailure> {
+    const key = this.#store.findById(id);
+    if (!key || !sameBytes(key.nonceHash, nonceHash)) return fail({ code: "unauthenticated" });
+    const now = Date.now();
+    const refusal = refusalOf(key, now);
+    if (refusal) return fail(refusal);
+    if (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000)
+      this.#store.setLastUsedAt(key.id, now);
+    return ok(key);
+  }
+
+  /** All keys, revoked and expired ones included. */
+  list(): StoredKey[] {
+    return this.#store.list();
+  }
+
+  hasRoom(): boolean {
+    return this.#store.count() < this.#countMax;
+  }
+
+  issue({ name, rights, nonceHash, expiresInSeconds }: KeyDraft): StoredKey {
+    const now = Date.now();
+    const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
+    return this.#store.insert({ name, rights, nonceHash, createdAt: now, expiresAt });
+  }
+
+  find(id: number): StoredKey | undefined {
+    return this.#store.findById(id);
+  }
+
+  /** The key, unless it has expired or was revoked. */
+  findValid(id: number): StoredKey | undefined {
+    const key = this.#store.findById(id);
+    return key && !refusalOf(key, Date.now()) ? key : undefined;
+  }
+
+  /** When the key with this id ends, by its expiry or by a revocation after a grace; `null` if it does not. */
+  endOf(id: number | null): number | null {
+    const key = id === null ? undefined : this.#store.findById(id);
+    const ends = [key?.expiresAt, key?.revokedAt].filter((end) => typeof end === "number");
+    return ends.length > 0 ? Math.min(...ends) : null;
+  }
+
+  /** Revokes a key now. */
+  revoke(key: StoredKey): void {
+    this.#revokeAt(key, Date.now());
+  }
+
+  /** Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. */
+  roll(key: StoredKey, graceSeconds: number, nonceHash: ArrayBuffer): StoredKey {
+    const now = Date.now();
+    this.#revokeAt(key, now + graceSeconds * 1000);
+    const { name, rights, expiresAt } = key;
+    return this.#store.insert({ name, rights, expiresAt, nonceHash, createdAt: now });
+  }
+
+  #revokeAt(key: StoredKey, time: number): void {
+    if (key.revokedAt === null || time < key.revokedAt) this.#store.setRevokedAt(key.id, time);
+  }
+}
+
+/** Whether the key is revoked now. One that will be after a grace is not. */
+export const isRevoked = ({ revokedAt }: StoredKey): boolean => revokedAt !== null && revokedAt <= Date.now();
+
+/** Why a key is no longer valid at `now`, if it is not. */
+function refusalOf(key: StoredKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {
+  if (key.revokedAt !== null && key.revokedAt <= now) return { code: "credential_revoked" };
+  if (key.expiresAt !== null && key.expiresAt <= now) return { code: "credential_expired" };
+  return undefined;
+}

@@ -1,0 +1,195 @@
+import { DurableObject } from "cloudflare:workers";
+import { OPERATORS_MAX } from "../limits.ts";
+import type { Location, Role, StoredEnvironment, StoredKey } from "../records.ts";
+import { EnvironmentStore } from "../storage/environment-store.ts";
+import { KeyStore } from "../storage/key-store.ts";
+import { Schema } from "../storage/migrations.ts";
+import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
+import { BOOTSTRAP, type Operator, operatorAuthor, type PresentedOperator } from "./caller.ts";
+import { ChangeLog } from "./change-log.ts";
+import { Chores } from "./chores.ts";
+import { directoryName, type Environment } from "./environment.ts";
+import { type Author, type ChangeDescription, type EventPage, type EventQuery, readNoEvents } from "./event.ts";
+import type { FailureOf } from "./failure.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
+import { fail, ok, type Result } from "./result.ts";
+import { allowsRole, roleOf } from "./rights.ts";
+
+/** The name of the deployment's only registry. */
+export const REGISTRY_NAME = "registry";
+
+type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
+
+/** Some environments, and the number of the next; `null` after the last one. */
+export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
+
+/**
+ * The environments and operators of the deployment, and the only authority on them. Like those of a directory, every RPC
+ * method is synchronous, and checks its caller first. The registry has no tables until the first change.
+ */
+export class Registry extends DurableObject<Env> {
+  readonly #schema: Schema;
+  readonly #environments: EnvironmentStore;
+  readonly #operators: Keys;
+  readonly #changes: ChangeLog;
+  readonly #chores: Chores;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
+    this.#environments = new EnvironmentStore(ctx.storage.sql);
+    this.#operators = new Keys(new KeyStore(ctx.storage.sql, "operators"), OPERATORS_MAX);
+    this.#changes = new ChangeLog(ctx.storage, env);
+    this.#chores = new Chores([this.#changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
+  }
+
+  /** The operator, if the key is valid, its role allows what needs `role`, and the environment is recorded. */
+  admit(
+    presented: PresentedOperator,
+    role: Role,
+    environment: Environment | undefined,
+  ): Result<Operator, AdmitFailure | FailureOf<"environment_not_found">> {
+    const operator = this.#admit(presented, role);
+    if (!operator.ok) return operator;
+    if (environment && !this.#find(environment)) return fail({ code: "environment_not_found" });
+    return operator;
+  }
+
+  /**
+   * Records an environment before its first key is issued, so that none can exist unseen. Returns what is recorded; the
+   * `location` of an environment that was recorded before stays.
+   */
+  recordEnvironment(
+    presented: PresentedOperator,
+    environment: Environment,
+    location: Location | undefined,
+  ): Result<{ isNew: boolean; location: Location | null }, AdmitFailure> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const known = this.#find(environment);
+    if (known) return ok({ isNew: false, location: known.location });
+
+    const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
+    const { workspace, tag } = environment;
+    this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
+      this.#environments.insert(recorded);
+      record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
+    });
+    return ok({ isNew: true, location: recorded.location });
+  }
+
+  /** One page of the environments, oldest first. */
+  listEnvironments(
+    presented: PresentedOperator,
+    { start, limit }: { start: number; limit: number },
+  ): Result<EnvironmentPage, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    if (!this.#schema.exists) return ok({ environments: [], next: null });
+    const found = this.#environments.page(start, limit + 1);
+    return ok({ environments: found.slice(0, limit), next: found[limit]?.id ?? null });
+  }
+
+  /** Issues the key of an operator, whose `rights` are the role. */
+  issueOperator(
+    presented: PresentedOperator,
+    draft: KeyDraft,
+  ): Result<StoredKey, AdmitFailure | FailureOf<"environment_full">> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    this.#schema.create();
+    if (!this.#operators.hasRoom()) return fail({ code: "environment_full" });
+    return ok(
+      this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
+        const issued = this.#operators.issue(draft);
+        record({ type: "operator.issued", details: operatorDetails(issued) });
+        return issued;
+      }),
+    );
+  }
+
+  /** All operators, revoked and expired ones included. */
+  listOperators(presented: PresentedOperator): Result<StoredKey[], AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    return ok(this.#schema.exists ? this.#operators.list() : []);
+  }
+
+  /** Revokes an operator's key. A key that is revoked already keeps its time. */
+  revokeOperator(
+    presented: PresentedOperator,
+    id: number,
+  ): Result<undefined, AdmitFailure | FailureOf<"operator_not_found">> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const key = this.#schema.exists ? this.#operators.find(id) : undefined;
+    if (!key) return fail({ code: "operator_not_found" });
+    if (isRevoked(key)) return ok(undefined);
+    this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
+      this.#operators.revoke(key);
+      record({ type: "operator.revoked", details: operatorDetails(key) });
+    });
+    return ok(undefined);
+  }
+
+  /** Issues a key with the same name, role and expiry, and revokes the old one after `graceSeconds`. */
+  rollOperator(
+    presented: PresentedOperator,
+    id: number,
+    { graceSeconds, nonceHash }: { graceSeconds: number; nonceHash: ArrayBuffer },
+  ): Result<StoredKey, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const key = this.#schema.exists ? this.#operators.findValid(id) : undefined;
+    if (!key) return fail({ code: "operator_not_found" });
+    if (!this.#operators.hasRoom()) return fail({ code: "environment_full" });
+    return ok(
+      this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
+        const successor = this.#operators.roll(key, graceSeconds, nonceHash);
+        record({ type: "operator.rolled", details: { ...operatorDetails(key), successor_id: successor.id } });
+        return successor;
+      }),
+    );
+  }
+
+  /** One page of the deployment's own events, oldest first. */
+  listEvents(
+    presented: PresentedOperator,
+    query: EventQuery,
+  ): Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    return this.#schema.exists ? this.#changes.read(query) : readNoEvents(query);
+  }
+
+  #find(environment: Environment): StoredEnvironment | undefined {
+    return this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+  }
+
+  #admit({ key }: PresentedOperator, least: Role): Result<Operator, AdmitFailure> {
+    if (key === "bootstrap") return ok(BOOTSTRAP);
+    if (!this.#schema.exists) return fail({ code: "unauthenticated" });
+    const found = this.#operators.authenticate(key);
+    if (!found.ok) return found;
+    const { id, name, rights, expiresAt } = found.value;
+    const role = roleOf(rights);
+    return allowsRole(role, least)
+      ? ok({ id, name, role, expiresAt })
+      : fail({ code: "insufficient_access", required_role: least });
+  }
+
+  /** Runs `change` in one transaction with the event that it records, and schedules the alarm. */
+  #commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
+    this.#schema.create();
+    const value = this.#changes.commit(author, change);
+    this.#chores.schedule(this.#changes.nextPurgeAt);
+    return value;
+  }
+
+  /** The platform calls this when the alarm is due. */
+  override alarm(): void {
+    if (this.#schema.exists) this.#chores.run();
+  }
+}
+
+const operatorDetails = ({ id, name }: StoredKey) => ({ operator: { id, name } });

@@ -1,0 +1,64 @@
+/** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
+export type SessionSeed = CryptoKey;
+
+/** The public half of a key pair, as anybody may see it (RFC 7517). */
+export type PublicJwk = { kty: "EC"; crv: "P-256"; x: string; y: string; kid: string; alg: "ES256"; use: "sig" };
+
+/** A key pair that signs and verifies viewer sessions. */
+export type SessionKey = {
+  privateKey: CryptoKey;
+  publicKey: CryptoKey;
+  jwk: PublicJwk;
+  /** The only header of this key's sessions, as it stands in their text. */
+  header: string;
+};
+
+/** Must never change: another text derives other keys, and ends all sessions. */
+const INFO = "user-group-service viewer session ES256 v1";
+/** 128 bits more than the order has, so that the remainder is as good as uniform; FIPS 186-5, A.2.1, needs 64. */
+const DERIVED_BYTES = 48;
+/** The order of the base point of P-256 (SP 800-186, section 3.2.1.3). */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+/** PKCS #8 (RFC 5958) of an ECPrivateKey (RFC 5915) on P-256 without its public part, in hex, up to the scalar. */
+const PKCS8_START = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
+const ECDSA = { name: "ECDSA", namedCurve: "P-256" };
+const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
+
+const utf8 = new TextEncoder();
+
+/** Imports a signing key as the seed of a key pair. */
+export const importSeed = (signingKey: Uint8Array<ArrayBuffer>): Promise<SessionSeed> =>
+  crypto.subtle.importKey("raw", signingKey, "HKDF", false, ["deriveBits"]);
+
+/** Derives the key pair of a signing key: always the same one. */
+export async function deriveSessionKey(seed: SessionSeed): Promise<SessionKey> {
+  const pkcs8 = await pkcs8Of(seed);
+  const whole = await crypto.subtle.importKey("pkcs8", pkcs8, ECDSA, true, ["sign"]);
+  const exported = await crypto.subtle.exportKey("jwk", whole);
+  if (exported instanceof ArrayBuffer || !exported.x || !exported.y)
+    throw new Error("A session key has no public part.");
+
+  const point = { kty: "EC", crv: "P-256", x: exported.x, y: exported.y } as const;
+  const kid = await thumbprintOf(point);
+  return {
+    privateKey: await crypto.subtle.importKey("pkcs8", pkcs8, ECDSA, false, ["sign"]),
+    publicKey: await crypto.subtle.importKey("jwk", point, ECDSA, false, ["verify"]),
+    jwk: { ...point, kid, alg: "ES256", use: "sig" },
+    header: utf8.encode(JSON.stringify({ alg: "ES256", typ: "JWT", kid })).toBase64(BASE64URL),
+  };
+}
+
+/** The private key, by HKDF-SHA-256 (RFC 5869) without a salt, reduced to a scalar from 1 to the order - 1 (FIPS 186-5, A.2.1). */
+async function pkcs8Of(seed: SessionSeed): Promise<Uint8Array<ArrayBuffer>> {
+  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(INFO) };
+  const derived = new Uint8Array(await crypto.subtle.deriveBits(hkdf, seed, DERIVED_BYTES * 8));
+  const scalar = (BigInt(`0x${derived.toHex()}`) % (ORDER - 1n)) + 1n;
+
+  return Uint8Array.fromHex(PKCS8_START + scalar.toString(16).padStart(64, "0"));
+}
+
+/** The name of a public key (RFC 7638): a hash of exactly these members, in this order. */
+async function thumbprintOf({ crv, kty, x, y }: Omit<PublicJwk, "kid" | "alg" | "use">): Promise<string> {
+  const members = utf8.encode(JSON.stringify({ crv, kty, x, y }));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", members)).toBase64(BASE64URL);
+}

@@ -1,0 +1,62 @@
+import type { Role, Scope } from "../records.ts";
+
+/** Who may make a call. A kind of caller without an entry here may not make it. */
+export type Access = {
+  /** An API key with this scope, or with any. */
+  scope?: Scope | "any";
+  /** An operator with this role, or a higher one. */
+  role?: Role;
+  /**
+   * Whether the operator names the environment in the query: always, or only in the calls that are not about the deployment
+   * itself. Without it the call is about the deployment.
+   */
+  names?: "environment" | "environment or none";
+  /** A viewer. */
+  isForViewers?: true;
+  /** Whether the call reads much at once, and has a limit of its own. */
+  isList?: true;
+};
+
+/**
+ * Who may make which call below /api, by its method and the pattern of its path. A route without an entry does not compile
+ * (app.ts).
+ */
+export const ACCESS = {
+  "GET /api/user": { scope: "groups:read" },
+  "PUT /api/user": { scope: "groups:write" },
+  "POST /api/user": { scope: "tokens:rotate" },
+  "DELETE /api/user": { scope: "groups:delete" },
+
+  "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true },
+  "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment" },
+  "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment" },
+  "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },
+  "POST /api/user_groups/:team_id/rotate": { scope: "tokens:rotate", role: "support", names: "environment" },
+  "POST /api/user_groups/:team_id/restore": { scope: "groups:write", role: "support", names: "environment" },
+  "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
+  "GET /api/events": { scope: "events:read", role: "viewer", names: "environment or none", isList: true },
+
+  "GET /api/keys": { role: "viewer", names: "environment" },
+  "POST /api/keys": { role: "admin" },
+  "DELETE /api/keys/:id": { role: "admin", names: "environment" },
+  "POST /api/keys/:id/roll": { role: "admin", names: "environment" },
+
+  "GET /api/operators": { role: "viewer" },
+  "POST /api/operators": { role: "admin" },
+  "DELETE /api/operators/:id": { role: "admin" },
+  "POST /api/operators/:id/roll": { role: "admin" },
+  "GET /api/environments": { role: "viewer", isList: true },
+
+  "POST /api/viewer_sessions": { scope: "sessions:create" },
+  "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
+  "GET /api/viewer": { isForViewers: true },
+  "POST /api/viewer/query": { isForViewers: true },
+} as const satisfies Record<string, Access>;
+
+/** The table's entry for a call, if it has one. */
+export const accessOf = (method: string, pattern: string): Access | undefined => {
+  const route = `${method} ${pattern}`;
+  return isListed(route) ? ACCESS[route] : undefined;
+};
+
+const isListed = (route: string): route is keyof typeof ACCESS => Object.hasOwn(ACCESS, route);

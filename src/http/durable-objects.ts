@@ -1,0 +1,112 @@
+import type { DurableObject } from "cloudflare:workers";
+import { directoryName, type Environment } from "../domain/environment.ts";
+import type { GroupDirectory } from "../domain/group-directory.ts";
+import { REGISTRY_NAME, type Registry } from "../domain/registry.ts";
+import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
+import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
+import type { Location } from "../records.ts";
+import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
+
+/** Thrown when a Durable Object could not be reached in time. Whether a change was made is unknown. */
+export class DirectoryUnavailable extends Error {}
+
+/** Thrown when the database of a Durable Object belongs to another release. */
+export class DirectoryUnreadable extends Error {}
+
+type MethodOf<Target> = Exclude<keyof Target & string, keyof DurableObject>;
+
+/** The RPC methods of a Durable Object. */
+type Remote<Target extends Rpc.DurableObjectBranded> = Pick<
+  DurableObjectStub<Target>,
+  MethodOf<Target> & keyof DurableObjectStub<Target>
+>;
+
+export type Directory = Remote<GroupDirectory>;
+
+/**
+ * The RPC methods, and whether each is idempotent. Only those are retried. An `ensure` whose first answer was lost reports
+ * that it found the group, as it would to a client that calls again.
+ */
+const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
+  checkCaller: true,
+  ensure: true,
+  identify: true,
+  issueKey: false,
+  list: true,
+  listEvents: true,
+  listKeys: true,
+  purge: false,
+  remove: false,
+  removeByNumber: false,
+  revokeKey: true,
+  restore: true,
+  rollKey: false,
+  rotateByNumber: false,
+  rotateToken: false,
+  show: true,
+  startSession: true,
+  update: false,
+  updateByNumber: false,
+  view: true,
+  viewSession: true,
+};
+
+const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
+  admit: true,
+  issueOperator: false,
+  listEnvironments: true,
+  listEvents: true,
+  listOperators: true,
+  recordEnvironment: true,
+  revokeOperator: true,
+  rollOperator: false,
+};
+
+/** The directory of an environment. The platform places it by the location hint of its first call. */
+export function directoryOf(env: Env, environment: Environment, location?: Location | null): Directory {
+  const options = location ? { locationHint: location } : {};
+  const stub = () => env.GROUP_DIRECTORY.getByName(directoryName(environment), options);
+  return remote<Directory>(stub, DIRECTORY_METHODS);
+}
+
+/** The registry of the deployment. */
+export const registryOf = (env: Env): Remote<Registry> =>
+  remote<Remote<Registry>>(() => env.REGISTRY.getByName(REGISTRY_NAME), REGISTRY_METHODS);
+
+/**
+ * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
+ * retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked again (Durable Objects,
+ * "Error handling"). Throws `DirectoryUnavailable` if there is no answer in time.
+ */
+function remote<Methods extends object>(stub: () => object, methods: Record<string, boolean>): Methods {
+  const call =
+    (method: string) =>
+    (...args: unknown[]) =>
+      retry(() => Reflect.apply(Reflect.get(stub(), method), undefined, args), {
+        triesMax: methods[method] ? DIRECTORY_TRIES_MAX : 1,
+      });
+  return new Proxy({} as Methods, {
+    get: (_, method) => (Object.hasOwn(methods, method) ? call(String(method)) : undefined),
+  });
+}
+
+async function retry(call: () => Promise<unknown>, { triesMax }: { triesMax: number }): Promise<unknown> {
+  const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await withTimeout(call(), (deadline - Date.now()) / 1000);
+    } catch (error) {
+      if (error instanceof Error && error.message.includes(UNKNOWN_SCHEMA))
+        throw new DirectoryUnreadable(error.message);
+      if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TimeoutError)) throw error;
+      if (!isRetryable(error) || tries === triesMax) throw new DirectoryUnavailable(String(error), { cause: error });
+      await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
+    }
+  }
+}
+
+const has = (error: unknown, flag: string): boolean => error instanceof Error && Reflect.get(error, flag) === true;
+
+const isOverloaded = (error: unknown): boolean => has(error, "overloaded");
+
+const isRetryable = (error: unknown): boolean => has(error, "retryable") && !isOverloaded(error);

@@ -1,0 +1,110 @@
+import { type Context, Hono } from "hono";
+import { daysToMs } from "../../domain/days.ts";
+import type { ShownGroup } from "../../domain/group-directory.ts";
+import { etagOf } from "../../domain/user-group.ts";
+import { UNDO_DAYS_DEFAULT } from "../../limits.ts";
+import type { AppEnv } from "../app-env.ts";
+import { checkCaller } from "../check-caller.ts";
+import { cursorOf } from "../cursor.ts";
+import { deleteLeases } from "../ended-leases.ts";
+import { refuse } from "../failures.ts";
+import { ifMatchOf } from "../if-match.ts";
+import { authorize } from "../middleware/authorize.ts";
+import { jsonBody } from "../middleware/json-body.ts";
+import { allowMethods } from "../middleware/methods.ts";
+import { validQuery } from "../middleware/validate.ts";
+import { pathNumber } from "../path-number.ts";
+import { respond, respondWithJson } from "../responses.ts";
+import { ListQuery, NoQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
+import { groupBody, type ListOptions, listBody } from "../wire.ts";
+
+/** The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token. */
+export const userGroupsByNumber = new Hono<AppEnv>()
+  .use("/", allowMethods("GET"))
+  .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
+  .use("/:team_id/rotate", allowMethods("POST"))
+  .use("/:team_id/restore", allowMethods("POST"))
+  .use("/:team_id/purge", allowMethods("POST"))
+  .use(authorize)
+
+  .get("/", validQuery(ListQuery), async (c) => {
+    const query = c.req.valid("query");
+    const listed = await c.get("directory").list(c.get("caller"), query);
+    if (!listed.ok) return refuse(c, listed.failure);
+    const { groups, next } = listed.value;
+    const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
+    return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
+  })
+
+  .get("/:team_id", validQuery(ShowQuery), async (c) => {
+    const from = c.req.valid("query").state ?? "existing";
+    const shown = await c.get("directory").show(c.get("caller"), pathNumber(c.req.param("team_id")), from);
+    return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
+  })
+
+  .put("/:team_id", validQuery(NoQuery), jsonBody(UpdateByNumberBody), async (c) => {
+    const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const ifMatch = ifMatchOf(c);
+    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
+    const teamId = pathNumber(c.req.param("team_id"));
+    const updated = await c
+      .get("directory")
+      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, ifMatch.value);
+    if (!updated.ok) return refuse(c, updated.failure);
+    c.set("teamId", teamId);
+    deleteLeases(c, updated.value);
+    return respondWithGroup(c, updated.value);
+  })
+
+  .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody, { optional: true }), async (c) => {
+    const { grace_seconds: graceSeconds } = c.req.valid("json");
+    const ifMatch = ifMatchOf(c);
+    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
+    const teamId = pathNumber(c.req.param("team_id"));
+    const options = { graceSeconds, ifMatch: ifMatch.value };
+    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options);
+    if (!rotated.ok) return refuse(c, rotated.failure);
+    c.set("teamId", teamId);
+    deleteLeases(c, rotated.value);
+    return respondWithGroup(c, rotated.value);
+  })
+
+  .delete("/:team_id", validQuery(NoQuery), async (c) => {
+    const ifMatch = ifMatchOf(c);
+    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
+    const teamId = pathNumber(c.req.param("team_id"));
+    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, ifMatch.value);
+    if (!removed.ok) return refuse(c, removed.failure);
+    c.set("teamId", teamId);
+    deleteLeases(c, removed.value);
+    return respondWithGroup(c, removed.value);
+  })
+
+  .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody, { optional: true }), async (c) => {
+    const { new_user_group_id: newProvidedId, rotate_token: rotateToken } = c.req.valid("json");
+    const teamId = pathNumber(c.req.param("team_id"));
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, { newProvidedId, rotateToken });
+    if (!restored.ok) return refuse(c, restored.failure);
+    c.set("teamId", teamId);
+    return respondWithGroup(c, restored.value);
+  })
+
+  .post("/:team_id/purge", validQuery(NoQuery), async (c) => {
+    const teamId = pathNumber(c.req.param("team_id"));
+    const purged = await c.get("directory").purge(c.get("caller"), teamId);
+    if (!purged.ok) return refuse(c, purged.failure);
+    c.set("teamId", teamId);
+    return respond(c, { success: 1 });
+  });
+
+/** What of a group's JSON comes from its environment and from the settings. */
+const listOptions = (c: Context<AppEnv>): ListOptions => ({
+  tag: c.get("environment").tag,
+  undoMs: daysToMs(c.env.UNDO_DAYS, UNDO_DAYS_DEFAULT),
+});
+
+/** A group as the list shows it, with the ETag of its state. */
+const respondWithGroup = (c: Context<AppEnv>, { group, revision }: ShownGroup): Response =>
+  respondWithJson(c, groupBody(group, listOptions(c)), {
+    ETag: etagOf({ teamId: group.teamId, revision }),
+  });

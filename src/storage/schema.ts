@@ -1,0 +1,104 @@
+/**
+ * The schemas of the databases. No release before 1.0 has been deployed, so until then each is one migration that may be
+ * edited; each edit raises its number. From 1.0 on the lists are append-only: a released migration is never edited, and a
+ * change of a schema is a new entry with the next number.
+ */
+export type Migration = { number: number; statements: string };
+
+/** The feed of events, which each database has. */
+const FEED = `
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    team_id INTEGER,
+    provided_id TEXT,
+    details TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL) STRICT;
+  INSERT INTO feed (id, incarnation) VALUES (1, lower(hex(randomblob(8))));`;
+
+/** The keys at rest of a database. */
+const keys = (table: "api_keys" | "operators") => `
+  CREATE TABLE ${table} (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    rights TEXT NOT NULL,
+    nonce_hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;`;
+
+const GROUP_COLUMNS = `name TEXT NOT NULL,
+    nonce BLOB NOT NULL,
+    generation BLOB NOT NULL,
+    grace_nonce BLOB,
+    grace_generation BLOB,
+    grace_ends_at INTEGER,
+    suspended_at INTEGER,
+    revision INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    mapping TEXT,
+    properties TEXT`;
+
+/** The schema of a directory. */
+export const DIRECTORY_MIGRATIONS: Migration[] = [
+  {
+    number: 11,
+    // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
+    statements: `
+  CREATE TABLE user_groups (
+    team_id INTEGER PRIMARY KEY,
+    provided_id TEXT NOT NULL UNIQUE,
+    ${GROUP_COLUMNS}
+  ) STRICT;
+  -- A table of its own: what exists has no condition that a statement could forget.
+  CREATE TABLE deleted_groups (
+    team_id INTEGER PRIMARY KEY,
+    provided_id TEXT NOT NULL,
+    deleted_at INTEGER NOT NULL,
+    ${GROUP_COLUMNS}
+  ) STRICT;
+  CREATE INDEX deleted_groups_by_time ON deleted_groups (deleted_at);
+  -- The highest team_id among deleted groups, so that it is never used again. AUTOINCREMENT would cost a row written per new group.
+  CREATE TABLE newest_deleted (id INTEGER PRIMARY KEY, team_id INTEGER NOT NULL) STRICT;
+  INSERT INTO newest_deleted (id, team_id) VALUES (1, 0);
+  CREATE TABLE stored_responses (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    request BLOB NOT NULL,
+    expires_at INTEGER NOT NULL,
+    key_id INTEGER,
+    team_id INTEGER NOT NULL,
+    provided_id TEXT,
+    name TEXT,
+    nonce BLOB,
+    revision INTEGER,
+    signing_id TEXT
+  ) STRICT;
+  CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
+${keys("api_keys")}
+${FEED}`,
+  },
+];
+
+/** The schema of the registry. */
+export const REGISTRY_MIGRATIONS: Migration[] = [
+  {
+    number: 1,
+    statements: `
+  CREATE TABLE environments (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    location TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+${keys("operators")}
+${FEED}`,
+  },
+];

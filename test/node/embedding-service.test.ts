@@ -1,0 +1,279 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { PGlite } from "@electric-sql/pglite";
+import { build } from "esbuild";
+import { createRemoteJWKSet } from "jose";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { standIn } from "./support/stand-in.ts";
+
+/** The recipes of embedding with the service itself, in a project with the package of the client, as integrators have it. */
+
+const CHROMIUM = "/usr/bin/chromium";
+const { url, operatorToken } = inject("service");
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
+
+const project = mkdtempSync(join(tmpdir(), "embedding-"));
+let groups: UserGroupClient;
+/** A key that can mint sessions and nothing else. */
+let mintingKey: { id: number; key: string };
+
+beforeAll(async () => {
+  cpSync("examples/embedding", project, { recursive: true });
+  const installed = join(project, "node_modules", "user-group-service");
+  mkdirSync(installed, { recursive: true });
+  cpSync("package.json", join(installed, "package.json"));
+  for (const entry of ["index", "viewer"])
+    await build({
+      entryPoints: [`src/client/${entry}.ts`],
+      outfile: join(installed, "dist", "client", `${entry}.js`),
+      bundle: true,
+      format: "esm",
+      target: "es2022",
+    });
+  for (const name of ["hono", "@hono"]) symlinkSync(resolve("node_modules", name), join(project, "node_modules", name));
+
+  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "writer" })).key });
+  mintingKey = await newMintingKey();
+});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+async function newMintingKey() {
+  const { apiKey, key } = await operator.issueKey({ ...WORKSPACE, name: "backend", scopes: ["sessions:create"] });
+  return { id: apiKey.id, key };
+}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "localhost");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+/** Runs the backend of the recipe for a customer until the test ends. Returns where its page is. */
+async function startBackend(customer: string, apiKey = mintingKey.key): Promise<string> {
+  const port = await freePort();
+  const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, PORT: String(port), CUSTOMER: customer };
+  const child = spawn(process.execPath, ["backend.ts"], { cwd: project, env, stdio: ["ignore", "pipe", "ignore"] });
+  onTestFinished(() => {
+    child.kill();
+  });
+  await once(child.stdout, "data");
+  return `http://localhost:${port}`;
+}
+
+/** Debian's chromium; where there is none, these tests are skipped. */
+const hasChromium = existsSync(CHROMIUM);
+
+describe("a page with a chart", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    if (hasChromium)
+      browser = await chromium.launch({
+        executablePath: CHROMIUM,
+        args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
+      });
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens the page with a clock that the test moves. `sent` lists the calls of the page, and `answered` their statuses. */
+  async function openPage(address: string) {
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    await page.clock.install();
+    const sent: { call: string; credential: string }[] = [];
+    const answered: string[] = [];
+    page.on("response", (response) => {
+      const request = response.request();
+      if (request.method() === "OPTIONS") return;
+      const call = `${request.method()} ${new URL(request.url()).pathname}`;
+      sent.push({ call, credential: request.headers().authorization ?? "" });
+      answered.push(`${call} ${response.status()}`);
+    });
+    await page.goto(address);
+    const count = (text: string) => answered.filter((each) => each === text).length;
+    return { page, sent, answered, count };
+  }
+
+  const bars = (page: Page) =>
+    page.evaluate("[...document.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('height')))");
+  const status = (page: Page, text: string) => page.getByRole("status").getByText(text).waitFor();
+
+  it.skipIf(!hasChromium)(
+    `draws the customer's data with a session and no other credential${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      const { group } = await groups.ensure({
+        userGroupId: "chart",
+        name: "Chart & Co",
+        properties: { orders: [3, 6, 12] },
+      });
+      const { page, sent, answered } = await openPage(await startBackend("chart"));
+      await status(page, "Chart & Co");
+      expect(await bars(page)).toEqual([12.5, 25, 50]);
+      expect(answered).toEqual(["GET / 200", "GET /viewer.js 200", "POST /session 200", "GET /api/viewer 200"]);
+      expect(sent.at(-1)?.credential).toMatch(/^Token eyJ/);
+      const seen = (await page.content()) + JSON.stringify(sent);
+      expect([group.token ?? "", mintingKey.key].filter((secret) => seen.includes(secret))).toEqual([]);
+
+      await groups.update({ userGroupId: "chart", properties: { orders: [1] } });
+      await page.clock.fastForward("01:00");
+      await page.waitForFunction("document.querySelectorAll('rect').length === 1");
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `goes on after 80 % of its session, and after its token was rotated${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      const { group } = await groups.ensure({ userGroupId: "renewal", name: "Renewal", properties: { orders: [1] } });
+      const { page, count } = await openPage(await startBackend("renewal"));
+      await status(page, "Renewal");
+      await page.clock.fastForward("03:59");
+      await expect.poll(() => count("GET /api/viewer 200")).toBeGreaterThanOrEqual(2);
+      expect(count("POST /session 200")).toBe(1);
+
+      await page.clock.fastForward("01:00");
+      await expect.poll(() => count("POST /session 200")).toBe(2);
+      expect(count("GET /api/viewer 401")).toBe(0);
+
+      await groups.rotateToken({ currentToken: group.token });
+      const views = count("GET /api/viewer 200");
+      await page.clock.fastForward("01:00");
+      await expect.poll(() => count("GET /api/viewer 200")).toBeGreaterThan(views);
+      expect(count("GET /api/viewer 401")).toBe(1);
+      expect(count("POST /session 200")).toBe(3);
+      await status(page, "Renewal");
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `ends with the API key of its backend${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: "key end", name: "Key end" });
+      const own = await newMintingKey();
+      const { page, count } = await openPage(await startBackend("key end", own.key));
+      await status(page, "Key end");
+      await operator.revokeKey({ ...WORKSPACE, id: own.id });
+      await page.clock.fastForward("01:00");
+      await expect.poll(() => count("GET /api/viewer 401")).toBe(1);
+      const shown = async () => {
+        // Each step is a wait of the client between two attempts to mint.
+        await page.clock.fastForward("00:01");
+        return page.getByRole("status").innerText();
+      };
+      await expect.poll(shown, { timeout: 10_000 }).toBe("There is no session for this page (500).");
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `has sessions that the page of another site cannot use${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: "origins", name: "Origins" });
+      const address = await startBackend("origins");
+      const { token } = (await (await fetch(`${address}/session`, { method: "POST" })).json()) as { token: string };
+      const { url: elsewhere } = await standIn(() => ({
+        status: 200,
+        headers: { "Content-Type": "text/html" },
+        body: "<title>x</title>",
+      }));
+      const viewFrom = async (site: string) => {
+        const page = await browser.newPage();
+        onTestFinished(() => page.close());
+        await page.goto(site);
+        return page.evaluate(
+          `fetch("${url}/api/viewer", { headers: { Authorization: "Bearer ${token}" } }).then((r) => r.json())`,
+        ) as Promise<{ success: number; error?: { code: string } }>;
+      };
+      expect((await viewFrom(address)).success).toBe(1);
+      expect((await viewFrom(elsewhere)).error?.code).toBe("origin_not_allowed");
+    },
+  );
+});
+
+describe("a session of the service", () => {
+  it("is verified offline, and selects rows in PostgreSQL", async ({ expect }) => {
+    const postgres = new PGlite();
+    onTestFinished(() => postgres.close());
+    await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+    await postgres.exec("INSERT INTO orders (customer, amount) VALUES ('row a', 1), ('row b', 2)");
+    const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
+    const apiKey = mintingKey.key;
+    for (const [userGroupId, amount] of [
+      ["row a", 1],
+      ["row b", 2],
+    ] as const) {
+      await groups.ensure({ userGroupId });
+      const { token } = await new UserGroupClient({ url, apiKey }).mintSession({ userGroupId });
+      const verification = { keys, issuer: url, audience: "embedding/Customer" };
+      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([{ amount }]);
+      await expect(
+        queryAs(postgres, token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
+      ).rejects.toThrow(/"aud"/);
+    }
+  });
+});
+
+describe("reports", () => {
+  const ORDERS = [
+    ["report a", "eu", 1],
+    ["report a", "us", 2],
+    ["report a", "us", 3],
+    ["report b", "eu", 10],
+  ] as const;
+
+  /** Asks the recipe for a report, as a page does. */
+  async function startReports() {
+    const postgres = new PGlite();
+    onTestFinished(() => postgres.close());
+    await postgres.exec("CREATE TABLE orders (customer text, region text, amount int)");
+    for (const order of ORDERS) await postgres.query("INSERT INTO orders VALUES ($1, $2, $3)", [...order]);
+    const { reports } = await import(join(project, "bound-query.ts"));
+    const app = reports(url, postgres);
+    return async (session: string | undefined, name = "orders"): Promise<{ status: number; body: unknown }> => {
+      const headers = session === undefined ? {} : { Authorization: `Bearer ${session}` };
+      const response = await app.request(`/reports/${name}`, { headers });
+      return { status: response.status, body: await response.json() };
+    };
+  }
+  const mint = async (userGroupId: string) =>
+    (await new UserGroupClient({ url, apiKey: mintingKey.key }).mintSession({ userGroupId })).token;
+
+  it("show each customer their own rows, and those of their regions", async ({ expect }) => {
+    const report = await startReports();
+    await groups.ensure({ userGroupId: "report a" });
+    await groups.ensure({ userGroupId: "report b" });
+    const session = await mint("report a");
+    expect(await report(session)).toEqual({
+      status: 200,
+      body: {
+        rows: [
+          { region: "eu", amount: 1 },
+          { region: "us", amount: 5 },
+        ],
+      },
+    });
+    expect((await report(await mint("report b"))).body).toEqual({ rows: [{ region: "eu", amount: 10 }] });
+
+    await groups.update({ userGroupId: "report a", properties: { regions: ["us"] } });
+    expect((await report(session)).body).toEqual({ rows: [{ region: "us", amount: 5 }] });
+  });
+
+  it("refuse whoever has no valid session, also right after a rotation", async ({ expect }) => {
+    const report = await startReports();
+    const { group } = await groups.ensure({ userGroupId: "report c" });
+    const session = await mint("report c");
+    expect((await report(session)).status).toBe(200);
+    await groups.rotateToken({ currentToken: group.token });
+    expect((await report(session)).status).toBe(401);
+    for (const wrong of [undefined, "eyJ.x.y", mintingKey.key]) expect((await report(wrong)).status).toBe(401);
+    expect((await report(await mint("report c"), "salaries")).status).toBe(404);
+  });
+});

@@ -1,0 +1,263 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { PGlite } from "@electric-sql/pglite";
+import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { forgedSessions, mintSessions } from "./support/sessions.ts";
+import { standIn } from "./support/stand-in.ts";
+
+const AUDIENCE = "verifiers/Customer";
+/** An id that is not what it seems to be, in SQL, in JSON and in a terminal. */
+const HOSTILE_ID = `o'hara", "sub": "acme é€\\`;
+
+const succeeds = (program: string, ...args: string[]) => spawnSync(program, args).status === 0;
+
+const hasJava = succeeds("java", "--add-modules", "jdk.compiler,java.net.http", "--source", "17", "--version");
+/** Where the Java recipe is compiled to, once: `java VerifySession.java` compiles it at each start. */
+const classes = mkdtempSync(join(tmpdir(), "verify-session-"));
+beforeAll(() => {
+  const javac = ["-m", "jdk.compiler/com.sun.tools.javac.Main", "-d", classes, "examples/embedding/VerifySession.java"];
+  if (hasJava && !succeeds("java", ...javac)) throw new Error("VerifySession.java does not compile.");
+});
+afterAll(() => rmSync(classes, { recursive: true, force: true }));
+
+const VERIFIERS = [
+  {
+    name: "jose in Node",
+    needs: "the package jose",
+    command: [process.execPath, "examples/embedding/verify-jose.ts"],
+    isThere: true,
+  },
+  {
+    name: "PyJWT",
+    needs: "python3 with PyJWT and cryptography",
+    command: ["python3", "examples/embedding/verify_pyjwt.py"],
+    isThere: succeeds("python3", "-c", "import jwt, cryptography"),
+  },
+  {
+    name: "java.security",
+    needs: "a JDK, 17 or newer",
+    command: ["java", "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", "-cp", classes, "VerifySession"],
+    isThere: hasJava,
+  },
+];
+
+/** Serves public keys, as the service does at the path that is published. */
+async function serveKeys() {
+  let jwks = {};
+  const { url, received } = await standIn(({ path }) => ({
+    status: path === "/.well-known/jwks.json" ? 200 : 404,
+    headers: { "Content-Type": "application/json", "Cache-Control": "max-age=300" },
+    body: jwks,
+  }));
+  const mint = (session: Omit<Parameters<typeof mintSessions>[0][number], "issuer">): string => {
+    const minted = mintSessions([{ issuer: url, ...session }]);
+    jwks = minted.jwks;
+    return minted.tokens[0] ?? "";
+  };
+  return { url, received, mint };
+}
+
+/** Runs a verifier on a token, without blocking this process, which serves the keys. */
+async function verify([program = "", ...args]: string[], token: string, issuer: string) {
+  const env = {
+    ...process.env,
+    SERVICE_URL: issuer,
+    AUDIENCE,
+    NO_PROXY: "127.0.0.1,localhost",
+    no_proxy: "127.0.0.1,localhost",
+  };
+  const child = spawn(program, args, { env });
+  child.stdin.end(token);
+  const [stdout, stderr, status] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise((resolve) => child.on("close", resolve)),
+  ]);
+  return { stdout, stderr, status };
+}
+
+/** Maps with as many runs at a time as there are processors. */
+async function inParallel<Item>(items: Item[], run: (item: Item) => Promise<[string, object]>) {
+  const queue = [...items];
+  const results: [string, object][] = [];
+  const work = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) results.push(await run(item));
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  return results;
+}
+
+describe.for(VERIFIERS)("$name", ({ name, command, needs, isThere }) => {
+  const skipped = isThere ? "" : `, skipped: ${needs} is missing`;
+
+  it.skipIf(!isThere)(`verifies sessions with nothing but the public keys${skipped}`, async ({ expect }) => {
+    const { url, received, mint } = await serveKeys();
+    for (const claims of [
+      { providedId: "initech", viewerId: "jane" },
+      { providedId: "initech" },
+      { providedId: HOSTILE_ID, viewerId: HOSTILE_ID },
+    ]) {
+      const { stdout, stderr, status } = await verify(command, mint(claims), url);
+      expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+      expect(JSON.parse(stdout)).toEqual({ customer: claims.providedId, viewer: claims.viewerId ?? null });
+    }
+    expect(new Set(received.map(({ method, path }) => `${method} ${path}`))).toEqual(
+      new Set(["GET /.well-known/jwks.json"]),
+    );
+  });
+
+  it.skipIf(!isThere)(`verifies a session of the running service${skipped}`, async ({ expect }) => {
+    const { url, operatorToken } = inject("service");
+    const operator = new OperatorClient({ url, operatorKey: operatorToken });
+    const environment = { workspace: "verifiers", environment: "Customer" } as const;
+    const groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...environment, name })).key });
+    await groups.ensure({ userGroupId: HOSTILE_ID });
+    const { token } = await groups.mintSession({ userGroupId: HOSTILE_ID, viewerId: "jane", includeVariables: true });
+    const { stdout, stderr } = await verify(command, token, url);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual({ customer: HOSTILE_ID, viewer: "jane" });
+  });
+
+  it.skipIf(!isThere)(`refuses every text that is no session of this environment${skipped}`, async ({ expect }) => {
+    const { url, mint } = await serveKeys();
+    const { valid, wrong } = forgedSessions(url, "initech");
+    const texts = {
+      ...wrong,
+      "an expired session": mint({ providedId: "initech", expiresInSeconds: -1 }),
+      "a session of another workspace": mint({ providedId: "initech", workspace: "other" }),
+    };
+    expect(await verify(command, valid, url)).toMatchObject({ stderr: "", status: 0 });
+
+    const outcomes = await inParallel(Object.entries(texts), async ([what, forged]) => {
+      const { stdout, stderr, status } = await verify(command, forged, url);
+      const shows = forged.length > 20 && (stdout + stderr).includes(forged.slice(-20));
+      return [what, { stdout, status, shows, isExplained: stderr !== "" && !stderr.includes("    at ") }];
+    });
+    const refused = { stdout: "", status: 1, shows: false, isExplained: true };
+    expect(Object.fromEntries(outcomes)).toEqual(Object.fromEntries(Object.keys(texts).map((what) => [what, refused])));
+  });
+});
+
+describe("row-level security", () => {
+  let postgres: PGlite;
+  beforeAll(async () => {
+    postgres = new PGlite();
+    await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+    const rows: [string, number][] = [
+      ["a", 1],
+      ["a", 2],
+      ["b", 10],
+      [HOSTILE_ID, 100],
+    ];
+    for (const row of rows) await postgres.query("INSERT INTO orders (customer, amount) VALUES ($1, $2)", row);
+  });
+  afterAll(() => postgres.close());
+
+  /** Queries as the customer of a session. */
+  const asCustomer = async (claims: Parameters<Awaited<ReturnType<typeof serveKeys>>["mint"]>[0]) => {
+    const { url, mint } = await serveKeys();
+    const session = mint(claims);
+    const keys: JWTVerifyGetKey = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
+    const verification = { keys, issuer: url, audience: AUDIENCE };
+    return {
+      url,
+      verification,
+      query: (sql: string, params: unknown[] = []) => queryAs(postgres, session, verification, { sql, params }),
+    };
+  };
+  const amounts = (rows: unknown[]) => rows.map((row) => Object(row).amount);
+
+  it.for([
+    ["a", [1, 2]],
+    ["b", [10]],
+    [HOSTILE_ID, [100]],
+    ["nobody", []],
+  ] as const)("shows customer %j their own rows alone", async ([providedId, own], { expect }) => {
+    const { query } = await asCustomer({ providedId });
+    expect(amounts(await query("SELECT amount FROM orders ORDER BY id"))).toEqual(own);
+    for (const attempt of [
+      "SELECT amount FROM orders WHERE customer = 'b' OR true ORDER BY id",
+      "SELECT amount FROM orders UNION SELECT amount FROM orders ORDER BY amount",
+      "SELECT amount FROM (TABLE orders) AS everything ORDER BY id",
+    ])
+      expect(amounts(await query(attempt))).toEqual(own);
+    expect(amounts(await query("SELECT amount FROM orders WHERE customer = $1", ["b"]))).toEqual(
+      providedId === "b" ? [10] : [],
+    );
+  });
+
+  it("lets nobody write, and counts the rows of nobody else", async ({ expect }) => {
+    const { query } = await asCustomer({ providedId: "a" });
+    expect(await query("SELECT count(*)::int AS amount FROM orders")).toEqual([{ amount: 2 }]);
+    for (const write of [
+      "UPDATE orders SET amount = 0",
+      "DELETE FROM orders",
+      "INSERT INTO orders (customer) VALUES ('a')",
+    ])
+      await expect(query(write)).rejects.toThrow(/permission denied/);
+    expect(amounts(await query("SELECT amount FROM orders ORDER BY id"))).toEqual([1, 2]);
+  });
+
+  it("ends with the query, also with one that fails", async ({ expect }) => {
+    const { query } = await asCustomer({ providedId: "a" });
+    const visible = async () => {
+      await postgres.query("SET ROLE dashboard");
+      const { rows } = await postgres.query("SELECT amount FROM orders");
+      await postgres.query("RESET ROLE");
+      return rows;
+    };
+    expect(await visible()).toEqual([]);
+    await query("SELECT amount FROM orders");
+    expect(await visible()).toEqual([]);
+    await expect(query("SELECT 1 / 0 FROM orders")).rejects.toThrow(/division by zero/);
+    expect(await visible()).toEqual([]);
+    expect((await postgres.query("SELECT current_user::text AS role")).rows).toEqual([{ role: "postgres" }]);
+  });
+
+  it.for([
+    ["an expired session", { providedId: "a", expiresInSeconds: -1 }, /"exp"/],
+    ["a customer of the same id in another workspace", { providedId: "a", workspace: "other" }, /"aud"/],
+  ] as const)("refuses %s before any query", async ([, claims, reason], { expect }) => {
+    const { query } = await asCustomer(claims);
+    await expect(query("SELECT amount FROM orders")).rejects.toThrow(reason);
+  });
+
+  it("refuses every text that is no session", async ({ expect }) => {
+    const { url, verification } = await asCustomer({ providedId: "a" });
+    const { valid, wrong } = forgedSessions(url, "a");
+    expect(
+      await queryAs(postgres, valid, verification, { sql: "SELECT amount FROM orders WHERE id = 1" }),
+    ).toHaveLength(1);
+    for (const [what, forged] of Object.entries(wrong))
+      await expect(
+        queryAs(postgres, forged, verification, { sql: "SELECT amount FROM orders" }),
+        what,
+      ).rejects.toThrow();
+  });
+});
+
+it.for(["backend.ts", "row-level-security.sql"])("docs/embedding.md shows %s as it is", (file, { expect }) => {
+  expect(readFileSync("docs/embedding.md", "utf8")).toContain(
+    `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
+  );
+});
+
+it("runs every file of examples/embedding", ({ expect }) => {
+  expect(readdirSync("examples/embedding").toSorted()).toEqual([
+    "VerifySession.java",
+    "backend.ts",
+    "bound-query.ts",
+    "page.html",
+    "requirements.txt",
+    "row-level-security.sql",
+    "row-level-security.ts",
+    "verify-jose.ts",
+    "verify_pyjwt.py",
+  ]);
+});

@@ -1,0 +1,230 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Service } from "./histories.ts";
+import {
+  type Answered,
+  type Ask,
+  type FeedEvent,
+  ID_TAKEN,
+  NOT_DELETED,
+  NOT_FOUND,
+  OK,
+  REVOKED,
+  SUPERSEDED,
+  SUSPENDED,
+} from "./linearizability.ts";
+
+/** The faults that a service in memory can have, each of which the checker must find. */
+export const FAULTS = [
+  "a stale read",
+  "a lost update",
+  "an update torn in two",
+  "an update of nothing",
+  "created twice",
+  "two creators of one id",
+  "two winners of one rotation",
+  "a rotation that is not done",
+  "a rotation to the same token",
+  "a resurrected token",
+  "a current token refused",
+  "a delete that is not done",
+  "a team id given again",
+  "a token given again",
+  "a conflict where nothing is",
+  "not found in place of superseded",
+  "a suspension that viewers do not see",
+  "a suspension that a rotation ends",
+  "a resumption that is not done",
+  "a deleted group's token that still views",
+  "a restore that two calls win for one id",
+  "a restore that changes the token",
+  "a restore that ends the suspension",
+  "a restore of a purged group",
+  "a restore of an active group with an event",
+  "a purge of an existing group",
+  "a purge that is not done",
+  "a change without its event",
+  "two events in the wrong order",
+] as const;
+
+/** One of the faults. */
+export type Fault = (typeof FAULTS)[number];
+
+/** Reads the team id in a token of a `PlantedService`, which is `teamId.version`. */
+export const inPlantedToken = (token: string): number => Number(token.split(".")[0]);
+
+type Group = { teamId: number; token: string; name: string; isSuspended: boolean };
+
+const shown = ({ teamId, token, name }: Group): Answered => ({ result: OK, teamId, token, name });
+
+/** A service in memory with one planted fault, or none. */
+export class PlantedService {
+  readonly feed: FeedEvent[] = [];
+  readonly #fault: Fault | undefined;
+  readonly #random: (below: number) => number;
+  #existing: Group | undefined;
+  readonly #deleted = new Map<number, Group>();
+  readonly #purged = new Map<number, Group>();
+  readonly #retired = new Set<string>();
+  #lastTeamId = 0;
+  #version = 0;
+  #stale: Answered = { result: NOT_FOUND };
+
+  constructor(fault: Fault | undefined, random: (below: number) => number) {
+    this.#fault = fault;
+    this.#random = random;
+  }
+
+  /** Answers after a moment. Without a fault, some answers are lost. */
+  readonly call: Service = async (ask) => {
+    await delay(this.#random(2));
+    const answer = await this.#take(ask);
+    await delay(this.#random(2));
+    if (this.#fault === undefined && this.#random(12) === 0) throw new Error("The answer was lost.");
+    return answer;
+  };
+
+  #take(ask: Ask): Answered | Promise<Answered> {
+    switch (ask.do) {
+      case "ensure":
+        return this.#ensure();
+      case "update":
+        return this.#update(ask.name);
+      case "suspend":
+      case "resume":
+        return this.#setSuspended(ask.do === "suspend");
+      case "rotate":
+      case "remove":
+        return this.#withToken(ask.do, ask.token);
+      case "view":
+        return this.#view(ask.token);
+      case "restore":
+        return this.#restore(ask.teamId);
+      case "purge":
+        return this.#purge(ask.teamId);
+    }
+  }
+
+  #sometimes(fault: Fault): boolean {
+    return this.#fault === fault && this.#random(3) === 0;
+  }
+
+  #record(type: string, teamId: number): void {
+    if (this.#sometimes("a change without its event")) return;
+    this.feed.push({ type, teamId });
+    if (this.#sometimes("two events in the wrong order")) this.feed.push(...this.feed.splice(-2).toReversed());
+  }
+
+  #tokenFor(teamId: number): string {
+    this.#version += 1;
+    return `${teamId}.${this.#fault === "a token given again" ? 1 : this.#version}`;
+  }
+
+  async #ensure(): Promise<Answered> {
+    const isNew = this.#existing === undefined;
+    const isRaced = this.#fault === "two creators of one id" && isNew;
+    if (isRaced) await delay(1);
+    if (!this.#existing || isRaced) {
+      this.#lastTeamId = this.#fault === "a team id given again" ? 1 : this.#lastTeamId + 1;
+      const teamId = this.#lastTeamId;
+      this.#existing = { teamId, token: this.#tokenFor(teamId), name: "id", isSuspended: false };
+      this.#record("created", teamId);
+    }
+    const answer = { ...shown(this.#existing), isNew: isNew || this.#sometimes("created twice") };
+    if (!isNew && this.#stale.result === OK && this.#sometimes("a stale read")) return this.#stale;
+    this.#stale = { ...answer, isNew: false };
+    return answer;
+  }
+
+  async #update(name: string): Promise<Answered> {
+    const before = this.#existing;
+    if (!before)
+      return this.#fault === "an update of nothing"
+        ? { result: OK, name, token: "0.0", teamId: 0 }
+        : { result: NOT_FOUND };
+    this.#record("updated", before.teamId);
+    if (this.#sometimes("a lost update")) return { ...shown(before), name };
+    if (this.#fault === "an update torn in two") await delay(1);
+    this.#existing = { ...before, name };
+    return shown(this.#existing);
+  }
+
+  #setSuspended(isSuspended: boolean): Answered {
+    const before = this.#existing;
+    if (!before) return { result: NOT_FOUND };
+    if (before.isSuspended !== isSuspended) this.#record(isSuspended ? "suspended" : "resumed", before.teamId);
+    if (!isSuspended && this.#sometimes("a resumption that is not done")) return shown(before);
+    this.#existing = { ...before, isSuspended };
+    return shown(this.#existing);
+  }
+
+  async #withToken(kind: "rotate" | "remove", token: string): Promise<Answered> {
+    const held = this.#existing;
+    if (held?.teamId !== inPlantedToken(token))
+      return { result: this.#fault === "a conflict where nothing is" ? SUPERSEDED : NOT_FOUND };
+    if (held.token !== token)
+      return { result: this.#fault === "not found in place of superseded" ? NOT_FOUND : SUPERSEDED };
+    if (this.#fault === "two winners of one rotation") await delay(1);
+    return kind === "remove" ? this.#remove(held) : this.#rotate(held);
+  }
+
+  #remove(held: Group): Answered {
+    this.#record("deleted", held.teamId);
+    if (this.#sometimes("a delete that is not done")) return { result: OK };
+    this.#existing = undefined;
+    this.#deleted.set(held.teamId, held);
+    return { result: OK };
+  }
+
+  #rotate(held: Group): Answered {
+    this.#retired.add(held.token);
+    this.#record("token_rotated", held.teamId);
+    const token = this.#fault === "a rotation to the same token" ? held.token : this.#tokenFor(held.teamId);
+    if (this.#sometimes("a rotation that is not done")) return { ...shown(held), token };
+    const isSuspended = held.isSuspended && this.#fault !== "a suspension that a rotation ends";
+    this.#existing = { ...held, token, isSuspended };
+    return shown(this.#existing);
+  }
+
+  #view(token: string): Answered {
+    const ended = this.#deleted.get(inPlantedToken(token));
+    if (this.#fault === "a deleted group's token that still views" && ended?.token === token)
+      return { result: OK, teamId: ended.teamId, name: ended.name };
+    const group = this.#existing;
+    const isResurrected = this.#fault === "a resurrected token" && this.#retired.has(token);
+    if (!group || (group.token !== token && !isResurrected)) return { result: REVOKED };
+    if (this.#sometimes("a current token refused")) return { result: REVOKED };
+    if (group.isSuspended && !this.#sometimes("a suspension that viewers do not see")) return { result: SUSPENDED };
+    return { result: OK, teamId: group.teamId, name: group.name };
+  }
+
+  async #restore(teamId: number): Promise<Answered> {
+    const existing = this.#existing;
+    if (existing?.teamId === teamId) {
+      if (this.#fault === "a restore of an active group with an event") this.#record("restored", teamId);
+      return { result: OK, teamId, name: existing.name, isSuspended: existing.isSuspended };
+    }
+    const purged = this.#fault === "a restore of a purged group" ? this.#purged.get(teamId) : undefined;
+    const found = this.#deleted.get(teamId) ?? purged;
+    if (!found) return { result: NOT_FOUND };
+    if (existing) return { result: ID_TAKEN };
+    if (this.#fault === "a restore that two calls win for one id") await delay(1);
+    const token = this.#fault === "a restore that changes the token" ? this.#tokenFor(teamId) : found.token;
+    const isSuspended = found.isSuspended && this.#fault !== "a restore that ends the suspension";
+    this.#deleted.delete(teamId);
+    this.#existing = { ...found, token, isSuspended };
+    this.#record("restored", teamId);
+    return { result: OK, teamId, name: found.name, isSuspended };
+  }
+
+  #purge(teamId: number): Answered {
+    const isExisting = this.#existing?.teamId === teamId;
+    if (isExisting && this.#fault !== "a purge of an existing group") return { result: NOT_DELETED };
+    const found = isExisting ? this.#existing : this.#deleted.get(teamId);
+    if (!found) return { result: NOT_FOUND };
+    if (isExisting) this.#existing = undefined;
+    this.#purged.set(teamId, found);
+    this.#record("purged", teamId);
+    if (!this.#sometimes("a purge that is not done")) this.#deleted.delete(teamId);
+    return { result: OK };
+  }
+}
