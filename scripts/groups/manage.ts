@@ -97,11 +97,10 @@ async function remove(task: Task): Promise<Output> {
   const group = await findExisting(task);
   const { teamId } = group;
   if (!values.yes) throw unconfirmed(task, "delete", group);
-  await client.removeByNumber({ teamId });
-  const deleted = await foundOrNot(client.get({ teamId, state: "deleted" }));
-  if (!deleted) return { body: { success: 1 }, text: `Group ${teamId} is deleted. It cannot be restored.` };
+  const deleted = await client.removeByNumber({ teamId });
+  const isKept = deleted.purgeAt !== deleted.deletedAt;
   const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(task, `restore ${teamId}`)}`;
-  return outputOf(deleted, `Group ${teamId} is deleted. ${undo}`);
+  return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
 }
 
 async function restore(task: Task): Promise<Output> {
