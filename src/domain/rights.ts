@@ -20,7 +20,7 @@ const ACCESSES: Record<Access, readonly Scope[]> = {
   write: SCOPES,
 };
 
-/** `write` is all scopes. `read` has no `tokens:read`, because whoever reads tokens can view as every customer. */
+/** `write` is all scopes. `read` has no `tokens:read`, because a key that reads tokens can view as every customer. */
 export type Access = "read" | "write";
 
 /** What an API key may do: a shorthand, or one scope or more. */

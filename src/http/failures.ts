@@ -59,7 +59,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   user_group_suspended: {
     status: 403,
-    message: "This user group is suspended, so its viewers see nothing. Whoever runs the application can resume it.",
+    message: "This user group is suspended, so its viewers see nothing. The integrator can resume it.",
   },
   user_group_not_found: {
     status: 404,

@@ -240,23 +240,28 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
 
+/** The fields by which the query of a list asks for a page. */
+const pageFields = (what: "groups" | "environments") => ({
+  cursor: withMeta(z.optional(ListCursor()), {
+    description: "The next_cursor of the page before; without it, the first page.",
+  }),
+  limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
+    type: "integer",
+    minimum: 1,
+    maximum: LIST_GROUPS_MAX,
+    default: LIST_GROUPS_DEFAULT,
+    pattern: undefined,
+    description: `The most ${what} on one page.`,
+  }),
+});
+
 const STATE_MESSAGE = "Give active, suspended or deleted.";
 
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
   z.pipe(
     z.strictObject({
-      cursor: withMeta(z.optional(ListCursor()), {
-        description: "The next_cursor of the page before; without it, the first page.",
-      }),
-      limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
-        type: "integer",
-        minimum: 1,
-        maximum: LIST_GROUPS_MAX,
-        default: LIST_GROUPS_DEFAULT,
-        pattern: undefined,
-        description: "The most groups on one page.",
-      }),
+      ...pageFields("groups"),
       user_group_id_prefix: withMeta(z.optional(Label()), {
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
@@ -280,17 +285,7 @@ export const ListQuery = lazy(() =>
 export const EnvironmentsQuery = lazy(() =>
   z.pipe(
     z.strictObject({
-      cursor: withMeta(z.optional(ListCursor()), {
-        description: "The next_cursor of the page before; without it, the first page.",
-      }),
-      limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
-        type: "integer",
-        minimum: 1,
-        maximum: LIST_GROUPS_MAX,
-        default: LIST_GROUPS_DEFAULT,
-        pattern: undefined,
-        description: "The most environments on one page.",
-      }),
+      ...pageFields("environments"),
     }),
     z.transform(({ cursor, limit }, payload: Payload) => {
       if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };

@@ -266,7 +266,7 @@ describe("reports", () => {
     expect((await report(session)).body).toEqual({ rows: [{ region: "us", amount: 5 }] });
   });
 
-  it("refuse whoever has no valid session, also right after a rotation", async ({ expect }) => {
+  it("refuse a viewer without a valid session, also right after a rotation", async ({ expect }) => {
     const report = await startReports();
     const { group } = await groups.ensure({ userGroupId: "report c" });
     const session = await mint("report c");

@@ -13,7 +13,7 @@ export async function sessionOf(key: string, fields: object = {}, callEnv: Env =
   return body.session.token;
 }
 
-/** The claims of a session, which whoever has it can read. */
+/** The claims of a session, which its holder can read. */
 export const claimsIn = (session: string): JWTPayload & Record<string, unknown> => decodeJwt(session);
 
 /** The headers of a call with a credential after the scheme that RFC 6750 names. */

@@ -63,7 +63,7 @@ async function unsignedCredential(c: Context<AppEnv>, { scheme, text }: Presente
   return { kind: isOperator ? "bootstrap" : "unknown" };
 }
 
-/** Whether browsers may send group tokens. A value that is misspelt refuses them, as whoever set one may have meant to. */
+/** Whether browsers may send group tokens. A misspelt value refuses them, which is the safe reading. */
 const allowsBrowserTokens = ({ BROWSER_TOKENS }: Env): boolean => (BROWSER_TOKENS ?? "allow") === "allow";
 
 /** OPERATOR_TOKEN, unless it is missing or short. */

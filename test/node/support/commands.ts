@@ -6,7 +6,7 @@ import { inject } from "vitest";
 /** What a command printed, without the blanks and line feeds at its ends. */
 export type Outcome = { status: number | null; stdout: string; stderr: string };
 
-/** The environment of a command: without the credentials of whoever runs the tests. */
+/** The environment of a command: without the credentials of the person who runs the tests. */
 const environmentWith = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...process.env,
   OPERATOR_KEY: undefined,
