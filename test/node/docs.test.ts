@@ -26,7 +26,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
     });
     phone = await openDocs({ width: 390 });
     await unfoldOperations(phone.page);
-  });
+  }, 300_000);
   afterAll(() => browser.close());
 
   /** Opens the page. `errors` lists its errors and violations of its policy, `foreign` its requests to other hosts. */
