@@ -4,6 +4,11 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** How much of a body that is too large is read and dropped, so that its client sees the refusal. */
 export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
 export const BODY_SECONDS_MAX = 10;
+/** The first buffer of a body; longer ones follow as the body arrives. */
+export const BODY_BUFFER_BYTES_MIN = 1024;
+/** How many bodies of one credential, and of all, an isolate reads at the same time. An isolate has 128 MB (Workers, "Limits"). */
+export const UNFINISHED_BODIES_OF_CREDENTIAL_MAX = 128;
+export const UNFINISHED_BODIES_MAX = 512;
 export const BODY_DEPTH_MAX = 64;
 
 export const TEXT_UNITS_MAX = 255;
@@ -30,6 +35,8 @@ export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
 export const OPERATOR_TOKEN_UNITS_MIN = 32;
+/** How many words of a malformed header Authorization are searched for a secret. */
+export const AUTHORIZATION_WORDS_MAX = 3;
 
 /** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
 export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;

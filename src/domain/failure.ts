@@ -39,6 +39,7 @@ export type Failure =
   | { code: "idempotency_key_reused" }
   | { code: "rate_limited" }
   | { code: "internal_error" }
+  | { code: "overloaded" }
   | { code: "directory_unavailable" }
   | { code: "service_not_configured" }
   | { code: "environment_full" };

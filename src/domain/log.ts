@@ -1,8 +1,11 @@
+type Fields = Record<string, unknown>;
+
 /** One JSON object per line, whose fields Workers Logs can search. No field may hold a credential or a body. */
-const line = (fields: Record<string, unknown>) => JSON.stringify(fields);
+const line = (level: "info" | "warn" | "error", fields: Fields): string =>
+  JSON.stringify({ time: new Date().toISOString(), level, ...fields });
 
 export const log = {
-  info: (fields: Record<string, unknown>) => console.info(line(fields)),
-  warn: (fields: Record<string, unknown>) => console.warn(line(fields)),
-  error: (fields: Record<string, unknown>) => console.error(line(fields)),
+  info: (fields: Fields) => console.info(line("info", fields)),
+  warn: (fields: Fields) => console.warn(line("warn", fields)),
+  error: (fields: Fields) => console.error(line("error", fields)),
 };

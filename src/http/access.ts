@@ -15,6 +15,8 @@ export type Access = {
   isForViewers?: true;
   /** Whether the call reads much at once, and has a limit of its own. */
   isList?: true;
+  /** Whether the call takes a body of JSON. Without it the body is not read. */
+  body?: "required" | "optional";
 };
 
 /**
@@ -22,35 +24,45 @@ export type Access = {
  * (app.ts).
  */
 export const ACCESS = {
-  "GET /api/user": { scope: "groups:read" },
-  "PUT /api/user": { scope: "groups:write" },
-  "POST /api/user": { scope: "tokens:rotate" },
-  "DELETE /api/user": { scope: "groups:delete" },
+  "GET /api/user": { scope: "groups:read", body: "required" },
+  "PUT /api/user": { scope: "groups:write", body: "required" },
+  "POST /api/user": { scope: "tokens:rotate", body: "required" },
+  "DELETE /api/user": { scope: "groups:delete", body: "required" },
 
   "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true },
   "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment" },
-  "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment" },
+  "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment", body: "required" },
   "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },
-  "POST /api/user_groups/:team_id/rotate": { scope: "tokens:rotate", role: "support", names: "environment" },
-  "POST /api/user_groups/:team_id/restore": { scope: "groups:write", role: "support", names: "environment" },
+  "POST /api/user_groups/:team_id/rotate": {
+    scope: "tokens:rotate",
+    role: "support",
+    names: "environment",
+    body: "optional",
+  },
+  "POST /api/user_groups/:team_id/restore": {
+    scope: "groups:write",
+    role: "support",
+    names: "environment",
+    body: "optional",
+  },
   "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
   "GET /api/events": { scope: "events:read", role: "viewer", names: "environment or none", isList: true },
 
   "GET /api/keys": { role: "viewer", names: "environment" },
-  "POST /api/keys": { role: "admin" },
+  "POST /api/keys": { role: "admin", body: "required" },
   "DELETE /api/keys/:id": { role: "admin", names: "environment" },
-  "POST /api/keys/:id/roll": { role: "admin", names: "environment" },
+  "POST /api/keys/:id/roll": { role: "admin", names: "environment", body: "optional" },
 
   "GET /api/operators": { role: "viewer" },
-  "POST /api/operators": { role: "admin" },
+  "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin" },
-  "POST /api/operators/:id/roll": { role: "admin" },
+  "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
   "GET /api/environments": { role: "viewer", isList: true },
 
-  "POST /api/viewer_sessions": { scope: "sessions:create" },
+  "POST /api/viewer_sessions": { scope: "sessions:create", body: "required" },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
   "GET /api/viewer": { isForViewers: true },
-  "POST /api/viewer/query": { isForViewers: true },
+  "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
 
 /** The table's entry for a call, if it has one. */

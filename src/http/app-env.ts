@@ -26,6 +26,8 @@ export type AppEnv = {
     access?: Access;
     /** The kind of credential that the route takes, for the message to a caller without it. */
     takes?: string;
+    /** The body of a call that takes one; empty without one. */
+    body: Uint8Array;
     environment: Environment;
     caller: Caller;
     directory: Directory;
@@ -37,7 +39,10 @@ export type AppEnv = {
     /** The viewer's id in a session. */
     viewerId?: string | undefined;
     failureCode?: Failure["code"];
+    /** What the operator of the deployment has to do, or the stack of a crash. */
+    problem?: string;
     keyId?: number;
+    operatorId?: number;
     /** The group, key or operator of the call, once it has succeeded. */
     teamId?: number;
     subjectKeyId?: number;

@@ -26,21 +26,23 @@ import { viewers } from "./routes/viewers.ts";
 import { whoami } from "./routes/whoami.ts";
 
 /**
- * Gives every answer its request id, forbids caches to store it, and writes one log line. Only static files have a
- * Cache-Control of their own.
+ * Gives every answer its request id, forbids caches to store it, and writes one log line, with the stack of a crash. Only
+ * static files have a Cache-Control of their own.
  */
 const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
   c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
   await next();
-  log.info({
+  const { status } = c.res;
+  log[status >= 500 ? "error" : "info"]({
     method: c.req.method,
     // The route's pattern and not the path itself, which may hold a credential by mistake.
     path: routePath(c, -1).replace(/\/\*$/, ""),
-    status: c.res.status,
+    status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
+    operator_id: c.get("operatorId"),
     operator: c.get("operator")?.name,
     team_id: c.get("teamId"),
     subject_key_id: c.get("subjectKeyId"),
@@ -49,6 +51,7 @@ const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
     environment: c.get("environment")?.tag,
     milliseconds: Date.now() - startedAt,
     request_id: c.get("requestId"),
+    problem: c.get("problem"),
   });
 });
 
@@ -57,10 +60,7 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   const text = c.env.SIGNING_KEYS ?? "";
   const ring = lastRing?.text === text ? lastRing.ring : await importRing(text);
   if (!ring.ok) {
-    log.error({
-      request_id: c.get("requestId"),
-      message: `SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`,
-    });
+    c.set("problem", `SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`);
     return refuse(c, { code: "service_not_configured" });
   }
   c.set("ring", ring.value);
@@ -100,7 +100,7 @@ const router = new Hono<AppEnv>({ strict: false })
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
-    log.error({ request_id: c.get("requestId"), error: error.stack ?? String(error) });
+    c.set("problem", error.stack ?? String(error));
     if (error instanceof DirectoryUnavailable) return refuse(c, { code: "directory_unavailable" });
     if (error instanceof DirectoryUnreadable) return refuse(c, { code: "service_not_configured" });
     return refuse(c, { code: "internal_error" });

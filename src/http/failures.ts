@@ -149,6 +149,11 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 500,
     message: "The service failed to handle this call. Report the request id to its operator.",
   },
+  overloaded: {
+    status: 503,
+    message:
+      "The service is reading as many bodies as it can. Repeat the call after the time in Retry-After; it has changed nothing.",
+  },
   directory_unavailable: {
     status: 503,
     message:

@@ -44,12 +44,14 @@ function parseLease(text: string): Lease | undefined {
   }
 }
 
-const isTextOrNull = (value: unknown): boolean => value === null || typeof value === "string";
+/** JSON text of an object, or `null`. Throws for text that is no JSON. */
+const isObjectTextOrNull = (value: unknown): boolean =>
+  value === null || (typeof value === "string" && typeof JSON.parse(value) === "object");
 
 const isSnapshot = ({ teamId, providedId, name, mapping, properties, validUntil }: GroupSnapshot): boolean =>
   typeof teamId === "number" &&
   typeof providedId === "string" &&
   typeof name === "string" &&
-  isTextOrNull(mapping) &&
-  isTextOrNull(properties) &&
+  isObjectTextOrNull(mapping) &&
+  isObjectTextOrNull(properties) &&
   (validUntil === null || typeof validUntil === "number");

@@ -4,8 +4,7 @@ import { routePath } from "hono/route";
 import type { VerifiedClaimOf } from "../../domain/credential.ts";
 import type { Environment } from "../../domain/environment.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
-import { log } from "../../domain/log.ts";
-import { ok, type Result } from "../../domain/result.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
 import { type Access, accessOf } from "../access.ts";
 import type { AppEnv, Credential } from "../app-env.ts";
@@ -15,20 +14,43 @@ import { refuse } from "../failures.ts";
 import { EnvironmentQuery } from "../schemas.ts";
 import { admitSession, admitViewer } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
+import { readBytes } from "./body-bytes.ts";
 import { readQuery, validate } from "./validate.ts";
 
 /**
- * Admits the callers that the table of `access.ts` names for this call. An API key and a token are checked by their directory
- * within the call's own RPC; an operator is checked by the registry here.
+ * Admits the callers that the table of `access.ts` names for this call, in one order for every route: what the credential
+ * itself shows, its rate limits, the bytes of the body, and only then the Durable Object that knows whether the credential is
+ * still valid. So a body that arrives slowly cannot outlive a revocation. Of an API key the directory judges within the call's own
+ * RPC.
  */
 export const authorize = createMiddleware<AppEnv>(async (c, next) => {
   const access = accessOf(c.req.method, routePath(c, -1));
   if (!access) return refuse(c, { code: "route_not_found" });
   c.set("access", access);
   c.set("takes", takesOf(access));
-  const failure = await admit(c, access, c.get("credential"));
+  const candidate = candidateOf(c, access, c.get("credential"));
+  if (!candidate.ok) return refuse(c, candidate.failure);
+  const failure = await judge(c, access, candidate.value);
   return failure ? refuse(c, failure) : next();
 });
+
+/** A caller whose credential fits the call. It is counted under `name`, and `admit` asks its Durable Object. */
+type Candidate = { name: string; limit: RateLimit; admit: () => Promise<Failure | undefined> };
+
+async function judge(
+  c: Context<AppEnv>,
+  access: Access,
+  { name, limit, admit }: Candidate,
+): Promise<Failure | undefined> {
+  if (!(await limit.limit({ key: name })).success) return { code: "rate_limited" };
+  if (access.isList && !(await c.env.LIST_LIMIT.limit({ key: name })).success) return { code: "rate_limited" };
+  if (access.body) {
+    const bytes = await readBytes(c.req.raw, name);
+    if (!bytes.ok) return bytes.failure;
+    c.set("body", bytes.value);
+  }
+  return admit();
+}
 
 /** The credentials that a call takes, as the message to a caller without one names them. */
 function takesOf({ scope, role, isForViewers }: Access): string {
@@ -40,34 +62,44 @@ function takesOf({ scope, role, isForViewers }: Access): string {
   return kinds.join(", or ");
 }
 
-async function admit(c: Context<AppEnv>, access: Access, credential: Credential): Promise<Failure | undefined> {
-  if (credential.kind === "api_key" && access.scope) return admitApiKey(c, access, credential);
-  if (credential.kind === "token" && access.isForViewers) return admitViewer(c, credential);
-  if (credential.kind === "viewer_session" && access.isForViewers) return admitSession(c, credential.session);
+function candidateOf(c: Context<AppEnv>, access: Access, credential: Credential): Result<Candidate, Failure> {
+  const { API_KEY_LIMIT, TOKEN_LIMIT, SESSION_LIMIT, OPERATOR_LIMIT } = c.env;
+  // Counted by fingerprint and not by number: a key that is forged with a stolen signing key, or a superseded token, must not
+  // use up the limit of the real one.
+  if (credential.kind === "api_key" && access.scope)
+    return ok({ name: credential.fingerprint, limit: API_KEY_LIMIT, admit: () => admitApiKey(c, credential) });
+  if (credential.kind === "token" && access.isForViewers) {
+    c.set("environment", credential.environment);
+    return ok({ name: credential.fingerprint, limit: TOKEN_LIMIT, admit: () => admitViewer(c, credential) });
+  }
+  if (credential.kind === "viewer_session" && access.isForViewers) {
+    const { session } = credential;
+    c.set("environment", session.claims.environment);
+    return ok({ name: session.claims.id, limit: SESSION_LIMIT, admit: () => admitSession(c, session) });
+  }
   if (credential.kind === "operator_key" && access.role)
-    return admitOperator(c, access, { key: credential, limitKey: credential.fingerprint });
-  if (access.role && !access.scope && usableOperatorToken(c.env) === undefined) {
-    log.error({
-      request_id: c.get("requestId"),
-      message: `OPERATOR_TOKEN is shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody. Set it with: npx wrangler secret put OPERATOR_TOKEN`,
+    return ok({
+      name: credential.fingerprint,
+      limit: OPERATOR_LIMIT,
+      admit: () => admitOperator(c, access, credential),
     });
-    return { code: "service_not_configured" };
+  if (access.role && !access.scope && usableOperatorToken(c.env) === undefined) {
+    c.set(
+      "problem",
+      `OPERATOR_TOKEN is shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody. Set it with: npx wrangler secret put OPERATOR_TOKEN`,
+    );
+    return fail({ code: "service_not_configured" });
   }
   if (credential.kind === "bootstrap" && access.role)
-    return admitOperator(c, access, { key: "bootstrap", limitKey: "bootstrap" });
-  return { code: "unauthenticated" };
+    return ok({ name: "bootstrap", limit: OPERATOR_LIMIT, admit: () => admitOperator(c, access, "bootstrap") });
+  return fail({ code: "unauthenticated" });
 }
 
 /** Admits an API key that this service signed. The directory checks the rest within the call's own RPC. */
 async function admitApiKey(
   c: Context<AppEnv>,
-  access: Access,
-  { id, nonceHash, fingerprint, environment }: VerifiedClaimOf<"api_key">,
+  { id, nonceHash, environment }: VerifiedClaimOf<"api_key">,
 ): Promise<Failure | undefined> {
-  // Counted by fingerprint and not by number: a key that is forged with a stolen signing key must not use up the limit of the real one.
-  const { success } = await c.env.API_KEY_LIMIT.limit({ key: fingerprint });
-  if (!success || !(await isWithinListLimit(c, access, fingerprint))) return { code: "rate_limited" };
-
   c.set("caller", { kind: "api_key", id, nonceHash, requestId: c.get("requestId") });
   c.set("directory", directoryOf(c.env, environment));
   const named = environmentNames(c);
@@ -80,11 +112,8 @@ async function admitApiKey(
 async function admitOperator(
   c: Context<AppEnv>,
   access: Access,
-  { key, limitKey }: { key: VerifiedClaimOf<"operator_key"> | "bootstrap"; limitKey: string },
+  key: VerifiedClaimOf<"operator_key"> | "bootstrap",
 ): Promise<Failure | undefined> {
-  const { success } = await c.env.OPERATOR_LIMIT.limit({ key: limitKey });
-  if (!success || !(await isWithinListLimit(c, access, limitKey))) return { code: "rate_limited" };
-
   const requestId = c.get("requestId");
   const presented = {
     requestId,
@@ -92,6 +121,7 @@ async function admitOperator(
   };
   const named = namedEnvironment(c, access);
   const environment = named.ok ? named.value : undefined;
+  if (environment) c.set("environment", environment);
   const admitted = await registryOf(c.env).admit(presented, access.role ?? "admin", environment);
   if (!admitted.ok) return admitted.failure;
   c.set("presentedOperator", presented);
@@ -100,7 +130,6 @@ async function admitOperator(
   if (!environment) return undefined;
   const { id, name } = admitted.value;
   c.set("caller", { kind: "operator", id, name, requestId });
-  c.set("environment", environment);
   c.set("directory", directoryOf(c.env, environment));
   return undefined;
 }
@@ -120,8 +149,3 @@ const ENVIRONMENT_FIELDS = ["workspace", "environment"];
 /** The fields of the query that name an environment. */
 const environmentNames = (c: Context<AppEnv>): string[] =>
   c.req.url.includes("?") ? Object.keys(readQuery(c, (name) => ENVIRONMENT_FIELDS.includes(name)).fields) : [];
-
-/** Limits calls that read much at once. */
-async function isWithinListLimit(c: Context<AppEnv>, { isList }: Access, key: string): Promise<boolean> {
-  return !isList || (await c.env.LIST_LIMIT.limit({ key })).success;
-}

@@ -81,6 +81,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   idempotency_key_reused: {},
   rate_limited: {},
   internal_error: {},
+  overloaded: {},
   directory_unavailable: {},
   service_not_configured: {},
   environment_full: {},

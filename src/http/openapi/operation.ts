@@ -36,7 +36,13 @@ export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "
 export type Operations = Record<string, Partial<Record<Method, Operation>>>;
 
 const EVERYWHERE: Code[] = ["secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
-const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_timeout", "body_too_large", "unsupported_media_type"];
+const WITH_OPTIONAL_BODY: Code[] = [
+  "malformed_json",
+  "body_timeout",
+  "body_too_large",
+  "unsupported_media_type",
+  "overloaded",
+];
 
 /** All refusals of a call, sorted by where they come from. */
 export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, access: Access | undefined): Code[] => {

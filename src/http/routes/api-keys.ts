@@ -58,7 +58,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollKeyBody, { optional: true }), async (c) => {
+  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollKeyBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const id = pathNumber(c.req.param("id"));
     return respondWithKey(c, (nonceHash) => c.get("directory").rollKey(authorOf(c), id, graceSeconds, nonceHash));

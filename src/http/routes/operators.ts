@@ -42,7 +42,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollOperatorBody, { optional: true }), async (c) => {
+  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollOperatorBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const options = { graceSeconds, nonceHash: await hashOf(nonce) };

@@ -56,7 +56,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, updated.value);
   })
 
-  .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody, { optional: true }), async (c) => {
+  .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const ifMatch = ifMatchOf(c);
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
@@ -80,7 +80,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, removed.value);
   })
 
-  .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody, { optional: true }), async (c) => {
+  .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody), async (c) => {
     const { new_user_group_id: newProvidedId, rotate_token: rotateToken } = c.req.valid("json");
     const teamId = pathNumber(c.req.param("team_id"));
     const restored = await c.get("directory").restore(c.get("caller"), teamId, { newProvidedId, rotateToken });

@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import type { NewSession } from "../../domain/group-directory.ts";
-import { log } from "../../domain/log.ts";
 import { variablesOf } from "../../domain/variables.ts";
 import { jwksOf, mintSession, variablesFit } from "../../domain/viewer-session.ts";
 import { ISSUER_UNITS_MAX, JWKS_SECONDS } from "../../limits.ts";
@@ -29,8 +28,7 @@ export const viewerSessions = new Hono<AppEnv>()
 
     const issuer = c.env.ISSUER || new URL(c.req.url).origin;
     if (issuer.length > ISSUER_UNITS_MAX) {
-      const message = `ISSUER is longer than ${ISSUER_UNITS_MAX} characters. Shorten it in wrangler.toml.`;
-      log.error({ request_id: c.get("requestId"), message });
+      c.set("problem", `ISSUER is longer than ${ISSUER_UNITS_MAX} characters. Shorten it in wrangler.toml.`);
       return refuse(c, { code: "service_not_configured" });
     }
 
