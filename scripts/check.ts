@@ -7,7 +7,8 @@ const ENV_TYPES =
 const TYPESCRIPT_PROJECTS = ["src", "src/client", "scripts", "scripts/bench/workers", "test", "test/node", "examples"];
 
 const COMMANDS = [
-  "biome ci --error-on-warnings .",
+  // `biome ci` colours a pipe too.
+  `biome ci --error-on-warnings ${process.stdout.isTTY ? "" : "--colors=off"} .`,
   "knip",
   ENV_TYPES,
   ...TYPESCRIPT_PROJECTS.map((project) => `tsc -p ${project}`),

@@ -88,7 +88,7 @@ export class Connection {
   }
 
   /**
-   * Sends a call, and retries it with exponential backoff and full jitter: always after a 429, which means that nothing was
+   * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
    * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
    */
   async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
@@ -137,7 +137,9 @@ export class Connection {
 }
 
 const mayRetry = ({ retryable }: Call, { code, status }: UserGroupServiceError): boolean =>
-  status === 429 || (retryable && (status === 503 || code === "network_error" || code === "timeout"));
+  status === 429 ||
+  code === "overloaded" ||
+  (retryable && (status === 503 || code === "network_error" || code === "timeout"));
 
 /** Returns a successful response. Throws the service's refusal, or `unexpected_answer` for any other response. */
 function readResponse(

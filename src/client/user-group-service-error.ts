@@ -33,6 +33,7 @@ export const REFUSAL_CODES = [
   "variables_too_large",
   "rate_limited",
   "internal_error",
+  "overloaded",
   "directory_unavailable",
   "service_not_configured",
   "environment_full",

@@ -22,6 +22,7 @@ export const viewerProtocol: Protocol = {
     "invalid_template",
     "rate_limited",
     "internal_error",
+    "overloaded",
     "directory_unavailable",
     "service_not_configured",
   ],

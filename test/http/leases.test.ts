@@ -253,6 +253,8 @@ describe("a viewer that accepts a stale answer", () => {
     ["no JSON", "{"],
     ["null", "null"],
     ["JSON of another shape", JSON.stringify({ readAt, group: { ...group, teamId: "1" } })],
+    ["properties that are no JSON", JSON.stringify({ readAt, group: { ...group, properties: "{" } })],
+    ["a mapping that is no object", JSON.stringify({ readAt, group: { ...group, mapping: "1" } })],
     ["an entry of version 0.2", JSON.stringify(group)],
     ["no time", JSON.stringify({ readAt: null, group })],
     ["another group", JSON.stringify({ readAt, group: { ...group, teamId: 2 } })],

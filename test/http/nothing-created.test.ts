@@ -157,9 +157,10 @@ describe("a database of another schema number", () => {
     for (const [credential, method, path, body] of calls) {
       const answer = await call(method, path, { credential, body });
       expect(codeOf(answer)).toEqual([503, "service_not_configured"]);
-      expect(logLines).toContainEqual({
+      expect(logLines.at(-1)).toMatchObject({
+        level: "error",
         request_id: answer.body.request_id,
-        error: expect.stringContaining(`the database has number ${number}`),
+        problem: expect.stringContaining(`the database has number ${number}`),
       });
     }
     // Only this environment is refused.

@@ -318,7 +318,7 @@ describe("two operators", () => {
     const { ada } = await twoAtWork();
     expect(logLines.at(-1)).toMatchObject({ path: "/api/operators", operator: "ben", subject_operator_id: 4 });
     await manage("DELETE", "/2", undefined, ada);
-    expect(logLines.at(-1)).toMatchObject({ operator: "ada", subject_operator_id: 2, status: 200 });
+    expect(logLines.at(-1)).toMatchObject({ operator_id: 1, operator: "ada", subject_operator_id: 2, status: 200 });
     await call("DELETE", `/api/user_groups/1${inEnvironment()}`, { credential: ada });
     expect(logLines.at(-1)).toMatchObject({ operator: "ada", team_id: 1, workspace: "acme", environment: "Testing" });
   });

@@ -25,8 +25,10 @@ const newToken = async () => (await newIntegrator()).tokenOf("acme");
 const goodCredential = async (route: Route) =>
   route.access.scope ? [await issueKey(), route.path] : [await issueOperator("admin"), operatorPath(route)];
 
-/** What every route refuses. */
-const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
+type BadCredential = readonly [string, () => Promise<string | undefined>];
+
+/** Every route refuses these by themselves. */
+const UNSIGNED_CREDENTIALS: BadCredential[] = [
   ["no credential", async () => undefined],
   ["an empty one", async () => ""],
   ["a text that is not a credential", async () => "x".repeat(100)],
@@ -36,6 +38,10 @@ const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
   ["a forged operator's key", async () => forged(await issueOperator("admin"))],
   ["a truncated operator's key", async () => (await issueOperator("admin")).slice(0, -1)],
   ["the bootstrap token with something behind it", async () => `${operator}A`],
+];
+
+/** Only a Durable Object knows that these are not valid. */
+const UNKNOWN_CREDENTIALS: BadCredential[] = [
   [
     "an API key that the directory does not know",
     async () => {
@@ -72,9 +78,9 @@ const BAD_CREDENTIALS: [string, () => Promise<string | undefined>][] = [
   ],
 ];
 
-/** All of these, and the kinds of credentials that this route does not take. */
-const badCredentialsFor = ({ access: { scope, role, isForViewers } }: Route) => [
-  ...BAD_CREDENTIALS,
+/** What the route refuses before it reads the body: these, and the kinds of credentials that it does not take. */
+const unacceptableFor = ({ access: { scope, role, isForViewers } }: Route): BadCredential[] => [
+  ...UNSIGNED_CREDENTIALS,
   ...(scope ? [] : [["an API key", () => issueKey()] as const]),
   ...(role ? [] : [["an operator's key", () => issueOperator("admin")] as const]),
   ...(role ? [] : [["the bootstrap token", async () => operator] as const]),
@@ -84,17 +90,25 @@ const badCredentialsFor = ({ access: { scope, role, isForViewers } }: Route) => 
 describe.for(ROUTES.filter(({ access }) => access.scope || access.role))("$name", (route) => {
   const { method, body } = route;
 
-  it.for(badCredentialsFor(route))(
+  it("refuses a credential that it does not take with 401 without reading the body", async ({ expect }) => {
+    for (const [, credentialOf] of unacceptableFor(route)) {
+      const body = method === "GET" && !route.body ? undefined : "x".repeat(70_000);
+      const headers = { "Content-Type": "text/plain" };
+      const answer = await call(method, operatorPath(route), { credential: await credentialOf(), body, headers });
+      expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
+    }
+  });
+
+  it.for([...unacceptableFor(route), ...UNKNOWN_CREDENTIALS])(
     "refuses %s with 401, and says nothing of the body or the query",
     async ([, credentialOf], { expect }) => {
       const credential = await credentialOf();
       const path = operatorPath(route);
-      const plain = { "Content-Type": "text/plain" };
       const answers = [
         await call(method, path, { credential, body }),
         await call(method, `${path}${path.includes("?") ? "&" : "?"}unknown=field`, { credential }),
         body
-          ? await call(method, path, { credential, body: "x".repeat(70_000), headers: plain })
+          ? await call(method, path, { credential, body: "{" })
           : await call(method, path.replace("acme", "A C M E"), { credential }),
       ];
       for (const answer of answers) {
@@ -138,17 +152,46 @@ describe.for(ROUTES.filter(({ access }) => access.scope || access.role))("$name"
     expect((await call(method, path, { credential, body, headers })).status).not.toBe(403);
   });
 
-  it.for(["token", "Token", "TOKEN", "tOkEn"])("takes the scheme as %s", async (scheme, { expect }) => {
-    const [credential, path = ""] = await goodCredential(route);
-    const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
-    expect(answer.status).not.toBe(401);
-  });
+  it.for(["token", "Token", "TOKEN", "tOkEn", "Bearer", "bearer"])(
+    "takes the scheme as %s",
+    async (scheme, { expect }) => {
+      const [credential, path = ""] = await goodCredential(route);
+      const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
+      expect(answer.status).not.toBe(401);
+    },
+  );
 
-  it.for(["Bearer", "Basic", "Tokens", ""])("does not take the scheme %s", async (scheme, { expect }) => {
+  it.for(["Basic", "Tokens", "Bear", ""])("does not take the scheme %s", async (scheme, { expect }) => {
     const [credential, path = ""] = await goodCredential(route);
     const answer = await call(method, path, { body, headers: { Authorization: `${scheme} ${credential}` } });
     expect(answer.status).toBe(401);
   });
+});
+
+describe("a secret that a browser sends in another form", () => {
+  it.for([
+    ["as Bearer", (secret: string) => `Bearer ${secret}`],
+    ["as Basic", (secret: string) => `Basic ${secret}`],
+    ["bare", (secret: string) => secret],
+    ["as the user of Basic", (secret: string) => `Basic ${btoa(`${secret}:`)}`],
+    ["as the password of Basic", (secret: string) => `Basic ${btoa(`api:${secret}`)}`],
+    ["after two schemes", (secret: string) => `Token Bearer ${secret}`],
+    ["with a comma", (secret: string) => `Token ${secret},`],
+  ] as const)("%s is 403 secret_key_in_browser", async ([, headerOf], { expect }) => {
+    for (const secret of [await issueKey(), await issueOperator("viewer"), operator]) {
+      const headers = { Authorization: headerOf(secret), Origin: "https://app.example" };
+      for (const path of ["/api/user_groups", "/api/viewer", "/api/nothing"])
+        expect(codeOf(await call("GET", path, { headers }))).toEqual([403, "secret_key_in_browser"]);
+    }
+  });
+
+  it.for(["Basic x", "Basic !!!", "Token", "a b c d e f", "Basic OjpA"])(
+    "is nothing else: %s",
+    async (text, { expect }) => {
+      const headers = { Authorization: text, Origin: "https://app.example" };
+      expect(codeOf(await call("GET", "/api/user_groups", { headers }))).toEqual([401, "unauthenticated"]);
+    },
+  );
 });
 
 describe("every answer", () => {
@@ -300,9 +343,19 @@ describe("when something breaks", () => {
     expect(answer.body.error.code).toBe("internal_error");
     expect(JSON.stringify(answer.body)).not.toContain("fire");
     expect(tries).toHaveLength(1);
-    expect(logLines).toContainEqual(
-      expect.objectContaining({ request_id: answer.body.request_id, error: expect.stringContaining("disk on fire") }),
-    );
+    expect(logLines.at(-1)).toMatchObject({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      level: "error",
+      method: "GET",
+      path: "/api/user",
+      status: 500,
+      failure: "internal_error",
+      key_id: 1,
+      workspace: "acme",
+      environment: "Testing",
+      request_id: answer.body.request_id,
+      problem: expect.stringMatching(/^Error: disk on fire\n *at /),
+    });
   });
 
   it.for([
@@ -457,6 +510,8 @@ describe("the log", () => {
 
     expect(logLines).toEqual([
       {
+        time: expect.any(String),
+        level: "info",
         method: "PUT",
         path: "/api/user",
         status: 404,

@@ -125,6 +125,16 @@ describe("guesses of the operator's token from a browser", () => {
     },
   );
 
+  it("get the same answer in a form that the service does not take", async ({ expect }) => {
+    const { from } = newDeployment();
+    const guess = (text: string) =>
+      from("203.0.113.1", "", "/api/viewer", { ...ORIGIN, Authorization: `Basic ${btoa(`operator:${text}`)}` });
+    for (const wrong of ["one", "two"]) expect((await guess(wrong)).status).toBe(401);
+    const right = await guess(operator);
+    expect(right.status).toBe(429);
+    expect(comparable(right)).toEqual(comparable(await guess("x".repeat(operator.length))));
+  });
+
   it("count each once, right or wrong", async ({ expect }) => {
     const { from, counts } = newDeployment();
     await from("203.0.113.1", operator, "/health", ORIGIN);

@@ -105,7 +105,7 @@ describe("POST /api/viewer_sessions", () => {
     const { key } = await newSession();
     const callEnv = { ...env, ISSUER: `https://groups.example.com/${"x".repeat(300)}` };
     expect(codeOf(await mint(key, {}, callEnv))).toEqual([503, "service_not_configured"]);
-    expect(logLines).toContainEqual(expect.objectContaining({ message: expect.stringContaining("Shorten it") }));
+    expect(logLines.at(-1)).toMatchObject({ level: "error", problem: expect.stringContaining("Shorten it") });
   });
 
   it("makes another session at each call", async ({ expect }) => {
@@ -450,7 +450,7 @@ describe("a viewer with a session", () => {
   });
 });
 
-it("after Bearer no other credential is taken", async ({ expect }) => {
+it("takes every other credential after Bearer too", async ({ expect }) => {
   const { key, token } = await newSession();
   const calls = [
     ["GET", "/api/viewer", token],
@@ -460,10 +460,8 @@ it("after Bearer no other credential is taken", async ({ expect }) => {
     ["GET", `/api/keys${OF_ACME}`, operator],
     ["GET", "/api/operators", operator],
   ] as const;
-  for (const [method, path, credential] of calls) {
-    expect((await call(method, path, { credential })).status).toBe(200);
-    expect(codeOf(await call(method, path, { headers: bearer(credential) }))).toEqual([401, "unauthenticated"]);
-  }
+  for (const [method, path, credential] of calls)
+    expect((await call(method, path, { headers: bearer(credential) })).status).toBe(200);
 });
 
 describe("a session is for viewers alone", () => {

@@ -56,7 +56,8 @@ async function browserFailure(
   credential: Credential,
 ): Promise<FailureOf<"secret_key_in_browser" | "token_in_browser"> | undefined> {
   if (isSecret(credential)) return { code: "secret_key_in_browser" };
-  if (credential.kind === "none" && (await hasSecret(c, header))) return { code: "secret_key_in_browser" };
+  const isUnread = credential.kind === "none" || credential.kind === "unknown";
+  if (isUnread && (await hasSecret(c, header))) return { code: "secret_key_in_browser" };
   return credential.kind === "token" && !allowsBrowserTokens(c.env) ? { code: "token_in_browser" } : undefined;
 }
 

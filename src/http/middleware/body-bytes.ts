@@ -5,6 +5,7 @@ import {
   BODY_BUFFER_BYTES_MIN,
   BODY_BYTES_MAX,
   BODY_DROPPED_BYTES_MAX,
+  BODY_FIRST_READ_SECONDS_MAX,
   BODY_SECONDS_MAX,
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
@@ -14,7 +15,7 @@ type BytesFailure = FailureOf<
   "body_timeout" | "body_too_large" | "malformed_json" | "unsupported_media_type" | "rate_limited" | "overloaded"
 >;
 
-/** The bodies that this isolate is reading, by credential. An isolate has one thread for all of its requests. */
+/** The unfinished bodies that this isolate reads, by credential. An isolate has one thread for all of its requests. */
 const unfinished = new Map<string, number>();
 let unfinishedCount = 0;
 
@@ -24,15 +25,36 @@ let unfinishedCount = 0;
  */
 export async function readBytes(request: Request, credential: string): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
+  const bytes = await readWithin(request.body.getReader({ mode: "byob" }), expectedBytes(request), credential);
+  const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
+  return hasBody && !isJson(request.headers.get("Content-Type")) ? fail({ code: "unsupported_media_type" }) : bytes;
+}
+
+const isJson = (contentType: string | null): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType ?? "");
+
+/**
+ * A body is unfinished if it does not come whole with the first read. A burst of short bodies is therefore not counted,
+ * although their reads overlap.
+ */
+async function readWithin(
+  reader: ReadableStreamBYOBReader,
+  bytesMax: number,
+  credential: string,
+): Promise<Result<Uint8Array, BytesFailure>> {
+  const deadline = Date.now() + BODY_SECONDS_MAX * 1000;
+  const size = Math.min(BODY_BUFFER_BYTES_MIN, bytesMax + 1);
+  const reading = readPiece(reader, size);
+  const first = await withTimeout(reading, BODY_FIRST_READ_SECONDS_MAX).catch(() => undefined);
+  if (first && first.byteLength < size) return ok(first);
+
   const count = unfinished.get(credential) ?? 0;
   if (count >= UNFINISHED_BODIES_OF_CREDENTIAL_MAX) return fail({ code: "rate_limited" });
   if (unfinishedCount >= UNFINISHED_BODIES_MAX) return fail({ code: "overloaded" });
   unfinished.set(credential, count + 1);
   unfinishedCount += 1;
   try {
-    const bytes = await readWithin(request, request.body.getReader({ mode: "byob" }));
-    const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
-    return hasBody && !isJson(request.headers.get("Content-Type")) ? fail({ code: "unsupported_media_type" }) : bytes;
+    // One byte more than the body may have, to see whether it has more.
+    return await readUnfinished(reader, readUpTo(reader, reading, bytesMax + 1), { bytesMax, deadline });
   } finally {
     unfinishedCount -= 1;
     const left = (unfinished.get(credential) ?? 1) - 1;
@@ -41,26 +63,23 @@ export async function readBytes(request: Request, credential: string): Promise<R
   }
 }
 
-const isJson = (contentType: string | null): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType ?? "");
-
 /**
  * A connection that breaks before the end of the body leaves JSON without its end. A body that is too large is read on for a
  * while and dropped, because a connection closed in the middle of a body would hide the refusal from the client.
  */
-async function readWithin(
-  request: Request,
+async function readUnfinished(
   reader: ReadableStreamBYOBReader,
-): Promise<Result<Uint8Array, BytesFailure>> {
-  const deadline = Date.now() + BODY_SECONDS_MAX * 1000;
+  reading: Promise<Uint8Array>,
+  { bytesMax, deadline }: { bytesMax: number; deadline: number },
+): Promise<Result<Uint8Array, FailureOf<"body_timeout" | "body_too_large" | "malformed_json">>> {
+  const secondsLeft = () => (deadline - Date.now()) / 1000;
   try {
-    const bytesMax = expectedBytes(request);
-    // One byte more than the body may have, to see whether it has more.
-    const body = await withTimeout(readUpTo(reader, bytesMax + 1), BODY_SECONDS_MAX);
+    const body = await withTimeout(reading, secondsLeft());
     if (body.byteLength <= bytesMax) return ok(body);
   } catch (error) {
     return fail({ code: error instanceof TimeoutError ? "body_timeout" : "malformed_json" });
   }
-  await withTimeout(dropRest(reader), (deadline - Date.now()) / 1000).catch(() => undefined);
+  await withTimeout(dropRest(reader), secondsLeft()).catch(() => undefined);
   return fail({ code: "body_too_large" });
 }
 
@@ -77,15 +96,20 @@ function expectedBytes(request: Request): number {
  * Reads `bytesMax` bytes, or up to the end. Each piece is as long as all before it, so that a body takes at most twice the
  * memory of what has arrived of it.
  */
-async function readUpTo(reader: ReadableStreamBYOBReader, bytesMax: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  while (length < bytesMax) {
-    const size = Math.min(Math.max(length, BODY_BUFFER_BYTES_MIN), bytesMax - length);
+async function readUpTo(
+  reader: ReadableStreamBYOBReader,
+  first: Promise<Uint8Array>,
+  bytesMax: number,
+): Promise<Uint8Array> {
+  const pieces = [await first];
+  let length = pieces[0]?.byteLength ?? 0;
+  let hasMore = length === BODY_BUFFER_BYTES_MIN;
+  while (hasMore && length < bytesMax) {
+    const size = Math.min(length, bytesMax - length);
     const piece = await readPiece(reader, size);
     pieces.push(piece);
     length += piece.byteLength;
-    if (piece.byteLength < size) break;
+    hasMore = piece.byteLength === size;
   }
   return pieces.length === 1 && pieces[0] ? pieces[0] : concat(pieces, length);
 }

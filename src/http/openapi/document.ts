@@ -40,11 +40,11 @@ const TAGS: Record<Operation["tag"], string> = {
 
 const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
-    "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
-  user_group_token: "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it.",
-  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or with the scheme `Token`. Browsers may send it.",
+    "An API key: `Authorization: Token ugk_…`, or `Bearer`. It is a secret of your servers, and is refused when a browser sends it.",
+  user_group_token: "The token of a user group: `Authorization: Token ugt_…`, or `Bearer`. Browsers may send it.",
+  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or `Token`. Browsers may send it.",
   operator_key:
-    "The key of an operator, `Authorization: Token ugo_…`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
+    "The key of an operator, `Authorization: Token ugo_…` or `Bearer`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
     "browser sends it. An operator names an environment in the query.",
 };
 

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/bench/workerd.ts";
 
-export type PlainService = RunningWorker & { key: string };
+export type PlainService = RunningWorker & { key: string; operatorToken: string };
 
 /**
  * Starts the Worker as it is deployed, in workerd alone: the proxies of `npm start` would frame bodies again. Returns it with
- * an API key of workspace acme, environment Testing.
+ * an API key of workspace acme, environment Testing, and the bootstrap token.
  */
 export async function startPlainService(): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
@@ -43,5 +43,5 @@ export async function startPlainService(): Promise<PlainService> {
     await worker.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { ...worker, key, stop };
+  return { ...worker, key, operatorToken, stop };
 }

@@ -1,0 +1,234 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { ACCESS, type Access } from "../../src/http/access.ts";
+import { UNFINISHED_BODIES_MAX, UNFINISHED_BODIES_OF_CREDENTIAL_MAX } from "../../src/limits.ts";
+import { BODIES, type RouteWithBody } from "../support/bodies.ts";
+import type { Answer } from "./support/client.ts";
+import { canMeasureMemory, residentBytesOf } from "./support/memory.ts";
+import { type OpenCall, openCall } from "./support/open-call.ts";
+import { type PlainService, startPlainService } from "./support/plain-workerd.ts";
+
+const KIB = 1024;
+const STALLED_BODIES = 2000;
+const STALLED_BODY_BYTES = 60 * KIB;
+const GROWTH_BYTES_MAX = 100 * KIB * KIB;
+
+let service: PlainService;
+
+beforeAll(async () => {
+  service = await startPlainService();
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+const ACME = "?workspace=acme&environment=Testing";
+
+/** Makes a whole call. Without a credential, the bootstrap token makes it. */
+async function call(method: string, path: string, body: object = {}, credential = service.operatorToken) {
+  const { socket, answer } = await open(method, path, JSON.stringify(body).length, credential);
+  socket.write(JSON.stringify(body));
+  return answer;
+}
+
+/** Sends the headers of a call whose body has so many bytes. */
+async function open(method: string, path: string, bytes: number, credential: string): Promise<OpenCall> {
+  const headers = { Authorization: `Token ${credential}`, "Content-Length": String(bytes) };
+  const opened = await openCall({ url: service.url, method, path }, headers);
+  onTestFinished(() => void opened.socket.destroy());
+  return opened;
+}
+
+/** A call whose body lacks its end, once the service has made other calls meanwhile. `finish` sends the end. */
+async function stall(method: string, path: string, body: object, credential: string) {
+  const text = JSON.stringify(body);
+  const { socket, answer } = await open(method, path, text.length, credential);
+  await new Promise((sent) => socket.write(text.slice(0, -1), sent));
+  for (let made = 0; made < 3; made += 1) await call("GET", `/api/user_groups${ACME}`);
+  return {
+    finish: () => {
+      socket.write(text.slice(-1));
+      return answer;
+    },
+  };
+}
+
+const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
+
+const newName = () => randomUUID();
+
+const newKey = async () => {
+  const { body } = await call("POST", "/api/keys", { workspace: "acme", environment: "Testing", name: newName() });
+  return { secret: body.key as string, id: body.api_key.id as number };
+};
+
+const newOperator = async () => {
+  const { body } = await call("POST", "/api/operators", { name: newName(), role: "admin" });
+  return { secret: body.key as string, id: body.operator.id as number };
+};
+
+const newGroup = async () => {
+  const providedId = newName();
+  const { body } = await call("GET", "/api/user", { user_group_id: providedId }, service.key);
+  const { token, team_id: teamId } = body.user_group as { token: string; team_id: number };
+  return { providedId, token, teamId };
+};
+
+/** What the environment and the deployment have recorded. */
+const events = async () => {
+  const answers = [await call("GET", `/api/events${ACME}&limit=1000`), await call("GET", "/api/events?limit=1000")];
+  return answers.map(({ body }) => body.events);
+};
+
+/** The calls with a body that a kind of caller may make, with a body that the service takes. */
+const callsOf = (isTaken: (access: Access) => boolean) =>
+  (Object.keys(BODIES) as RouteWithBody[]).filter((name) => isTaken(ACCESS[name]));
+
+/** The path and body of a call about a new group, which exists unless the call restores it. */
+async function aboutNewGroup(name: RouteWithBody) {
+  const { providedId, token, teamId } = await newGroup();
+  if (name.endsWith("/restore")) await call("DELETE", `/api/user_groups/${teamId}${ACME}`);
+  const [method = "", pattern = ""] = name.split(" ");
+  const given = {
+    ...BODIES[name],
+    ...("user_group_id" in BODIES[name] && { user_group_id: providedId }),
+    ...("current_token" in BODIES[name] && { current_token: token }),
+  };
+  return { method, path: pattern.replace(":team_id", String(teamId)), body: given };
+}
+
+describe("a call whose body ends after its credential has been revoked", () => {
+  it.for(callsOf(({ scope }) => scope !== undefined))("is refused to an API key: %s", async (name, { expect }) => {
+    const { secret, id } = await newKey();
+    const { method, path, body } = await aboutNewGroup(name);
+    const stalled = await stall(method, path, body, secret);
+    await call("DELETE", `/api/keys/${id}${ACME}`);
+    const before = await events();
+    expect(codeOf(await stalled.finish())).toEqual([401, "credential_revoked"]);
+    expect(await events()).toEqual(before);
+  });
+
+  it.for(callsOf(({ role }) => role !== undefined))("is refused to an operator: %s", async (name, { expect }) => {
+    const { secret, id } = await newOperator();
+    const { method, path, body } = await aboutNewGroup(name);
+    // Rolled by number: the key of another, so that only the caller is revoked.
+    const other = name.startsWith("POST /api/keys/") ? await newKey() : await newOperator();
+    const query = ACCESS[name] && "names" in ACCESS[name] ? ACME : "";
+    const stalled = await stall(method, path.replace(":id", String(other.id)) + query, body, secret);
+    await call("DELETE", `/api/operators/${id}`);
+    const before = await events();
+    expect(codeOf(await stalled.finish())).toEqual([401, "credential_revoked"]);
+    expect(await events()).toEqual(before);
+  });
+
+  describe.for(callsOf(({ isForViewers }) => isForViewers === true))("%s", (name) => {
+    const [method = "", path = ""] = name.split(" ");
+
+    it.for([
+      ["the rotation", 401, "credential_revoked"],
+      ["the deletion", 401, "credential_revoked"],
+      ["the suspension", 403, "user_group_suspended"],
+    ] as const)(
+      "is refused to a token and a session after %s of the group",
+      async ([change, ...refusal], { expect }) => {
+        const { providedId, token, teamId } = await newGroup();
+        const minted = await call("POST", "/api/viewer_sessions", { user_group_id: providedId }, service.key);
+        const stalled = [
+          await stall(method, path, BODIES[name], token),
+          await stall(method, path, BODIES[name], minted.body.session.token),
+        ];
+        const group = `/api/user_groups/${teamId}`;
+        if (change === "the rotation") await call("POST", `${group}/rotate${ACME}`);
+        if (change === "the deletion") await call("DELETE", group + ACME);
+        if (change === "the suspension") await call("PUT", group + ACME, { suspended: true });
+        for (const { finish } of stalled) expect(codeOf(await finish())).toEqual(refusal);
+      },
+    );
+
+    it("is refused to a session whose API key was revoked", async ({ expect }) => {
+      const { secret, id } = await newKey();
+      const { providedId } = await newGroup();
+      const minted = await call("POST", "/api/viewer_sessions", { user_group_id: providedId }, secret);
+      const { finish } = await stall(method, path, BODIES[name], minted.body.session.token);
+      await call("DELETE", `/api/keys/${id}${ACME}`);
+      expect(codeOf(await finish())).toEqual([401, "credential_revoked"]);
+    });
+  });
+});
+
+/** Longer than the first read. */
+const LONG = { user_group_id: "acme", properties: { text: "x".repeat(2 * KIB) } };
+
+/** Makes calls with a long body until one is answered with `status`. */
+async function untilStatus(status: number, credential: string): Promise<Answer> {
+  for (;;) {
+    const answer = await call("GET", "/api/user", LONG, credential);
+    if (answer.status === status) return answer;
+  }
+}
+
+/** Calls whose bodies lack their last byte. */
+const stallMany = async (count: number, credential: string): Promise<OpenCall[]> => {
+  const calls: OpenCall[] = [];
+  while (calls.length < count) {
+    const opened = await open("GET", "/api/user", STALLED_BODY_BYTES, credential);
+    opened.socket.write(Buffer.alloc(STALLED_BODY_BYTES - 1, " "));
+    calls.push(opened);
+  }
+  return calls;
+};
+
+const newKeys = (count: number) => Promise.all(Array.from({ length: count }, async () => (await newKey()).secret));
+
+describe("unfinished bodies", () => {
+  it("of one credential are 128, and stop no other credential", async ({ expect }) => {
+    const { secret } = await newKey();
+    const calls = await stallMany(UNFINISHED_BODIES_OF_CREDENTIAL_MAX, secret);
+    const refused = await untilStatus(429, secret);
+    expect(codeOf(refused)).toEqual([429, "rate_limited"]);
+    expect(refused.headers["retry-after"]).toMatch(/^\d+$/);
+    expect((await call("GET", "/api/user", LONG, service.key)).status).toBe(200);
+
+    for (const { socket } of calls) socket.destroy();
+    await untilStatus(200, secret);
+  });
+
+  it("of all credentials are 512, and stop neither short bodies nor calls without one", async ({ expect }) => {
+    const keys = await newKeys(UNFINISHED_BODIES_MAX / UNFINISHED_BODIES_OF_CREDENTIAL_MAX);
+    const calls = (await Promise.all(keys.map((key) => stallMany(UNFINISHED_BODIES_OF_CREDENTIAL_MAX, key)))).flat();
+    const refused = await untilStatus(503, service.key);
+    expect(codeOf(refused)).toEqual([503, "overloaded"]);
+    expect(refused.headers["retry-after"]).toMatch(/^\d+$/);
+    expect((await call("GET", "/api/user", { user_group_id: "acme" }, service.key)).status).toBe(200);
+    expect((await call("GET", "/api/user_groups", {}, service.key)).status).toBe(200);
+
+    for (const { socket } of calls) socket.destroy();
+    await untilStatus(200, service.key);
+  });
+
+  it.skipIf(!canMeasureMemory)("take less than 100 MB, if 2,000 of 60 KB are opened", async ({ expect }) => {
+    const keys = await newKeys(8);
+    await untilStatus(200, service.key);
+    const before = residentBytesOf(service.pid);
+    const calls = (await Promise.all(keys.map((key) => stallMany(STALLED_BODIES / keys.length, key)))).flat();
+    let refusedCount = 0;
+    const isFull = new Promise<void>((resolve) => {
+      for (const { answer } of calls)
+        void answer.then(({ status }) => {
+          refusedCount += status === 429 || status === 503 ? 1 : 0;
+          if (refusedCount === STALLED_BODIES - UNFINISHED_BODIES_MAX) resolve();
+        }, resolve);
+    });
+    await isFull;
+    expect(residentBytesOf(service.pid) - before).toBeLessThan(GROWTH_BYTES_MAX);
+  });
+});
+
+it("takes several hundred short bodies of one credential at once", async ({ expect }) => {
+  const count = 3 * UNFINISHED_BODIES_OF_CREDENTIAL_MAX;
+  const opened = await Promise.all(Array.from({ length: count }, () => open("GET", "/api/user", 24, service.key)));
+  for (const { socket } of opened) socket.write('{"user_group_id":"acme"}');
+  const statuses = await Promise.all(opened.map(async ({ answer }) => (await answer).status));
+  expect(new Set(statuses)).toEqual(new Set([200]));
+});
