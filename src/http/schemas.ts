@@ -175,7 +175,9 @@ const GroupFields = lazy(
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 const Changes = lazy(() => ({
-  new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+  new_user_group_id: withMeta(z.optional(Label()), {
+    description: "Renames the group, which keeps its token. The id decides whose data the token shows.",
+  }),
   ...GroupFields(),
   suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
     description: "With true, the group's viewers are refused until a false; nothing else changes.",
@@ -530,7 +532,7 @@ export const IssueOperatorBody = lazy(() =>
     ),
     role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
       description:
-        "A viewer reads everything but tokens; support also updates groups and rotates tokens, without seeing them; an admin does everything.",
+        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything.",
     }),
     expires_in_seconds: Expiry(),
   }),
