@@ -106,7 +106,7 @@ it.for([
   ["an unknown scope", ["issue", ...WHERE, "--name", "x", "--scopes", "groups:read,all"], "scopes.1: "],
   ["a location of a later key", ["issue", ...WHERE, "--name", "x", "--location", "weur"], "location: "],
   ["scopes for a command without them", ["roll", "1", ...WHERE, "--scopes", "x"], "roll does not take --scopes"],
-  ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one character that is not a blank"],
+  ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one visible character"],
   ["a grace of a command without one", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
   ["a name for a command without one", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
   ["a command that every object has", ["constructor"], "Name a command"],
