@@ -200,10 +200,10 @@ export class GroupDirectory extends DurableObject<Env> {
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
   ): Result<ShownGroup & EndedLeases, NumberFailure | UpdateFailure> {
-    const found = this.#findByNumber(caller, "groups:write", teamId);
-    if (!found.ok) return found;
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
+    const found = this.#findByNumber(caller, "groups:write", teamId);
+    if (!found.ok) return found;
     const { author, group } = found.value;
     const updated = this.#update(author, group, changes, ifMatch);
     if (!updated.ok) return updated;

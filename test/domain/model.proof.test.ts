@@ -204,11 +204,11 @@ const RESTORED_SUSPENDED = "restore of a suspended group";
 const NEEDS: Record<Act, [Scope, Role]> = {
   suspend: ["groups:write", "support"],
   resume: ["groups:write", "support"],
-  rename: ["groups:write", "support"],
+  rename: ["groups:write", "admin"],
   rotate: ["tokens:rotate", "support"],
   delete: ["groups:delete", "admin"],
   restore: ["groups:write", "support"],
-  "restore as": ["groups:write", "support"],
+  "restore as": ["groups:write", "admin"],
   purge: ["groups:delete", "admin"],
 };
 
