@@ -38,12 +38,16 @@ function refuseOptionsTakenByNpm(names: readonly string[], args: readonly string
     );
 }
 
+/** Whether only this machine can receive what is sent to the URL (RFC 6890; `URL` writes addresses in their usual form). */
+export const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+
 /** The service that the option `--url` names, or else the variable SERVICE_URL. It is safe to send a credential there. */
 export function serviceUrl(option: string | undefined, env: NodeJS.ProcessEnv): URL {
   const source = option === undefined && env.SERVICE_URL ? "SERVICE_URL" : "--url";
   const text = option ?? (env.SERVICE_URL || LOCAL_URL);
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  const isLocal = url?.protocol === "http:" && isLoopback(url);
   if (!url || (url.protocol !== "https:" && !isLocal))
     throw new CommandError(`Give ${source} as https://…; without TLS a credential goes to this machine alone.`);
   if (url.href !== `${url.origin}/`)

@@ -10,7 +10,7 @@ import { CommandError, print, readArguments, runCommand, serviceUrl, stopWithNpm
 import { commandErrorOf } from "./support/client-error.ts";
 import { ENVIRONMENT_OPTIONS, tagOf } from "./support/environment.ts";
 import { connectionTo, environmentAccess, namesEnvironment } from "./support/environment-access.ts";
-import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFrom, operatorRefused } from "./support/operator-credential.ts";
+import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFor, operatorRefused } from "./support/operator-credential.ts";
 import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent events -- [options]
@@ -125,7 +125,7 @@ function feedOf({ deployment, ...named }: Values, url: URL): Feed {
     return { reader: client, refused };
   }
   if (namesEnvironment(named)) throw new CommandError("Give --deployment, or --workspace and --environment, not both.");
-  const credential = operatorCredentialFrom(process.env);
+  const credential = operatorCredentialFor(url, process.env);
   return {
     reader: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }),
     refused: (code) => operatorRefused(url, credential, code),

@@ -41,6 +41,7 @@ const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
   import FILE.ndjson   get or create the group of each line; - is standard input
     --concurrency N    calls at a time, 1 to 64; 16 by default
     --from-line N      skip the lines before this one; an import that was stopped prints its number
+    --update           change the groups that exist to what their lines say
   export               write all groups that exist to standard output, one per line, without their tokens
     --prefix P         only those whose user_group_id starts with it
 
@@ -50,9 +51,9 @@ ${JSON_USAGE}, except for import and export
 GROUP is the number of a group (team_id), or --id with its user_group_id. delete and purge without --yes change nothing: they
 name the group that they would delete. No command shows a token.
 
-A line is an object with user_group_id and optional name, mapping and properties; the lines of an export can be imported as
-they are. A group that exists is counted as found and is not changed, whatever its line says: change it with PUT /api/user.
-So an import that was stopped can be run again.
+A line is an object with user_group_id and optional name, mapping, properties and state; the lines of an export can be imported
+as they are. A group that exists is counted as found. If it differs from its line it is counted, and changed only with --update,
+as PUT /api/user would. So an import that was stopped can be run again.
 
 The API key is read from the environment variable API_KEY. An operator gives --workspace SLUG and --environment
 Customer|Testing|untagged instead, except for import and export.
@@ -65,6 +66,7 @@ const OPTIONS = {
   json: { type: "boolean" },
   concurrency: { type: "string" },
   "from-line": { type: "string" },
+  update: { type: "boolean" },
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
@@ -98,13 +100,14 @@ function refuseOthers(command: string, values: Values, taken: readonly Option[])
 
 async function runImport(file: string | undefined, values: Values): Promise<void> {
   if (file === undefined) throw new CommandError("import takes one file, or - for standard input.");
-  refuseOthers("import", values, ["concurrency", "from-line"]);
-  const { concurrency, "from-line": fromLine } = values;
+  refuseOthers("import", values, ["concurrency", "from-line", "update"]);
+  const { concurrency, "from-line": fromLine, update } = values;
   const summary = await importGroups({
     apiKey: apiKeyFrom(process.env),
     url: serviceUrl(values.url, process.env),
     concurrency: wholeNumber(concurrency ?? "16", "concurrency", CONCURRENCY_MAX),
     fromLine: wholeNumber(fromLine ?? "1", "from-line", Number.MAX_SAFE_INTEGER),
+    update: update === true,
     ...openFile(file),
   });
   await print(summary);

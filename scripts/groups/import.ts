@@ -1,16 +1,14 @@
 import { addAbortSignal, type Readable } from "node:stream";
-import { findInexact } from "../../src/http/exact-json.ts";
+import * as z from "zod";
 import { apiKeyRefused, CommandError, notTheService, stopWithNpm, systemErrorCode } from "../command.ts";
-import type { Refusal } from "../support/http.ts";
+import type { HttpCall, Refusal } from "../support/http.ts";
+import { differencesOf, type GroupLine, readLine, ShownGroup } from "./group-line.ts";
 import { type Line, linesOf } from "./lines.ts";
 import { Progress } from "./progress.ts";
-import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
+import { RetryingCaller, type ServiceResponse, sentenceOf } from "./retrying-caller.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Fields of a listed group that are not fields of a call. The service decides them; a new group is active. */
-const IGNORED = ["team_id", "created_at", "updated_at", "deleted_at", "purge_at", "state", "api_environment_tag"];
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const Numbered = z.object({ team_id: z.int() });
 
 /** The input and the options of an import. `total` is the number of bytes, or 0 if it is unknown. */
 type ImportOptions = {
@@ -18,9 +16,24 @@ type ImportOptions = {
   total: number;
   fromLine: number;
   concurrency: number;
+  /** Whether groups that exist are changed to what their lines say. */
+  update: boolean;
   url: URL;
   apiKey: string;
 };
+
+/** What an import has counted. Of the groups that it found, some differ from their lines, or were updated to them. */
+type Counts = Record<"created" | "found" | "differs" | "updated" | "refused", number>;
+
+/** The refusal of a line, which is reported; the import continues with the next line. */
+class LineRefusal extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
 
 /**
  * Gets or creates the group of each line, with several calls at a time, and returns the summary. Whatever ends the import,
@@ -35,7 +48,7 @@ class Import {
   readonly #caller: RetryingCaller;
   readonly #progress: Progress;
   readonly #stopping = new AbortController();
-  readonly #counts = { created: 0, found: 0, refused: 0 };
+  readonly #counts: Counts = { created: 0, found: 0, differs: 0, updated: 0, refused: 0 };
   #failure: unknown;
   #lastRead = 0;
   #firstUndone = Number.POSITIVE_INFINITY;
@@ -81,18 +94,56 @@ class Import {
   }
 
   async #importLine(line: Line): Promise<void> {
+    const { group, refusal } = readLine(line);
+    if (refusal) return this.#refuse(line, refusal);
+    if (!group) return;
+    try {
+      await this.#importGroup(group);
+    } catch (error) {
+      if (!(error instanceof LineRefusal)) throw error;
+      this.#refuse(line, error.refusal);
+    }
+  }
+
+  async #importGroup(group: GroupLine): Promise<void> {
+    const ensure = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: group.fields };
+    const { status, body } = await this.#call("/api/user", ensure);
+    if (body.new_user_group === undefined) throw notTheService(this.#options.url, status);
+    if (body.new_user_group) {
+      if (group.suspended) await this.#change(group, { suspended: true });
+      this.#counts.created += 1;
+    } else {
+      const differences = await this.#differencesOf(group, body.user_group);
+      const differs = Object.keys(differences).length > 0;
+      if (differs && this.#options.update) await this.#change(group, differences);
+      if (differs) this.#counts[this.#options.update ? "updated" : "differs"] += 1;
+      this.#counts.found += 1;
+    }
+  }
+
+  /** The fields of a PUT that makes a group that exists what its line says. */
+  async #differencesOf(group: GroupLine, found: unknown): Promise<object> {
+    const { data: numbered } = Numbered.safeParse(found);
+    const { status, body } = await this.#call(`/api/user_groups/${numbered?.team_id}`, { method: "GET" });
+    const { data: shown } = ShownGroup.safeParse(body.user_group);
+    if (!shown) throw notTheService(this.#options.url, status);
+    return differencesOf(group, shown);
+  }
+
+  async #change({ fields: { user_group_id } }: GroupLine, changes: object): Promise<void> {
+    await this.#call("/api/user", { method: "PUT", body: { user_group_id, ...changes } });
+  }
+
+  /** Makes a call that succeeds, and throws for one that the service refuses. */
+  async #call(path: string, call: Omit<HttpCall, "credential">): Promise<ServiceResponse> {
     const { url } = this.#options;
-    const read = readLine(line);
-    if (read.refusal) return this.#refuse(line, read.refusal);
-    if (!read.body) return;
-    const call = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: read.body };
-    const { status, body } = await this.#caller.call(new URL("/api/user", url), call, this.#stopping.signal);
-    if (body.success === 1 && body.new_user_group !== undefined)
-      this.#counts[body.new_user_group ? "created" : "found"] += 1;
-    else if (!body.error) throw notTheService(url, status);
-    else if (status === 401) throw apiKeyRefused(url, body.error.code);
-    else if (status === 404 || status === 403) throw new CommandError(keyRefusalOf(body.error));
-    else this.#refuse(line, body.error);
+    const response = await this.#caller.call(new URL(path, url), call, this.#stopping.signal);
+    const { status, body } = response;
+    if (body.success === 1) return response;
+    if (!body.error) throw notTheService(url, status);
+    if (status === 401) throw apiKeyRefused(url, body.error.code);
+    if (status === 403 || (status === 404 && call.method === "POST")) throw new CommandError(keyRefusalOf(body.error));
+    throw new LineRefusal(body.error);
   }
 
   #refuse(line: Line, refusal: Refusal): void {
@@ -112,8 +163,9 @@ class Import {
   }
 
   #summary(): string {
-    const { created, found, refused } = this.#counts;
-    return `created ${created}, found ${found}, refused ${refused}`;
+    const { created, found, differs, updated, refused } = this.#counts;
+    const changed = this.#options.update ? `updated ${updated}` : `differs ${differs}`;
+    return `created ${created}, found ${found}, ${changed}, refused ${refused}`;
   }
 
   #result(): string {
@@ -130,42 +182,10 @@ class Import {
     }
     if (fromLine > this.#lastRead + 1)
       throw new CommandError(`--from-line ${fromLine} is after the last line, ${this.#lastRead}.`);
-    if (this.#counts.refused > 0) process.exitCode = 1;
+    const { differs, refused } = this.#counts;
+    if (differs > 0) console.error(`Groups that differ from their lines: ${differs}. To change them, add --update.`);
+    if (differs > 0 || refused > 0) process.exitCode = 1;
     return this.#summary();
-  }
-}
-
-/** The body of a line's call, or the reason why there is none; neither for an empty line. */
-function readLine({ bytes }: Line): { body?: object; refusal?: Refusal } {
-  if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
-  const text = textOf(bytes);
-  if (text?.trim() === "") return {};
-  const value = text === undefined ? undefined : parse(text);
-  if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
-    return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
-  // Checked here, because the call sends the parsed value again: the service would not see what JSON.parse has changed.
-  const issues = findInexact(text, value);
-  if (issues.length > 0)
-    return { refusal: { code: "invalid_body", message: "The line cannot be kept exactly.", issues } };
-  const fields = Object.entries(value)
-    .filter(([name]) => !IGNORED.includes(name))
-    .map(([name, field]) => [name === "provided_id" && !("user_group_id" in value) ? "user_group_id" : name, field]);
-  return { body: Object.fromEntries(fields) };
-}
-
-function textOf(bytes: Buffer): string | undefined {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

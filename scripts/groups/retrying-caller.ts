@@ -14,12 +14,13 @@ const RETRY_AFTER_SECONDS_MAX = 300;
 const TEMPORARY = [429, 502, 503, 504];
 
 /** A response of the service. Its fields are not validated. */
-type ServiceResponse = {
+export type ServiceResponse = {
   status: number;
   body: {
     success: number;
     error?: Refusal | undefined;
     new_user_group?: unknown;
+    user_group?: unknown;
     user_groups?: unknown;
     next_cursor?: unknown;
   };

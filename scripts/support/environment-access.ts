@@ -2,7 +2,7 @@ import { type EnvironmentClient, OperatorClient, UserGroupClient } from "../../s
 import { apiKeyFrom, apiKeyRefused, type CommandError } from "../command.ts";
 import { environmentOf } from "./environment.ts";
 import { RESPONSE_MS_MAX } from "./http.ts";
-import { operatorCredentialFrom, operatorRefused } from "./operator-credential.ts";
+import { operatorCredentialFor, operatorRefused } from "./operator-credential.ts";
 
 /** The calls of one environment, and the error to show when the service refuses the credential. */
 export type EnvironmentAccess = { client: EnvironmentClient; refused: (code: string) => CommandError };
@@ -26,7 +26,7 @@ export function environmentAccess(named: Named, url: URL): EnvironmentAccess {
       refused: (code) => apiKeyRefused(url, code),
     };
   const environment = environmentOf(named);
-  const credential = operatorCredentialFrom(process.env);
+  const credential = operatorCredentialFor(url, process.env);
   return {
     client: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }).inEnvironment(environment),
     refused: (code) => operatorRefused(url, credential, code),

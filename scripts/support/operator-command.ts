@@ -3,7 +3,7 @@ import { OperatorClient } from "../../src/client/index.ts";
 import { CommandError, print, serviceUrl } from "../command.ts";
 import { commandErrorOf } from "./client-error.ts";
 import { RESPONSE_MS_MAX } from "./http.ts";
-import { operatorCredentialFrom, operatorRefused } from "./operator-credential.ts";
+import { operatorCredentialFor, operatorRefused } from "./operator-credential.ts";
 import { jsonLineOf } from "./printable.ts";
 
 /** The options that each of these commands has. */
@@ -47,7 +47,7 @@ export async function runSubcommand<Values extends SharedValues>(command: Operat
   const { subcommand, id } = chosenSubcommand(command);
 
   const url = serviceUrl(values.url, process.env);
-  const credential = operatorCredentialFrom(process.env);
+  const credential = operatorCredentialFor(url, process.env);
   const operator = new OperatorClient({ url, operatorKey: credential.text, timeoutMs: RESPONSE_MS_MAX });
   const { body, text, issued } = await subcommand.run(operator, { ...values, id }).catch((error) => {
     throw commandErrorOf(error, url, (code) => operatorRefused(url, credential, code));

@@ -1,17 +1,24 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { CommandError } from "../command.ts";
+import { CommandError, isLoopback } from "../command.ts";
 
 /** The lines of a command's usage about the credential of operators. */
 export const OPERATOR_CREDENTIAL_USAGE = `The operator's key is read from the environment variable OPERATOR_KEY. Without one, the bootstrap token is read from
-OPERATOR_TOKEN, or else from .dev.vars.`;
+OPERATOR_TOKEN, or else, for a service on this machine, from .dev.vars.`;
 
 /** The credential of an operator, and the variable that holds it. */
 export type OperatorCredential = { variable: "OPERATOR_KEY" | "OPERATOR_TOKEN"; text: string };
 
-/** Reads the operator's credential from the environment or from .dev.vars. It is never an argument: others can read those. */
-export function operatorCredentialFrom(env: NodeJS.ProcessEnv): OperatorCredential {
+/**
+ * Reads the credential to send to `url` from the environment or from .dev.vars. It is never an argument: others can read
+ * those. The token in .dev.vars is that of the service on this machine, and is sent to no other.
+ */
+export function operatorCredentialFor(url: URL, env: NodeJS.ProcessEnv): OperatorCredential {
   const variable = env.OPERATOR_KEY ? "OPERATOR_KEY" : "OPERATOR_TOKEN";
+  if (!env[variable] && !isLoopback(url))
+    throw new CommandError(
+      `Set OPERATOR_KEY to the key of an operator of ${url.origin}. The token in .dev.vars is sent to a service on this machine alone.`,
+    );
   const text = env[variable] || bootstrapTokenInFile();
   if (!text)
     throw new CommandError(

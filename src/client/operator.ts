@@ -3,8 +3,8 @@ import type { ResponseBody } from "./response-body.ts";
 const ROLES = ["viewer", "support", "admin"] as const;
 
 /**
- * What an operator may do. `viewer` reads everything but tokens; `support` also updates, suspends, resumes and restores groups, and
- * rotates their tokens without seeing them; `admin` does everything.
+ * What an operator may do. `viewer` reads everything but tokens; `support` also updates, suspends, resumes and restores groups, but
+ * does not rename them, and rotates their tokens without seeing them; `admin` does everything.
  */
 export type Role = (typeof ROLES)[number];
 

@@ -1,5 +1,7 @@
 import type { Role } from "../records.ts";
 import type { Author } from "./event.ts";
+import type { FailureOf } from "./failure.ts";
+import { allowsRole } from "./rights.ts";
 
 /** A key whose signature the Worker has checked. Whether it is still valid, only its Durable Object knows. */
 export type PresentedKey = { id: number; nonceHash: ArrayBuffer };
@@ -19,8 +21,17 @@ export const BOOTSTRAP: Operator = { id: null, name: BOOTSTRAP_NAME, role: "admi
  */
 export type Caller = { requestId: string } & (
   | ({ kind: "api_key" } & PresentedKey)
-  | ({ kind: "operator" } & Pick<Operator, "id" | "name">)
+  | ({ kind: "operator" } & Pick<Operator, "id" | "name" | "role">)
 );
+
+/** Why a caller may not give a group this id, if it may not. The id decides whose data the group's token shows. */
+export const renameRefusal = (
+  caller: Caller,
+  newProvidedId: string | undefined,
+): FailureOf<"insufficient_access"> | undefined =>
+  newProvidedId !== undefined && caller.kind === "operator" && !allowsRole(caller.role, "admin")
+    ? { code: "insufficient_access", required_role: "admin" }
+    : undefined;
 
 /** Who calls the registry: the key of an operator, or the bootstrap token, which the Worker has compared. */
 export type PresentedOperator = { requestId: string; key: PresentedKey | "bootstrap" };

@@ -22,7 +22,7 @@ import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { ResponseStore } from "../storage/response-store.ts";
 import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
-import { type Caller, operatorAuthor, type PresentedKey } from "./caller.ts";
+import { type Caller, operatorAuthor, type PresentedKey, renameRefusal } from "./caller.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Chore, Chores } from "./chores.ts";
 import { sameBytes } from "./credential.ts";
@@ -200,6 +200,8 @@ export class GroupDirectory extends DurableObject<Env> {
     changes: UserGroupChanges,
     ifMatch: IfMatch | undefined,
   ): Result<ShownGroup & EndedLeases, NumberFailure | UpdateFailure> {
+    const refusal = renameRefusal(caller, changes.newProvidedId);
+    if (refusal) return fail(refusal);
     const found = this.#findByNumber(caller, "groups:write", teamId);
     if (!found.ok) return found;
     const { author, group } = found.value;
@@ -301,6 +303,8 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
     const admitted = this.#admit(caller, "groups:write");
     if (!admitted.ok) return admitted;
+    const refusal = renameRefusal(caller, newProvidedId);
+    if (refusal) return fail(refusal);
     const existing = this.#groups.findByTeamId(teamId);
     if (existing) return ok(this.#shown(existing));
     const deleted = this.#groups.findDeleted(teamId);

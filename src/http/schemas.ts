@@ -175,7 +175,9 @@ const GroupFields = lazy(
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 const Changes = lazy(() => ({
-  new_user_group_id: withMeta(z.optional(Label()), { description: "Renames the group, which keeps its token." }),
+  new_user_group_id: withMeta(z.optional(Label()), {
+    description: "Renames the group, which keeps its token. The id decides whose data the token shows.",
+  }),
   ...GroupFields(),
   suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
     description: "With true, the group's viewers are refused until a false; nothing else changes.",
@@ -439,11 +441,14 @@ export const QueryBody = lazy(() =>
   }),
 );
 
+/** Leaves out what a list does not show: blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
+const visiblePart = (name: string): string => name.replaceAll(/[\u2800\p{Default_Ignorable_Code_Point}]/gu, "").trim();
+
 /** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 const KeyName = lazy(() =>
   withMeta(
     label().check(
-      z.refine((name) => !/^\s+$/u.test(name), { error: "Give at least one character that is not a blank." }),
+      z.refine((name) => visiblePart(name) !== "", { error: "Give at least one visible character." }),
       z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
         error:
           "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
@@ -452,8 +457,9 @@ const KeyName = lazy(() =>
     {
       minLength: 1,
       maxLength: TEXT_UNITS_MAX,
-      pattern: "^(?!\\s+$)[^\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}]*$",
-      description: "What the key is called in lists: visible characters, and not blanks alone.",
+      pattern: "^(?=.*[^\\s\\u2800\\p{Default_Ignorable_Code_Point}])[^\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}]*$",
+      description:
+        "What the key is called in lists: at least one visible character, and no marks of the text's direction.",
     },
   ),
 );
@@ -524,13 +530,13 @@ export const IssueKeyBody = lazy(() =>
 export const IssueOperatorBody = lazy(() =>
   z.strictObject({
     name: KeyName().check(
-      z.refine((name) => name.trim().toLowerCase() !== BOOTSTRAP_NAME, {
+      z.refine((name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME, {
         error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
       }),
     ),
     role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
       description:
-        "A viewer reads everything but tokens; support also updates groups and rotates tokens, without seeing them; an admin does everything.",
+        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything.",
     }),
     expires_in_seconds: Expiry(),
   }),

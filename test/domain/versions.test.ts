@@ -90,7 +90,7 @@ describe("the directory takes the recorded calls of 0.4", () => {
 
   it.for([
     ["an API key", undefined],
-    ["an operator", { kind: "operator", id: 3, name: "ada", requestId: "request" }],
+    ["an operator", { kind: "operator", id: 3, name: "ada", role: "admin", requestId: "request" }],
   ] as const)("updateByNumber, rotateByNumber, removeByNumber of %s", async ([, operatorCaller], { expect }) => {
     const { directory, caller: keyCaller } = await newDirectory();
     const caller = operatorCaller ?? keyCaller;

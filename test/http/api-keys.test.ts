@@ -59,7 +59,10 @@ describe("the name of an API key", () => {
   const issueNamed = (name: string) => manage("POST", "/api/keys", { workspace: "acme", environment: "Testing", name });
 
   it.for([
-    ["nothing but blanks", " \u00a0\u3000", "Give at least one character that is not a blank."],
+    ["nothing but blanks", " \u00a0\u3000", "Give at least one visible character."],
+    ["nothing but a Hangul filler", "\u3164", "Give at least one visible character."],
+    ["nothing but blanks of Braille", "\u2800\u2800", "Give at least one visible character."],
+    ["nothing but a variation selector", " \ufe0f", "Give at least one visible character."],
     ["a line break", "back\nend", "Leave out control characters"],
     ["a C1 control", "back\u009bend", "Leave out control characters"],
     ["a bidi override", "back\u202eend", "Leave out characters that are not visible"],
@@ -82,9 +85,12 @@ describe("the name of an API key", () => {
     expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", ["name"]]);
   });
 
-  it.for(["b", "Zoë's back-end (2)", "后端", "مفتاح", "🔑"])("may be %s", async (name, { expect }) => {
-    expect((await issueNamed(name)).body.api_key.name).toBe(name);
-  });
+  it.for(["b", "Zoë's back-end (2)", "后端", "مفتاح", "🔑", "❤\ufe0f", "a\u3164"])(
+    "may be %s",
+    async (name, { expect }) => {
+      expect((await issueNamed(name)).body.api_key.name).toBe(name);
+    },
+  );
 });
 
 describe("GET /api/keys", () => {

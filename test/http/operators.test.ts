@@ -51,7 +51,7 @@ describe("POST /api/operators", () => {
     expect((await issue()).body.operator.expires_at).toBeNull();
   });
 
-  it.for(["bootstrap", " Bootstrap ", "BOOTSTRAP", "\u00a0bootstrap\u3000"])(
+  it.for(["bootstrap", " Bootstrap ", "BOOTSTRAP", "\u00a0bootstrap\u3000", "boot\u034fstrap\u2800"])(
     "refuses the name of the bootstrap token: %j",
     async (name, { expect }) => {
       const answer = await issue({ name });
@@ -63,15 +63,23 @@ describe("POST /api/operators", () => {
     },
   );
 
-  it.for(["boot\u200bstrap", "\ufeffada", "a\u202eda", "ada\n", "a\u0000", "", "  ", "x".repeat(256)])(
-    "refuses a name that is invisible or imitates another: %j",
-    async (name, { expect }) => {
-      const answer = await issue({ name });
-      expect(codeOf(answer)).toEqual([422, "invalid_body"]);
-      expect(new Set(pathsOf(answer))).toEqual(new Set(["name"]));
-      expect(await list()).toEqual([]);
-    },
-  );
+  it.for([
+    "boot\u200bstrap",
+    "\ufeffada",
+    "a\u202eda",
+    "ada\n",
+    "a\u0000",
+    "",
+    "  ",
+    "\u115f",
+    "\u034f\u2800 ",
+    "x".repeat(256),
+  ])("refuses a name that is invisible or imitates another: %j", async (name, { expect }) => {
+    const answer = await issue({ name });
+    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+    expect(new Set(pathsOf(answer))).toEqual(new Set(["name"]));
+    expect(await list()).toEqual([]);
+  });
 
   it.for([
     ["no name", { name: undefined }, ["name"]],

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { byNumber, rowsOf } from "../support/by-number.ts";
 import { type Answer, type CallOptions, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { sessionOf } from "../support/sessions.ts";
@@ -319,4 +320,48 @@ it("an API key changes no group of another environment", async ({ expect }) => {
   for (const answer of [await show(1), await put(1, { name: "x" }), await rotate(1), await remove(1)])
     expect(codeOf(answer)).toEqual(NOT_FOUND);
   expect(ETAG(await callsOf(operator, inEnvironment()).show(1))).toBe('"1.1"');
+});
+
+describe("an operator with the role support", () => {
+  const where = { workspace: "acme", environment: "Testing" };
+  const lacking = { status: 403, body: { error: { code: "insufficient_access", required_role: "admin" } } };
+
+  /** The groups acme, which has the number 1, and beta, which is deleted and has 2; and operators of both roles. */
+  async function twoGroups() {
+    const { tokenOf } = await newIntegrator();
+    for (const id of ["acme", "beta"]) await tokenOf(id);
+    const admin = byNumber(await issueOperator("admin"), where);
+    await admin.remove(2);
+    return { admin, support: byNumber(await issueOperator("support"), where) };
+  }
+
+  it.for(["acme-2", "acme", "beta"])("may not rename a group to %s, and changes nothing", async (id, { expect }) => {
+    const { support } = await twoGroups();
+    const before = await rowsOf("acme/Testing");
+    for (const fields of [{}, { name: "B", suspended: true }])
+      expect(await support.update(1, { new_user_group_id: id, ...fields })).toMatchObject(lacking);
+    for (const body of [{}, { rotate_token: true }])
+      expect(await support.restore(2, { new_user_group_id: id, ...body })).toMatchObject(lacking);
+    expect(await rowsOf("acme/Testing")).toEqual(before);
+  });
+
+  it("may make the same calls without a new id", async ({ expect }) => {
+    const { support } = await twoGroups();
+    expect((await support.update(1, { name: "B", suspended: true })).status).toBe(200);
+    expect((await support.restore(2, { rotate_token: true })).status).toBe(200);
+  });
+
+  it("is refused where an admin renames and restores under another id", async ({ expect }) => {
+    const { admin } = await twoGroups();
+    expect((await admin.update(1, { new_user_group_id: "acme-2" })).body.user_group.provided_id).toBe("acme-2");
+    expect((await admin.restore(2, { new_user_group_id: "acme" })).body.user_group.provided_id).toBe("acme");
+  });
+});
+
+it("groups:write shows a group by a PUT that changes nothing, without its token", async ({ expect }) => {
+  const { tokenOf } = await newIntegrator();
+  await tokenOf("acme", { properties: { plan: "pro" } });
+  const answer = await callsOf(await issueKey({ scopes: ["groups:write"] })).put(1, {});
+  expect(answer.body.user_group).toMatchObject({ provided_id: "acme", properties: { plan: "pro" } });
+  expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
 });

@@ -116,12 +116,12 @@ describe("import and export", () => {
     const file = fileOf(LINES);
     expect(await groupsByNpm(["import", file], key)).toEqual({
       status: 0,
-      stdout: "created 4, found 0, refused 0",
+      stdout: "created 4, found 0, differs 0, refused 0",
       stderr: "",
     });
     expect(await groupsByNpm(["import", file], key)).toMatchObject({
       status: 0,
-      stdout: "created 0, found 4, refused 0",
+      stdout: "created 0, found 4, differs 0, refused 0",
     });
 
     const exported = await groupsByNpm(["export"], key);
@@ -147,31 +147,117 @@ describe("import and export", () => {
     const target = await newKey("target");
     const { child, outcome } = startGroups(["import", "-", "--concurrency", "1"], target);
     child.stdin?.end(stdout);
-    expect(await outcome).toMatchObject({ status: 0, stdout: "created 4, found 0, refused 0" });
+    expect(await outcome).toMatchObject({ status: 0, stdout: "created 4, found 0, differs 0, refused 0" });
     const withoutTimes = (lines: string) =>
       lines.replaceAll(/"(created|updated)_at":"[^"]+"/g, "").replaceAll(/"team_id":\d+/g, "");
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
   });
 
-  it("exports groups with their state, and imports a suspended one as active", async ({ expect }) => {
+  it("exports groups with their state, and imports a suspended one suspended", async ({ expect }) => {
     const source = await newKey("suspended");
     await groups(["import", fileOf([{ user_group_id: "late" }])], source);
     await groups(["suspend", "--id", "late"], source);
     const { stdout } = await groups(["export"], source);
     expect(JSON.parse(stdout).state).toBe("suspended");
-    const target = await newKey("resumed");
-    expect(await groups(["import", fileOf([stdout])], target)).toMatchObject({
-      stdout: "created 1, found 0, refused 0",
+    const target = await newKey("kept");
+    expect(await groups(["import", fileOf([stdout])], target)).toEqual({
+      status: 0,
+      stdout: "created 1, found 0, differs 0, refused 0",
+      stderr: "",
     });
-    expect(JSON.parse((await groups(["export"], target)).stdout).state).toBe("active");
+    expect(JSON.parse((await groups(["export"], target)).stdout).state).toBe("suspended");
+    expect((await groups(["import", fileOf([stdout])], target)).stdout).toBe(
+      "created 0, found 1, differs 0, refused 0",
+    );
   });
 
-  it("changes nothing of a group that exists", async ({ expect }) => {
+  it("suspends a new group by its next call", async ({ expect }) => {
+    const bodies: unknown[] = [];
+    const at = await standIn((request, response, body) => {
+      bodies.push([request.method, body]);
+      created(response);
+    });
+    await groups(["import", fileOf([{ user_group_id: "late", name: "L", state: "suspended" }])], "key", at);
+    expect(bodies).toEqual([
+      ["POST", { user_group_id: "late", name: "L" }],
+      ["PUT", { user_group_id: "late", suspended: true }],
+    ]);
+  });
+
+  it("refuses the lines of groups that are deleted, and of states that do not exist", async ({ expect }) => {
+    const lines = ["deleted", "paused", null].map((state) => ({ user_group_id: "x", state }));
+    const key = await newKey("states");
+    const { status, stdout, stderr } = await groups(["import", fileOf(lines)], key);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, differs 0, refused 3" });
+    expect(stderr).toContain("line 1: invalid_body: Give the state active or suspended");
+    expect((await groups(["export"], key)).stdout).toBe("");
+  });
+
+  const EXISTING = [
+    { user_group_id: "name", name: "first" },
+    { user_group_id: "properties", properties: { a: 1, b: [{ c: null }] } },
+    { user_group_id: "mapping", mapping: { s: "d" } },
+    { user_group_id: "state" },
+    { user_group_id: "same", name: "S", mapping: { s: "d" }, properties: { a: 1 } },
+  ];
+  const EDITED = [
+    { user_group_id: "name", name: "second" },
+    { user_group_id: "properties", properties: { a: 1, b: [{ c: 0 }] } },
+    { user_group_id: "mapping", mapping: null },
+    { user_group_id: "state", state: "suspended" },
+    { user_group_id: "same", state: "active" },
+  ];
+  const contentOf = (stdout: string) =>
+    stdout.split("\n").map((line) => {
+      const { provided_id: id, name, mapping, properties, state } = JSON.parse(line);
+      return [id, name, mapping, properties, state];
+    });
+
+  it("counts the groups that differ from their lines, and changes none", async ({ expect }) => {
     const key = await newKey("unchanged");
-    await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
-    const again = await groups(["import", fileOf([{ user_group_id: "a", name: "second" }])], key);
-    expect(again.stdout).toBe("created 0, found 1, refused 0");
-    expect(JSON.parse((await groups(["export"], key)).stdout).name).toBe("first");
+    await groups(["import", fileOf(EXISTING), "--concurrency", "1"], key);
+    const before = (await groups(["export"], key)).stdout;
+    expect(await groups(["import", fileOf(EDITED)], key)).toEqual({
+      status: 1,
+      stdout: "created 0, found 5, differs 4, refused 0",
+      stderr: "Groups that differ from their lines: 4. To change them, add --update.",
+    });
+    expect((await groups(["export"], key)).stdout).toBe(before);
+  });
+
+  it("changes with --update what differs, and nothing else", async ({ expect }) => {
+    const key = await newKey("updated");
+    await groups(["import", fileOf(EXISTING), "--concurrency", "1"], key);
+    const update = ["import", fileOf([...EDITED, { user_group_id: "new" }]), "--update", "--concurrency", "1"];
+    expect(await groups(update, key)).toEqual({
+      status: 0,
+      stdout: "created 1, found 5, updated 4, refused 0",
+      stderr: "",
+    });
+    expect(contentOf((await groups(["export"], key)).stdout)).toEqual([
+      ["name", "second", null, null, "active"],
+      ["properties", "properties", null, { a: 1, b: [{ c: 0 }] }, "active"],
+      ["mapping", "mapping", null, null, "active"],
+      ["state", "state", null, null, "suspended"],
+      ["same", "S", { s: "d" }, { a: 1 }, "active"],
+      ["new", "new", null, null, "active"],
+    ]);
+    expect((await groups(update, key)).stdout).toBe("created 0, found 6, updated 0, refused 0");
+  });
+
+  it("reports a group that is deleted while it is compared, and continues", async ({ expect }) => {
+    const at = await standIn((request, response, { user_group_id: id }) => {
+      if (request.method === "GET")
+        return answer(response, 404, { success: 0, error: { code: "user_group_not_found", message: "Gone." } });
+      const isNew = id !== "gone";
+      return answer(response, 200, { success: 1, new_user_group: isNew, user_group: { team_id: 1 } });
+    });
+    const file = fileOf([{ user_group_id: "gone" }, { user_group_id: "new" }]);
+    expect(await groups(["import", file], "key", at)).toEqual({
+      status: 1,
+      stdout: "created 1, found 0, differs 0, refused 1",
+      stderr: "line 1: user_group_not_found: Gone.",
+    });
   });
 
   it("reads many pages, and filters", async ({ expect }) => {
@@ -181,7 +267,7 @@ describe("import and export", () => {
       ["import", fileOf(ids.map((id) => ({ user_group_id: id }))), "--concurrency", "32"],
       key,
     );
-    expect(imported).toMatchObject({ status: 0, stdout: "created 1100, found 0, refused 0" });
+    expect(imported).toMatchObject({ status: 0, stdout: "created 1100, found 0, differs 0, refused 0" });
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(ids.toSorted());
     const even = idsOf((await groups(["export", "--prefix", "even "], key)).stdout);
     expect(even.toSorted()).toEqual(ids.filter((id) => id.startsWith("even ")).toSorted());
@@ -253,7 +339,7 @@ describe("refused lines", () => {
       "\r\n",
     );
     const { status, stdout, stderr } = await groups(["import", file], key);
-    expect(stdout).toBe("created 2, found 0, refused 12");
+    expect(stdout).toBe("created 2, found 0, differs 0, refused 12");
     expect(status).toBe(1);
     const refusals = new Map(
       stderr.split("\n").map((line) => [Number(/^line (\d+): /.exec(line)?.[1]), line] as const),
@@ -280,7 +366,7 @@ describe("refused lines", () => {
       await newKey("many-refused"),
     );
     expect(status).toBe(1);
-    expect(stdout).toBe("created 0, found 0, refused 1300");
+    expect(stdout).toBe("created 0, found 0, differs 0, refused 1300");
     const numbers = stderr.split("\n").map((line) => Number(/^line (\d+): malformed_json: /.exec(line)?.[1]));
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
@@ -288,7 +374,7 @@ describe("refused lines", () => {
   it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
     const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
-    expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, refused 0" });
+    expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
     expect(readOnly.stderr).toBe(
       "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Continue with: --from-line 1",
     );
@@ -346,12 +432,12 @@ describe("an import that is stopped", () => {
     const done = received.length;
     expect(status).not.toBe(0);
     expect(done).toBeGreaterThanOrEqual(24);
-    expect(stdout).toBe(`created ${done}, found 0, refused 0`);
+    expect(stdout).toBe(`created ${done}, found 0, differs 0, refused 0`);
     expect(stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line ${done + 1}`);
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: done }, (_, index) => index + 1));
 
     const rest = await groups(["import", file, "--from-line", String(done + 1)], "key", at);
-    expect(rest).toEqual({ status: 0, stdout: `created ${60 - done}, found 0, refused 0`, stderr: "" });
+    expect(rest).toEqual({ status: 0, stdout: `created ${60 - done}, found 0, differs 0, refused 0`, stderr: "" });
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   });
 
@@ -368,7 +454,7 @@ describe("an import that is stopped", () => {
     await waitUntil(() => stderrSoFar.includes(STOPPING), "the import was stopping");
     for (const release of held) release();
     const { stdout, stderr } = await outcome;
-    expect(stdout).toBe("created 4, found 0, refused 0");
+    expect(stdout).toBe("created 4, found 0, differs 0, refused 0");
     expect(stderr).toContain("Stopped. Continue with: --from-line 5");
   });
 
@@ -462,7 +548,7 @@ describe("a temporary failure", () => {
     const file = fileOf(ids.map((id) => ({ user_group_id: id })));
     expect(await groups(["import", file], "key", at)).toEqual({
       status: 0,
-      stdout: "created 8, found 0, refused 0",
+      stdout: "created 8, found 0, differs 0, refused 0",
       stderr: "",
     });
     expect([...tries.values()]).toEqual(Array(8).fill(2));
@@ -479,7 +565,7 @@ describe("a temporary failure", () => {
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
     expect(await groups(["import", file, "--concurrency", "1"], "key", at)).toEqual({
       status: 0,
-      stdout: "created 2, found 0, refused 0",
+      stdout: "created 2, found 0, differs 0, refused 0",
       stderr: "",
     });
     expect(calls).toBe(8);
@@ -504,7 +590,11 @@ describe("a temporary failure", () => {
     });
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }, { user_group_id: "3" }]);
     const { status, stdout, stderr } = await groups(["import", file, "--concurrency", "1"], "key", at);
-    expect({ status, stdout, calls }).toEqual({ status: 1, stdout: "created 1, found 0, refused 0", calls: 1 });
+    expect({ status, stdout, calls }).toEqual({
+      status: 1,
+      stdout: "created 1, found 0, differs 0, refused 0",
+      calls: 1,
+    });
     expect(stderr).toMatch(
       /takes no more calls at the moment \(status 503\)\. Its message: rate_limited: Too many calls\.\nStopped\. Continue with: --from-line 2$/,
     );
@@ -527,7 +617,7 @@ describe("a temporary failure", () => {
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
     expect(await groups(["import", file], "key", at)).toEqual({
       status: 1,
-      stdout: "created 1, found 0, refused 1",
+      stdout: "created 1, found 0, differs 0, refused 1",
       stderr: "line 1: internal_error: Sorry.",
     });
   });
@@ -559,7 +649,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
     bodies.map(async (body) => {
       const at = await standIn((_, response) => answer(response, "error" in body ? 422 : 200, body));
       const { status, stdout, stderr } = await groups("error" in body ? ["import", file] : ["export"], "key", at);
-      expect({ status, stdout: stdout.replace("created 0, found 0, refused 0", "") }).toEqual({
+      expect({ status, stdout: stdout.replace("created 0, found 0, differs 0, refused 0", "") }).toEqual({
         status: 1,
         stdout: "",
       });
@@ -574,7 +664,7 @@ it("finds a relative file from the folder in which npm was called", async ({ exp
   const env = { API_KEY: await newKey("folder") };
   const child = runNpm(below, ["run", "--silent", "groups", "--", ...args], env);
   const [stdout] = await Promise.all([text(child.stdout as Readable), once(child, "close")]);
-  expect(stdout.trim()).toBe("created 1, found 0, refused 0");
+  expect(stdout.trim()).toBe("created 1, found 0, differs 0, refused 0");
 });
 
 it("refuses to continue after the last line: it may be the wrong file", async ({ expect }) => {
@@ -598,7 +688,7 @@ it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks n
   };
   const shown = [await inTerminal(`import ${file}`), await inTerminal("export")];
   expect(shown[0]).toContain("line 21: malformed_json: The line is not a JSON object in UTF-8.");
-  expect(shown[0]).toContain("created 1, found 0, refused 20");
+  expect(shown[0]).toContain("created 1, found 0, differs 0, refused 20");
   expect(shown[1]).toMatch(/^\{"team_id":1,.*"updated_at":"[^"]*"\}\r?$/m);
   // These switch off line wrapping or the cursor, and a command that is killed could not switch them on again.
   for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
@@ -644,6 +734,7 @@ it.for([
   ["a line that is not a whole number", ["import", "-", "--from-line", "1.5"], "Give --from-line as a whole number"],
   ["an option of the other command", ["import", "-", "--prefix", "x"], "import does not take --prefix"],
   ["an option of an import", ["export", "--concurrency", "2"], "export does not take --concurrency"],
+  ["an update by an export", ["export", "--update"], "export does not take --update"],
   ["an unknown option", ["export", "--api-key=hunter2"], "An option is unknown"],
   ["a URL without TLS", ["export", "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
@@ -667,7 +758,7 @@ it("refuses to run without an API key that can be sent", async ({ expect }) => {
 
 it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async ({ expect }) => {
   const { status, stdout, stderr } = await groups(["import", "/proc/self/mem"], await newKey("unreadable"));
-  expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, refused 0" });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
   expect(stderr).toBe("The input could not be read to its end: EIO.\nStopped. Continue with: --from-line 1");
 });
 
@@ -680,10 +771,10 @@ it("fails where its summary cannot be written", async ({ expect }) => {
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
 
-it("explains in --help how to change groups, which an import does not", async ({ expect }) => {
+it("explains in --help how an import changes groups", async ({ expect }) => {
   const { status, stdout } = await groups(["--help"], "");
   expect(status).toBe(0);
-  expect(stdout).toContain("PUT /api/user");
+  expect(stdout).toContain("changed only with --update");
 });
 
 it("splits a stream at line feeds alone, wherever its chunks begin", async () => {

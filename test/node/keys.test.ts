@@ -106,7 +106,7 @@ it.for([
   ["an unknown scope", ["issue", ...WHERE, "--name", "x", "--scopes", "groups:read,all"], "scopes.1: "],
   ["a location of a later key", ["issue", ...WHERE, "--name", "x", "--location", "weur"], "location: "],
   ["scopes for a command without them", ["roll", "1", ...WHERE, "--scopes", "x"], "roll does not take --scopes"],
-  ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one character that is not a blank"],
+  ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one visible character"],
   ["a grace of a command without one", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
   ["a name for a command without one", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
   ["a command that every object has", ["constructor"], "Name a command"],
@@ -216,4 +216,28 @@ it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neith
   );
   expect(refused.stderr + refused.stdout).not.toContain("another-token");
   expect(keys(["list", ...WHERE], { OPERATOR_TOKEN: operatorToken }).status).toBe(0);
+});
+
+it.for(["https://groups.invalid", "https://127.0.0.1.groups.invalid"])(
+  "sends the bootstrap token of .dev.vars to no other machine, such as %s",
+  (other, { expect }) => {
+    const { status, stderr } = keys(["list", ...WHERE, "--url", other]);
+    expect(status).toBe(1);
+    expect(stderr).toBe(
+      `Set OPERATOR_KEY to the key of an operator of ${other}. The token in .dev.vars is sent to a service on this machine alone.`,
+    );
+  },
+);
+
+it.for(["http://127.1.2.3:1", "http://[::1]:1", "http://localhost:1"])(
+  "sends the bootstrap token of .dev.vars to this machine as %s",
+  (local, { expect }) => {
+    expect(keys(["list", ...WHERE, "--url", local]).stderr).toContain(`${local} cannot be reached`);
+  },
+);
+
+it("sends a credential of the environment to the service that --url names", ({ expect }) => {
+  const elsewhere = ["list", ...WHERE, "--url", "https://groups.invalid"];
+  for (const name of ["OPERATOR_KEY", "OPERATOR_TOKEN"])
+    expect(keys(elsewhere, { [name]: "hunter2" }).stderr).toContain("https://groups.invalid cannot be reached");
 });

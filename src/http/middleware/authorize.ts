@@ -128,8 +128,8 @@ async function admitOperator(
   c.set("operator", admitted.value);
   if (!named.ok) return named.failure;
   if (!environment) return undefined;
-  const { id, name } = admitted.value;
-  c.set("caller", { kind: "operator", id, name, requestId });
+  const { id, name, role } = admitted.value;
+  c.set("caller", { kind: "operator", id, name, role, requestId });
   c.set("directory", directoryOf(c.env, environment));
   return undefined;
 }

@@ -75,7 +75,8 @@ export const userGroupByNumberOperations: Operations = {
       tag: "User groups",
       summary: "Change a user group by its number",
       description:
-        "Changes only the fields that you send. `new_user_group_id` renames the group. The answer has no token.",
+        "Changes only the fields that you send. `new_user_group_id` renames the group, for which an operator needs the role " +
+        "`admin`. The answer has no token.",
       ...BY_NUMBER,
       headers: ["If-Match"],
       body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
@@ -99,8 +100,8 @@ export const userGroupByNumberOperations: Operations = {
       tag: "User groups",
       summary: "Restore a deleted user group",
       description:
-        "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one. A group that " +
-        "exists is answered as it is.",
+        "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one, for which an " +
+        "operator needs the role `admin`. A group that exists is answered as it is.",
       ...BY_NUMBER,
       body: {
         name: "RestoreBody",
