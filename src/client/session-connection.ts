@@ -7,8 +7,8 @@ import { withTimeout } from "./with-timeout.ts";
 /** A viewer session: the `session` of `POST /api/viewer_sessions`, or what `mintSession` of a `UserGroupClient` returns. */
 export type MintedSession = { token: string } & ({ expires_in_seconds: number } | { expiresInSeconds: number });
 
-/** Gets a new viewer session from your own backend, which alone may mint one. */
-export type SessionFunction = () => Promise<MintedSession>;
+/** Gets a new viewer session from your own backend, which alone may mint one: the session, or the service's whole answer. */
+export type SessionFunction = () => Promise<MintedSession | { session: MintedSession }>;
 
 /** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
 type Session = { connection: Connection; renewAt: number; endsAt: number };
@@ -104,7 +104,8 @@ const connect = (options: ConnectionOptions, token: string) => new Connection(op
 
 /** The error does not repeat the value: it may hold a session. */
 function checked(minted: object | null | undefined): { token: string; seconds: number } {
-  const { token, expires_in_seconds, expiresInSeconds } = Object(minted);
+  const { session = minted } = Object(minted);
+  const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;
   if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
     throw new TypeError("session() did not resolve to a session: { token, expires_in_seconds }.");

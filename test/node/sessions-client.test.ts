@@ -166,6 +166,17 @@ describe("a session", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
+  it("may be the whole answer of the service", async ({ expect }) => {
+    const { session, presented, call, elapse } = startWorld();
+    const answer = { success: 1, session: { token: "eyJ.whole.s100000", expires_at: "…", expires_in_seconds: 100 } };
+    session.mockResolvedValueOnce(answer);
+    await call();
+    expect(presented).toEqual(["eyJ.whole.s100000"]);
+    await elapse(80 * SECOND);
+    await call();
+    expect(session).toHaveBeenCalledTimes(2);
+  });
+
   it("leaves no timer, so that a page and a program can end", async ({ expect }) => {
     const { call } = startWorld();
     await call();
@@ -305,7 +316,8 @@ describe("a failed mint", () => {
     ["null", null],
     ["a text", "eyJ.secret.s"],
     ["a Response", new Response("eyJ.secret.s")],
-    ["the answer around the session", { success: 1, session: { token: "eyJ.secret.s", expires_in_seconds: 300 } }],
+    ["an answer without a session", { success: 1, session: null }],
+    ["an answer whose session has no life", { success: 1, session: { token: "eyJ.secret.s" } }],
     ["an error", { success: 0, error: { code: "unauthenticated" } }],
     ["no life", { token: "eyJ.secret.s" }],
     ["a life of zero", { token: "eyJ.secret.s", expires_in_seconds: 0 }],
