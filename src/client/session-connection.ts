@@ -1,5 +1,5 @@
 import { type Call, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
-import { OPTION_MS_MAX, Retries } from "./retries.ts";
+import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
 import { UserGroupServiceError } from "./user-group-service-error.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
 import { withTimeout } from "./with-timeout.ts";
@@ -69,34 +69,25 @@ export class SessionConnection {
   async #mintWithRetries(): Promise<Session> {
     const old = this.#session;
     try {
-      this.#session = await this.#retries.run(
-        () => this.#mintOnce(),
-        () => true,
-        undefined,
-      );
+      let startedAt = 0;
+      const minted = await this.#retries.run(() => {
+        // The life of a session starts in the service, after this.
+        startedAt = performance.now();
+        return this.#retries.limit(async () => this.#mint.call(undefined), "session() did not resolve");
+      }, isTransient);
+      const { token, seconds } = checked(minted);
+      const lifeMs = seconds * 1000;
+      this.#session = {
+        connection: connect(this.#options, token),
+        renewAt: startedAt + RENEWED_AT * lifeMs,
+        endsAt: startedAt + lifeMs,
+      };
       return this.#session;
     } catch (error) {
       // Each failure halves the rest of the old session's life before the next attempt.
       if (old) old.renewAt = (performance.now() + old.endsAt) / 2;
       throw error;
     }
-  }
-
-  async #mintOnce(): Promise<Session> {
-    // The life of a session starts in the service, after this.
-    const startedAt = performance.now();
-    const minted = await this.#retries.limit(
-      async () => this.#mint.call(undefined),
-      "session() did not resolve",
-      undefined,
-    );
-    const { token, seconds } = checked(minted);
-    const lifeMs = seconds * 1000;
-    return {
-      connection: connect(this.#options, token),
-      renewAt: startedAt + RENEWED_AT * lifeMs,
-      endsAt: startedAt + lifeMs,
-    };
   }
 }
 

@@ -238,12 +238,16 @@ describe("a page with a chart", () => {
     async ({ expect }) => {
       const userGroupId = "chart end";
       await groups.ensure({ userGroupId, name: "Chart end", properties: { orders: [1, 2] } });
-      const { page } = await openPage((await startBackend(userGroupId)).address);
+      const { page, count } = await openPage((await startBackend(userGroupId)).address);
       await status(page, "Chart end");
       await groups.suspend({ userGroupId });
       await page.clock.fastForward("01:00");
       await status(page, "Your account is suspended. Contact our support.");
       expect(await bars(page)).toEqual([]);
+
+      await page.reload();
+      await status(page, "Your account is suspended. Contact our support.");
+      expect(count("POST /session 403")).toBe(1);
 
       await groups.resume({ userGroupId });
       await page.clock.fastForward("01:00");
