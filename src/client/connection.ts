@@ -1,6 +1,6 @@
 import type { JsonValue } from "./json.ts";
 import { ResponseBody } from "./response-body.ts";
-import { Retries, type RetryOptions } from "./retries.ts";
+import { isTransient, Retries, type RetryOptions } from "./retries.ts";
 import { type ErrorFacts, type Issue, type RefusalCode, UserGroupServiceError } from "./user-group-service-error.ts";
 
 /** The part of the standard's `fetch` that is used. */
@@ -101,7 +101,9 @@ export class Connection {
     };
     return await this.#retries.run(
       () => this.#try(this.#origin + path, init, call, signal),
-      (error) => error instanceof UserGroupServiceError && mayRetry(call, error),
+      (error) =>
+        error instanceof UserGroupServiceError &&
+        (call.retryable ? isTransient(error) : error.status === 429 || error.code === "overloaded"),
       signal,
     );
   }
@@ -135,11 +137,6 @@ export class Connection {
         .replaceAll(CREDENTIAL, "[credential]");
   }
 }
-
-const mayRetry = ({ retryable }: Call, { code, status }: UserGroupServiceError): boolean =>
-  status === 429 ||
-  code === "overloaded" ||
-  (retryable && (status === 503 || code === "network_error" || code === "timeout"));
 
 /** Returns a successful response. Throws the service's refusal, or `unexpected_answer` for any other response. */
 function readResponse(
@@ -218,7 +215,7 @@ function originOf(address: string | URL): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/`)
     throw new TypeError(
-      "Give url as the service's origin alone, such as https://groups.example.com: no path such as /api/user, which the client adds, and no user, password, query or fragment.",
+      "Give url as the service's origin alone, such as https://groups.example.com, without a path, user, password, query or fragment.",
     );
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))

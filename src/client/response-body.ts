@@ -88,15 +88,12 @@ export class ResponseBody {
 
   texts(name: string): string[] {
     const texts = this.values(name);
-    const areTexts = (values: JsonValue[]): values is string[] => values.every((value) => typeof value === "string");
-    return areTexts(texts) ? texts : this.#refuse(name);
+    return texts.every((text) => typeof text === "string") ? texts : this.#refuse(name);
   }
 
   keys(name: string): (string | number)[] {
     const keys = this.values(name);
-    const areKeys = (values: JsonValue[]): values is (string | number)[] =>
-      values.every((value) => typeof value === "string" || typeof value === "number");
-    return areKeys(keys) ? keys : this.#refuse(name);
+    return keys.every((key) => typeof key === "string" || typeof key === "number") ? keys : this.#refuse(name);
   }
 
   object(name: string): ResponseBody {

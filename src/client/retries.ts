@@ -16,6 +16,15 @@ export type RetryOptions = {
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
 export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 
+/** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
+const TRANSIENT = /^(429|503|network_error|timeout|TypeError|TimeoutError)$/;
+
+/** Whether a later try may succeed: after a 429, a 503, a timeout or a lost connection. */
+export function isTransient(error: unknown): boolean {
+  const { status, code, name } = Object(error);
+  return [status, code, name].some((fact) => TRANSIENT.test(fact));
+}
+
 /** Tries again with exponential backoff and full jitter. */
 export class Retries {
   readonly #timeoutMs: number;
@@ -36,7 +45,7 @@ export class Retries {
   limit<Value>(
     work: (signal: AbortSignal) => Promise<Value>,
     problem: string,
-    signal: AbortSignal | undefined,
+    signal?: AbortSignal | undefined,
   ): Promise<Value> {
     return withTimeout(work, this.#timeoutMs, signal).catch((error) => {
       throw error instanceof TimeoutError
@@ -49,7 +58,7 @@ export class Retries {
   async run<Value>(
     work: () => Promise<Value>,
     mayRetry: (error: unknown) => boolean,
-    signal: AbortSignal | undefined,
+    signal?: AbortSignal | undefined,
   ): Promise<Value> {
     for (let tries = 1; ; tries += 1) {
       try {

@@ -1,5 +1,5 @@
 import { type Call, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
-import { OPTION_MS_MAX, Retries } from "./retries.ts";
+import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
 import { UserGroupServiceError } from "./user-group-service-error.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
 import { withTimeout } from "./with-timeout.ts";
@@ -7,8 +7,8 @@ import { withTimeout } from "./with-timeout.ts";
 /** A viewer session: the `session` of `POST /api/viewer_sessions`, or what `mintSession` of a `UserGroupClient` returns. */
 export type MintedSession = { token: string } & ({ expires_in_seconds: number } | { expiresInSeconds: number });
 
-/** Gets a new viewer session from your own backend, which alone may mint one. */
-export type SessionFunction = () => Promise<MintedSession>;
+/** Gets a new viewer session from your own backend, which alone may mint one: the session, or the service's whole answer. */
+export type SessionFunction = () => Promise<MintedSession | { session: MintedSession }>;
 
 /** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
 type Session = { connection: Connection; renewAt: number; endsAt: number };
@@ -69,11 +69,19 @@ export class SessionConnection {
   async #mintWithRetries(): Promise<Session> {
     const old = this.#session;
     try {
-      this.#session = await this.#retries.run(
-        () => this.#mintOnce(),
-        () => true,
-        undefined,
-      );
+      let startedAt = 0;
+      const minted = await this.#retries.run(() => {
+        // The life of a session starts in the service, after this.
+        startedAt = performance.now();
+        return this.#retries.limit(async () => this.#mint.call(undefined), "session() did not resolve");
+      }, isTransient);
+      const { token, seconds } = checked(minted);
+      const lifeMs = seconds * 1000;
+      this.#session = {
+        connection: connect(this.#options, token),
+        renewAt: startedAt + RENEWED_AT * lifeMs,
+        endsAt: startedAt + lifeMs,
+      };
       return this.#session;
     } catch (error) {
       // Each failure halves the rest of the old session's life before the next attempt.
@@ -81,30 +89,14 @@ export class SessionConnection {
       throw error;
     }
   }
-
-  async #mintOnce(): Promise<Session> {
-    // The life of a session starts in the service, after this.
-    const startedAt = performance.now();
-    const minted = await this.#retries.limit(
-      async () => this.#mint.call(undefined),
-      "session() did not resolve",
-      undefined,
-    );
-    const { token, seconds } = checked(minted);
-    const lifeMs = seconds * 1000;
-    return {
-      connection: connect(this.#options, token),
-      renewAt: startedAt + RENEWED_AT * lifeMs,
-      endsAt: startedAt + lifeMs,
-    };
-  }
 }
 
 const connect = (options: ConnectionOptions, token: string) => new Connection(options, "token", token, viewerProtocol);
 
 /** The error does not repeat the value: it may hold a session. */
 function checked(minted: object | null | undefined): { token: string; seconds: number } {
-  const { token, expires_in_seconds, expiresInSeconds } = Object(minted);
+  const { session = minted } = Object(minted);
+  const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;
   if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
     throw new TypeError("session() did not resolve to a session: { token, expires_in_seconds }.");

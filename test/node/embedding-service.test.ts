@@ -59,20 +59,78 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address ? address.port : 0;
 }
 
-/** Runs the backend of the recipe for a customer until the test ends. Returns where its page is. */
-async function startBackend(customer: string, apiKey = mintingKey.key): Promise<string> {
+/** Runs the backend of the recipe for a customer until the test ends. `log` returns what it has logged besides its address. */
+async function startBackend(customer: string, { apiKey = mintingKey.key, serviceUrl = url } = {}) {
   const port = await freePort();
-  const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, PORT: String(port), CUSTOMER: customer };
-  const child = spawn(process.execPath, ["backend.ts"], { cwd: project, env, stdio: ["ignore", "pipe", "ignore"] });
+  const env = { ...process.env, SERVICE_URL: serviceUrl, API_KEY: apiKey, PORT: String(port), CUSTOMER: customer };
+  const child = spawn(process.execPath, ["backend.ts"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
   onTestFinished(() => {
     child.kill();
   });
+  let logged = "";
+  child.stderr.on("data", (chunk) => (logged += chunk));
   await once(child.stdout, "data");
-  return `http://localhost:${port}`;
+  return { address: `http://localhost:${port}`, log: () => logged };
+}
+
+/** Asks a backend for a session, as the page does. */
+async function askForSession(address: string) {
+  const response = await fetch(`${address}/session`, { method: "POST" });
+  return { status: response.status, cached: response.headers.get("Cache-Control"), body: await response.json() };
 }
 
 /** Debian's chromium; where there is none, these tests are skipped. */
 const hasChromium = existsSync(CHROMIUM);
+
+describe("the backend of a page", () => {
+  it("says that a suspended customer is suspended, and logs nothing", async ({ expect }) => {
+    await groups.ensure({ userGroupId: "overdue" });
+    await groups.suspend({ userGroupId: "overdue" });
+    const { address, log } = await startBackend("overdue");
+    expect(await askForSession(address)).toMatchObject({
+      status: 403,
+      cached: "no-store",
+      body: { problem: "suspended", message: expect.stringMatching(/suspended/) },
+    });
+    expect(log()).toBe("");
+  });
+
+  it("says that a deleted customer has no data, and does not create them again", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "gone" });
+    const { address, log } = await startBackend("gone");
+    expect((await askForSession(address)).status).toBe(200);
+    await groups.removeByNumber({ teamId: group.teamId });
+    expect(await askForSession(address)).toMatchObject({ status: 404, body: { problem: "no_such_customer" } });
+    expect(log()).toBe("");
+    expect(await groups.restore({ teamId: group.teamId })).toMatchObject({ userGroupId: "gone" });
+    expect((await askForSession(address)).status).toBe(200);
+  });
+
+  it("asks a person who is signed out to sign in", async ({ expect }) => {
+    const { address, log } = await startBackend("");
+    expect(await askForSession(address)).toMatchObject({ status: 401, body: { problem: "signed_out" } });
+    expect(log()).toBe("");
+  });
+
+  it("does not ask people to sign in when its own API key is revoked", async ({ expect }) => {
+    await groups.ensure({ userGroupId: "key gone" });
+    const own = await newMintingKey();
+    await operator.revokeKey({ ...WORKSPACE, id: own.id });
+    const { address, log } = await startBackend("key gone", { apiKey: own.key });
+    const { status, body } = await askForSession(address);
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ problem: "service_down" });
+    expect(JSON.stringify(body)).not.toMatch(/key|credential|sign in/i);
+    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for key gone: credential_revoked: /)]);
+    expect(log()).not.toContain(own.key);
+  });
+
+  it("reports a service that is down in one line without a stack trace", async ({ expect }) => {
+    const { address, log } = await startBackend("acme", { serviceUrl: `http://localhost:${await freePort()}` });
+    expect(await askForSession(address)).toMatchObject({ status: 503, body: { problem: "service_down" } });
+    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for acme: network_error: /)]);
+  });
+});
 
 describe("a page with a chart", () => {
   let browser: Browser;
@@ -116,7 +174,7 @@ describe("a page with a chart", () => {
         name: "Chart & Co",
         properties: { orders: [3, 6, 12] },
       });
-      const { page, sent, answered } = await openPage(await startBackend("chart"));
+      const { page, sent, answered } = await openPage((await startBackend("chart")).address);
       await status(page, "Chart & Co");
       expect(await bars(page)).toEqual([12.5, 25, 50]);
       expect(answered).toEqual(["GET / 200", "GET /viewer.js 200", "POST /session 200", "GET /api/viewer 200"]);
@@ -134,7 +192,7 @@ describe("a page with a chart", () => {
     `goes on after 80 % of its session, and after its token was rotated${hasChromium ? "" : ", skipped: chromium is missing"}`,
     async ({ expect }) => {
       const { group } = await groups.ensure({ userGroupId: "renewal", name: "Renewal", properties: { orders: [1] } });
-      const { page, count } = await openPage(await startBackend("renewal"));
+      const { page, count } = await openPage((await startBackend("renewal")).address);
       await status(page, "Renewal");
       await page.clock.fastForward("03:59");
       await expect.poll(() => count("GET /api/viewer 200")).toBeGreaterThanOrEqual(2);
@@ -159,7 +217,7 @@ describe("a page with a chart", () => {
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "key end", name: "Key end" });
       const own = await newMintingKey();
-      const { page, count } = await openPage(await startBackend("key end", own.key));
+      const { page, count } = await openPage((await startBackend("key end", { apiKey: own.key })).address);
       await status(page, "Key end");
       await operator.revokeKey({ ...WORKSPACE, id: own.id });
       await page.clock.fastForward("01:00");
@@ -169,7 +227,32 @@ describe("a page with a chart", () => {
         await page.clock.fastForward("00:01");
         return page.getByRole("status").innerText();
       };
-      await expect.poll(shown, { timeout: 10_000 }).toBe("There is no session for this page (500).");
+      await expect
+        .poll(shown, { timeout: 10_000 })
+        .toBe("The chart is not available at the moment. Try again in a few minutes.");
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `shows one sentence and no chart to a suspended customer${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      const userGroupId = "chart end";
+      await groups.ensure({ userGroupId, name: "Chart end", properties: { orders: [1, 2] } });
+      const { page, count } = await openPage((await startBackend(userGroupId)).address);
+      await status(page, "Chart end");
+      await groups.suspend({ userGroupId });
+      await page.clock.fastForward("01:00");
+      await status(page, "Your account is suspended. Contact our support.");
+      expect(await bars(page)).toEqual([]);
+
+      await page.reload();
+      await status(page, "Your account is suspended. Contact our support.");
+      expect(count("POST /session 403")).toBe(1);
+
+      await groups.resume({ userGroupId });
+      await page.clock.fastForward("01:00");
+      await status(page, "Chart end");
+      expect(await bars(page)).toEqual([25, 50]);
     },
   );
 
@@ -177,8 +260,8 @@ describe("a page with a chart", () => {
     `has sessions that the page of another site cannot use${hasChromium ? "" : ", skipped: chromium is missing"}`,
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "origins", name: "Origins" });
-      const address = await startBackend("origins");
-      const { token } = (await (await fetch(`${address}/session`, { method: "POST" })).json()) as { token: string };
+      const { address } = await startBackend("origins");
+      const { token } = (await askForSession(address)).body as { token: string };
       const { url: elsewhere } = await standIn(() => ({
         status: 200,
         headers: { "Content-Type": "text/html" },

@@ -83,7 +83,7 @@ const errorOf = (call: Promise<unknown>): Promise<unknown> =>
 const failing = (
   session: ReturnType<typeof startWorld>["session"],
   count: number,
-  error = new Error("No backend."),
+  error: unknown = new TypeError("Failed to fetch"),
 ) => {
   for (let time = 0; time < count; time += 1) session.mockRejectedValueOnce(error);
 };
@@ -166,6 +166,17 @@ describe("a session", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
+  it("may be the whole answer of the service", async ({ expect }) => {
+    const { session, presented, call, elapse } = startWorld();
+    const answer = { success: 1, session: { token: "eyJ.whole.s100000", expires_at: "…", expires_in_seconds: 100 } };
+    session.mockResolvedValueOnce(answer);
+    await call();
+    expect(presented).toEqual(["eyJ.whole.s100000"]);
+    await elapse(80 * SECOND);
+    await call();
+    expect(session).toHaveBeenCalledTimes(2);
+  });
+
   it("leaves no timer, so that a page and a program can end", async ({ expect }) => {
     const { call } = startWorld();
     await call();
@@ -236,15 +247,44 @@ describe("a failed mint", () => {
   });
 
   it("is the error of the calls that need a session, and the next call tries again", async ({ expect }) => {
-    const { session, call, elapse, presented } = startWorld({ retries: 1 });
+    const { session, call, presented } = startWorld();
     const error = new Error("Not signed in.");
-    failing(session, 2, error);
-    const outcomes = Promise.all([errorOf(call()), errorOf(call())]);
-    await elapse(MINUTE);
-    expect(await outcomes).toEqual([error, error]);
-    expect(session).toHaveBeenCalledTimes(2);
+    failing(session, 1, error);
+    expect(await Promise.all([errorOf(call()), errorOf(call())])).toEqual([error, error]);
+    expect(session).toHaveBeenCalledTimes(1);
     await call();
     expect(presented).toHaveLength(1);
+  });
+
+  it.for<[string, unknown]>([
+    ["a person who is signed out", Object.assign(new Error("Sign in."), { status: 401 })],
+    ["a suspended customer", new UserGroupServiceError("user_group_suspended", "Suspended.", { status: 403 })],
+    ["an unknown customer", new UserGroupServiceError("user_group_not_found", "Unknown.", { status: 404 })],
+    ["a page that is no JSON", new SyntaxError("Unexpected token <")],
+    ["a text", "no session"],
+    ["nothing", null],
+  ])("is final after %s: the function is called once", async ([, error], { expect }) => {
+    const { session, call } = startWorld();
+    failing(session, 9, error);
+    expect(await errorOf(call())).toBe(error);
+    expect(session).toHaveBeenCalledTimes(1);
+  });
+
+  it.for<[string, unknown]>([
+    ["a status of 429", Object.assign(new Error("Busy."), { status: 429 })],
+    ["a status of 503", Object.assign(new Error("Down."), { status: 503 })],
+    ["the service's rate limit", new UserGroupServiceError("rate_limited", "Busy.", { status: 429 })],
+    ["a lost connection", new TypeError("Failed to fetch")],
+    ["a lost connection of the backend", new UserGroupServiceError("network_error", "Lost.")],
+    ["a timeout of fetch", new DOMException("Too late.", "TimeoutError")],
+    ["a timeout of the backend", new UserGroupServiceError("timeout", "Too late.")],
+  ])("is tried four times after %s", async ([, error], { expect }) => {
+    const { session, call, elapse } = startWorld();
+    failing(session, 9, error);
+    const outcome = errorOf(call());
+    await elapse(MINUTE);
+    expect(await outcome).toBe(error);
+    expect(session).toHaveBeenCalledTimes(4);
   });
 
   it("leaves the old session in use, and is repeated at ever shorter distances", async ({ expect }) => {
@@ -305,7 +345,8 @@ describe("a failed mint", () => {
     ["null", null],
     ["a text", "eyJ.secret.s"],
     ["a Response", new Response("eyJ.secret.s")],
-    ["the answer around the session", { success: 1, session: { token: "eyJ.secret.s", expires_in_seconds: 300 } }],
+    ["an answer without a session", { success: 1, session: null }],
+    ["an answer whose session has no life", { success: 1, session: { token: "eyJ.secret.s" } }],
     ["an error", { success: 0, error: { code: "unauthenticated" } }],
     ["no life", { token: "eyJ.secret.s" }],
     ["a life of zero", { token: "eyJ.secret.s", expires_in_seconds: 0 }],
@@ -313,20 +354,22 @@ describe("a failed mint", () => {
     ["a life that is not a number", { token: "eyJ.secret.s", expires_in_seconds: Number.NaN }],
     ["no token", { expires_in_seconds: 300 }],
   ])("is a clear error if it returns nonsense: %s", async ([, minted], { expect }) => {
-    const { session, call } = startWorld({ retries: 0 });
+    const { session, call } = startWorld();
     session.mockResolvedValue(minted);
     const error = await errorOf(call());
+    expect(session).toHaveBeenCalledTimes(1);
     expect(error).toEqual(new TypeError("session() did not resolve to a session: { token, expires_in_seconds }."));
     expect(error).toBeInstanceOf(TypeError);
   });
 
   it("is a clear error if its token cannot be a header", async ({ expect }) => {
-    const { session, call, presented } = startWorld({ retries: 0 });
+    const { session, call, presented } = startWorld();
     session.mockResolvedValue({ token: "eyJ\n", expires_in_seconds: 300 });
     expect(await errorOf(call())).toEqual(
       new TypeError("Give token as a string of printable ASCII characters, without blanks."),
     );
     expect(presented).toEqual([]);
+    expect(session).toHaveBeenCalledTimes(1);
   });
 
   it("may also throw instead of rejecting", async ({ expect }) => {
