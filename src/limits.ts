@@ -30,9 +30,10 @@ export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
 export const RESPONSES_PER_PURGE_MAX = 500;
 export const PURGE_RETRY_SECONDS = 60;
 
+/** When there are as many, a new key takes the place of the one that ended longest ago. */
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
-/** Operators, revoked and expired ones included. */
+/** As of API keys. */
 export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;

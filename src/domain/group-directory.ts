@@ -1,12 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import {
-  ENVIRONMENT_BYTES_MAX,
-  GROUPS_PER_PURGE_MAX,
-  IDEMPOTENCY_SECONDS,
-  KEYS_PER_ENVIRONMENT_MAX,
-  RESPONSES_PER_PURGE_MAX,
-  UNDO_DAYS_DEFAULT,
-} from "../limits.ts";
+import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX, KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
 import type {
   GroupSnapshot,
   Lease,
@@ -41,6 +34,7 @@ import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
 import { LeaseRequests } from "./lease-requests.ts";
+import { type IdempotencyRecord, Responses } from "./responses.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { grantOf } from "./rights.ts";
 import { Turns } from "./turns.ts";
@@ -66,9 +60,6 @@ export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: 
 
 /** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
 export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
-
-/** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
-export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
 
 /** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
 export type View = Lease & { writeLease: boolean };
@@ -116,7 +107,7 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #schema: Schema;
   readonly #groups: GroupStore;
   readonly #keys: Keys;
-  readonly #responses: ResponseStore;
+  readonly #responses: Responses;
   readonly #changes: ChangeLog;
   readonly #leases = new LeaseRequests();
   readonly #turns = new Turns();
@@ -129,11 +120,11 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
     this.#groups = new GroupStore(ctx.storage.sql);
     this.#keys = new Keys(new KeyStore(ctx.storage.sql, "api_keys"), KEYS_PER_ENVIRONMENT_MAX);
-    this.#responses = new ResponseStore(ctx.storage.sql);
+    this.#responses = new Responses(new ResponseStore(ctx.storage.sql), this.#groups);
     this.#changes = new ChangeLog(ctx.storage, env);
     this.#undoMs = daysToMs(env.UNDO_DAYS, UNDO_DAYS_DEFAULT);
     this.#chores = new Chores(
-      [purgeResponses(this.#responses), this.#changes.purge, this.#purgeDeleted()],
+      [this.#responses.purge, this.#changes.purge, this.#purgeDeleted(), this.#responses.purgeEnded],
       (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
     );
   }
@@ -232,13 +223,13 @@ export class GroupDirectory extends DurableObject<Env> {
     }
     const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds, (after) => {
       if (idempotency)
-        this.#store(
-          idempotency,
-          { keyId, teamId: after.teamId },
-          { ...toRotatedGroup(after), signingId: idempotency.signingId },
-        );
+        this.#responses.store(idempotency, {
+          keyId,
+          teamId: after.teamId,
+          rotated: { ...toRotatedGroup(after), signingId: idempotency.signingId },
+        });
     });
-    if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
+    if (idempotency) this.#chores.schedule(this.#responses.nextPurgeAt);
     return ok({ ...toRotatedGroup(rotated), endedLeases });
   }
 
@@ -273,9 +264,9 @@ export class GroupDirectory extends DurableObject<Env> {
       return fail({ code: "user_group_mismatch" });
 
     const endedLeases = this.#delete(author, group, () => {
-      if (idempotency) this.#store(idempotency, { keyId, teamId: group.teamId }, null);
+      if (idempotency) this.#responses.store(idempotency, { keyId, teamId: group.teamId, rotated: null });
     });
-    if (idempotency) this.#chores.schedule(Date.now() + IDEMPOTENCY_SECONDS * 1000);
+    if (idempotency) this.#chores.schedule(this.#responses.nextPurgeAt);
     return ok({ endedLeases });
   }
 
@@ -538,11 +529,9 @@ export class GroupDirectory extends DurableObject<Env> {
     const admitted = this.#admit(caller, scope);
     if (!admitted.ok) return admitted;
 
-    const stored = idempotency && this.#responses.find(idempotency.key);
-    if (stored && Date.now() < stored.expiresAt)
-      return sameBytes(stored.request, idempotency.request)
-        ? ok({ ...admitted.value, stored })
-        : fail({ code: "idempotency_key_reused" });
+    const stored = idempotency ? this.#responses.find(idempotency) : ok(undefined);
+    if (!stored.ok) return stored;
+    if (stored.value) return ok({ ...admitted.value, stored: stored.value });
 
     const group = current && this.#groups.findByTeamId(current.id);
     if (!group) return fail({ code: "user_group_not_found" });
@@ -606,13 +595,14 @@ export class GroupDirectory extends DurableObject<Env> {
     return endedLeases;
   }
 
-  /** Erases a deleted group and the responses that are stored about it. */
+  /** Erases a deleted group, and ends the responses that are stored about it. */
   #erase(author: Author, deleted: Pick<UserGroup, "teamId" | "providedId">): void {
-    this.#commit(author, (record) => {
+    const hasResponses = this.#commit(author, (record) => {
       this.#groups.erase(deleted.teamId);
-      this.#responses.deleteOf(deleted.teamId);
       record({ type: "user_group.purged", group: deleted });
+      return this.#responses.end(deleted.teamId);
     });
+    if (hasResponses) this.#chores.schedule(Date.now());
   }
 
   /** Erases deleted groups that can no longer be restored. */
@@ -652,15 +642,6 @@ export class GroupDirectory extends DurableObject<Env> {
     return after;
   }
 
-  #store(
-    { key, request }: IdempotencyRecord,
-    about: Pick<StoredResponse, "keyId" | "teamId">,
-    rotated: RotatedGroup | null,
-  ): void {
-    const expiresAt = Date.now() + IDEMPOTENCY_SECONDS * 1000;
-    this.#responses.insert({ key, request, ...about, rotated, expiresAt });
-  }
-
   /**
    * Runs `change` in one transaction with the event that it records, and schedules the alarm. All changes of this class go
    * through here, so that no change is without its event.
@@ -676,15 +657,5 @@ export class GroupDirectory extends DurableObject<Env> {
     if (this.#schema.exists) this.#chores.run();
   }
 }
-
-/** Deletes responses that have expired. */
-const purgeResponses = (responses: ResponseStore): Chore => ({
-  name: "delete expired responses",
-  dueAt: () => responses.oldest(1)[0]?.expiresAt,
-  run: (now) => {
-    const expired = responses.oldest(RESPONSES_PER_PURGE_MAX).findLast(({ expiresAt }) => expiresAt <= now);
-    if (expired) responses.deleteUpTo(expired.id);
-  },
-});
 
 const keyDetails = ({ id, name }: StoredKey) => ({ api_key: { id, name } });

@@ -16,7 +16,10 @@ export type KeyDraft = {
 
 export type KeyFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">;
 
-/** The rules of the keys of one Durable Object, at most `countMax`: API keys in a directory, operators in the registry. */
+/**
+ * The rules of the keys of one Durable Object: API keys in a directory, operators in the registry. At most `countMax` are
+ * stored; when there are as many, a new one takes the place of the one that ended longest ago.
+ */
 export class Keys {
   readonly #store: KeyStore;
   readonly #countMax: number;
@@ -43,14 +46,15 @@ export class Keys {
     return this.#store.list();
   }
 
+  /** Whether there is room for a new key: not if all are valid. */
   hasRoom(): boolean {
-    return this.#store.count() < this.#countMax;
+    return this.#store.count() < this.#countMax || this.#store.endedFirst(Date.now()) !== undefined;
   }
 
   issue({ name, rights, nonceHash, expiresInSeconds }: KeyDraft): StoredKey {
     const now = Date.now();
     const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
-    return this.#store.insert({ name, rights, nonceHash, createdAt: now, expiresAt });
+    return this.#insert({ name, rights, nonceHash, createdAt: now, expiresAt });
   }
 
   find(id: number): StoredKey | undefined {
@@ -78,9 +82,16 @@ export class Keys {
   /** Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. */
   roll(key: StoredKey, graceSeconds: number, nonceHash: ArrayBuffer): StoredKey {
     const now = Date.now();
-    this.#revokeAt(key, now + graceSeconds * 1000);
     const { name, rights, expiresAt } = key;
-    return this.#store.insert({ name, rights, expiresAt, nonceHash, createdAt: now });
+    const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now });
+    this.#revokeAt(key, now + graceSeconds * 1000);
+    return successor;
+  }
+
+  #insert(key: Parameters<KeyStore["insert"]>[0]): StoredKey {
+    const ended = this.#store.count() < this.#countMax ? undefined : this.#store.endedFirst(key.createdAt);
+    if (ended !== undefined) this.#store.delete(ended);
+    return this.#store.insert(key);
   }
 
   #revokeAt(key: StoredKey, time: number): void {

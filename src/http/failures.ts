@@ -167,8 +167,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment is full, or there are as many API keys or operators as there may be. Purge deleted groups, delete groups " +
-      "that are no longer needed, or shrink their properties. Issue no more keys, and leave the header Idempotency-Key out.",
+      "This environment is full, or all of its 1,000 API keys, or of the 1,000 operators, are valid. Purge deleted groups, or shrink " +
+      "the properties of others, and leave the header Idempotency-Key out. Revoke keys that are no longer needed.",
   },
 };
 

@@ -58,6 +58,9 @@ const MOVE_BACK = `INSERT INTO user_groups (${named(FIELDS)}, created_at, update
   SELECT ${FIELDS.map(() => "?").join(", ")}, created_at, updated_at FROM deleted_groups WHERE team_id = ?`;
 const DELETED_BY_TEAM_ID = `SELECT ${named(FIELDS)} FROM deleted_groups WHERE team_id = ?`;
 
+const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
+  UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
+
 const LISTED_COLUMNS = {
   teamId: COLUMNS.teamId,
   providedId: COLUMNS.providedId,
@@ -125,6 +128,11 @@ export class GroupStore {
 
   has(providedId: string): boolean {
     return this.#sql.exec("SELECT 1 FROM user_groups WHERE provided_id = ?", providedId).toArray().length > 0;
+  }
+
+  /** Whether the group with this number exists or is deleted. A purged one is neither. */
+  isKept(teamId: number): boolean {
+    return this.#sql.exec(KEPT, teamId).toArray().length > 0;
   }
 
   /** The sizes of the first `count` groups of a range, without reading what is large in them. */

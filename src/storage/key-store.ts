@@ -3,7 +3,7 @@ import type { StoredKey } from "../records.ts";
 const COLUMNS = `id, name, rights, nonce_hash AS nonceHash, created_at AS createdAt, expires_at AS expiresAt,
   last_used_at AS lastUsedAt, revoked_at AS revokedAt`;
 
-/** The SQL of keys: of API keys or of operators, by their table. Keys are never deleted, so the highest id is also their count. */
+/** The SQL of keys: of API keys or of operators, by their table. */
 export class KeyStore {
   readonly #sql: SqlStorage;
   readonly #table: "api_keys" | "operators";
@@ -28,9 +28,26 @@ export class KeyStore {
     return this.#sql.exec<StoredKey>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE id > 0 ORDER BY id`).toArray();
   }
 
-  /** How many keys there are. */
+  /** How many keys there are, valid or not. */
   count(): number {
-    return this.#sql.exec<{ count: number }>(`SELECT coalesce(max(id), 0) AS count FROM ${this.#table}`).one().count;
+    return this.#sql.exec<{ count: number }>(`SELECT count(*) AS count FROM ${this.#table} WHERE id > 0`).one().count;
+  }
+
+  /** The key that ended longest before `now`, by its expiry or revocation. */
+  endedFirst(now: number): number | undefined {
+    const { id } = this.#sql
+      .exec<{ id: number | null }>(
+        `SELECT id, min(min(coalesce(revoked_at, expires_at), coalesce(expires_at, revoked_at))) AS ended_at
+          FROM ${this.#table} WHERE id > 0 AND (revoked_at <= ?1 OR expires_at <= ?1)`,
+        now,
+      )
+      .one();
+    return id ?? undefined;
+  }
+
+  delete(id: number): void {
+    this.#cache.delete(id);
+    this.#sql.exec(`DELETE FROM ${this.#table} WHERE id = ?`, id);
   }
 
   setLastUsedAt(id: number, lastUsedAt: number): void {

@@ -14,7 +14,7 @@ export class ResponseStore {
     this.#sql = sql;
   }
 
-  /** The response stored under a key, even if it has expired. */
+  /** The response stored under a key, even if it has expired or its group was purged. */
   find(key: ArrayBuffer): StoredResponse | undefined {
     const row = this.#sql
       .exec<Row>(
@@ -35,7 +35,7 @@ export class ResponseStore {
     };
   }
 
-  /** Stores a response. An expired one under the same key is replaced. */
+  /** Stores a response. One under the same key is replaced. */
   insert({ key, request, expiresAt, keyId, teamId, rotated }: StoredResponse): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO stored_responses
@@ -54,9 +54,34 @@ export class ResponseStore {
     );
   }
 
-  /** Deletes the responses that are about a group. */
-  deleteOf(teamId: number): void {
-    this.#sql.exec("DELETE FROM stored_responses WHERE team_id = ?", teamId);
+  /** Whether responses about a group are stored. */
+  has(teamId: number): boolean {
+    return this.#sql.exec("SELECT 1 FROM stored_responses WHERE team_id = ? LIMIT 1", teamId).toArray().length > 0;
+  }
+
+  addPurgedGroup(teamId: number): void {
+    this.#sql.exec("INSERT INTO purged_groups (team_id) VALUES (?)", teamId);
+  }
+
+  /** The purged groups about which responses are stored, at most `limit`. */
+  purgedGroups(limit: number): number[] {
+    return this.#sql
+      .exec<{ teamId: number }>("SELECT team_id AS teamId FROM purged_groups WHERE team_id > 0 LIMIT ?", limit)
+      .toArray()
+      .map(({ teamId }) => teamId);
+  }
+
+  removePurgedGroup(teamId: number): void {
+    this.#sql.exec("DELETE FROM purged_groups WHERE team_id = ?", teamId);
+  }
+
+  /** Deletes the oldest responses about a group, at most `limit`. Returns how many there were. */
+  deleteOf(teamId: number, limit: number): number {
+    const ids = this.#sql
+      .exec<{ id: number }>("SELECT id FROM stored_responses WHERE team_id = ? ORDER BY id LIMIT ?", teamId, limit)
+      .toArray();
+    this.#sql.exec("DELETE FROM stored_responses WHERE team_id = ? AND id <= ?", teamId, ids.at(-1)?.id ?? 0);
+    return ids.length;
   }
 
   /** The oldest responses, at most `limit`. */

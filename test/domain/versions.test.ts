@@ -300,7 +300,7 @@ describe("the registry takes the recorded calls of 0.4", () => {
 
 const hashOf = (nonce: Uint8Array<ArrayBuffer>) => crypto.subtle.digest("SHA-256", nonce);
 
-describe("a directory's database of release 0.4.0, whose schema has number 11,", () => {
+describe("a directory's database whose schema has number 12", () => {
   const hex = (value: ArrayBuffer | Uint8Array) => `x'${new Uint8Array(value).toHex()}'`;
   const NONCES = {
     key: bytes(16, 1),
@@ -315,7 +315,7 @@ describe("a directory's database of release 0.4.0, whose schema has number 11,",
   /** All that SQLite would dump of it, with a row in each table. */
   const dumpOf = (keyNonceHash: ArrayBuffer) => `
     CREATE TABLE migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT;
-    INSERT INTO migrations VALUES (11, 1000);
+    INSERT INTO migrations VALUES (12, 1000);
     CREATE TABLE user_groups (
       team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL,
       generation BLOB NOT NULL, grace_nonce BLOB, grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER,
@@ -341,6 +341,7 @@ describe("a directory's database of release 0.4.0, whose schema has number 11,",
       id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, request BLOB NOT NULL, expires_at INTEGER NOT NULL,
       key_id INTEGER, team_id INTEGER NOT NULL, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
     CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
+    CREATE TABLE purged_groups (team_id INTEGER PRIMARY KEY) STRICT;
     INSERT INTO stored_responses VALUES (1, ${hex(bytes(32, 5))}, ${hex(bytes(32, 6))}, ${EXPIRES_AT}, 1, 7, 'acme', 'Acme',
       ${hex(NONCES.kept)}, 2, 'test');
     CREATE TABLE events (

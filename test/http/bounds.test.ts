@@ -31,6 +31,14 @@ const rows = () =>
 const setSize = (bytes: number) =>
   inDirectory(({ sql }) => void Object.defineProperty(sql, "databaseSize", { value: bytes, configurable: true }));
 
+/** Adds live keys to a table until there are so many. */
+const fill = (sql: SqlStorage, table: "api_keys" | "operators", count: number) =>
+  sql.exec(
+    `WITH RECURSIVE n (i) AS (SELECT coalesce(max(id), 0) + 1 FROM ${table} UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+      INSERT INTO ${table} (id, name, rights, nonce_hash, created_at) SELECT i, 'filler', 'viewer', x'00', 1 FROM n`,
+    count,
+  );
+
 /** An integrator in an environment that is full, with two groups, and an answer stored for the Idempotency-Key `before`. */
 async function fullEnvironment() {
   const integrator = await newIntegrator();
@@ -109,32 +117,50 @@ describe("an environment of more than 9 GB", () => {
 });
 
 describe("an environment with a thousand API keys", () => {
-  /** Adds keys until there are so many, every second one revoked. */
-  const fillWithKeys = (count: number) =>
-    inDirectory(({ sql }) => {
-      const { keys } = sql.exec<{ keys: number }>("SELECT count(*) AS keys FROM api_keys").one();
-      for (let id = keys + 1; id <= count; id += 1)
-        sql.exec(
-          "INSERT INTO api_keys (name, rights, nonce_hash, created_at, revoked_at) VALUES ('filler', 'read', x'00', 1, ?)",
-          id % 2 ? 1 : null,
-        );
-    });
+  /** Adds live keys until there are so many. */
+  const fillWithKeys = (count: number) => inDirectory(({ sql }) => fill(sql, "api_keys", count));
+  const issued = (answer: Answer): [number, number] => [answer.status, answer.body.api_key.id];
+  const listed = async () =>
+    (await manage("GET", `/api/keys${ACME}`)).body.api_keys.map(({ id }: { id: number }) => id);
 
-  it("refuses one more, issued or rolled, and revoked keys count", async ({ expect }) => {
+  it("refuses one more, issued or rolled, while all are live", async ({ expect }) => {
     const key = await issueKey();
     await fillWithKeys(KEYS_PER_ENVIRONMENT_MAX - 1);
     expect((await issue()).status).toBe(201);
-    await manage("DELETE", `/api/keys/${KEYS_PER_ENVIRONMENT_MAX}${ACME}`);
 
     expect(codeOf(await issue())).toEqual(FULL);
     expect(codeOf(await manage("POST", `/api/keys/1/roll${ACME}`, { grace_seconds: 60 }))).toEqual(FULL);
 
-    const { api_keys: keys } = (await manage("GET", `/api/keys${ACME}`)).body;
-    expect(keys).toHaveLength(KEYS_PER_ENVIRONMENT_MAX);
-    expect(keys[0].revoked_at).toBeNull();
+    expect(await listed()).toHaveLength(KEYS_PER_ENVIRONMENT_MAX);
     const body = { user_group_id: "acme" };
     expect((await call("GET", "/api/user", { credential: key, body })).status).toBe(200);
     expect(await issueKey({ environment: "Customer" })).toMatch(/^ugk_customer_/);
+  });
+
+  it("deletes the one that ended longest ago, by revocation or expiry", async ({ expect }) => {
+    const old = await issueKey();
+    await fillWithKeys(KEYS_PER_ENVIRONMENT_MAX);
+    const end = (id: number, columns: string) =>
+      inDirectory(({ sql }) => sql.exec(`UPDATE api_keys SET ${columns} WHERE id = ?`, id));
+    await end(1, "revoked_at = 3000");
+    await end(2, "expires_at = 2000, revoked_at = 9000");
+    await end(3, "expires_at = 9000, revoked_at = 1000");
+    await end(4, `revoked_at = ${Date.now() + 60_000}`);
+    await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id > 1"));
+
+    expect(issued(await issue())).toEqual([201, KEYS_PER_ENVIRONMENT_MAX + 1]);
+    expect(issued(await manage("POST", `/api/keys/5/roll${ACME}`, {}))).toEqual([201, KEYS_PER_ENVIRONMENT_MAX + 2]);
+    expect((await listed()).slice(0, 3)).toEqual([1, 4, 5]);
+    expect(issued(await issue())).toEqual([201, KEYS_PER_ENVIRONMENT_MAX + 3]);
+    // The key that was rolled without a grace has ended too; the one that is in its grace has not.
+    expect(issued(await issue())).toEqual([201, KEYS_PER_ENVIRONMENT_MAX + 4]);
+    expect(codeOf(await issue())).toEqual(FULL);
+    expect((await listed()).slice(0, 2)).toEqual([4, 6]);
+
+    const body = { user_group_id: "acme" };
+    expect(codeOf(await call("GET", "/api/user", { credential: old, body }))).toEqual([401, "unauthenticated"]);
+    const { events } = (await call("GET", `/api/events${ACME}&limit=1`, { credential: operator })).body;
+    expect(events[0]).toMatchObject({ type: "api_key.issued", api_key: { id: 1, name: "backend" } });
   });
 });
 
@@ -221,30 +247,36 @@ describe("the limits of calls", () => {
 });
 
 describe("a deployment with a thousand operators", () => {
-  it("refuses one more, issued or rolled, and revoked ones count", async ({ expect }) => {
-    const key = await issueOperator("admin");
-    const fill = (count: number) =>
-      runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage: { sql } }) => {
-        for (let id = 2; id <= count; id += 1)
-          sql.exec(
-            "INSERT INTO operators (name, rights, nonce_hash, created_at, revoked_at) VALUES ('filler', 'viewer', x'00', 1, ?)",
-            id % 2 ? 1 : null,
-          );
-      });
-    await fill(OPERATORS_MAX - 1);
-    await issueOperator("viewer", { name: "the last" });
-    await manage("DELETE", `/api/operators/${OPERATORS_MAX}`);
+  const inRegistry = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
+    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => job(storage));
+  const BODY = { name: "one more", role: "viewer" };
 
-    const body = { name: "one more", role: "viewer" };
-    expect(codeOf(await call("POST", "/api/operators", { credential: key, body }))).toEqual(FULL);
+  it("refuses one more, issued or rolled, while all are live", async ({ expect }) => {
+    const key = await issueOperator("admin");
+    await inRegistry(({ sql }) => fill(sql, "operators", OPERATORS_MAX - 1));
+    await issueOperator("viewer", { name: "the last" });
+
+    expect(codeOf(await call("POST", "/api/operators", { credential: key, body: BODY }))).toEqual(FULL);
     expect(codeOf(await manage("POST", "/api/operators/1/roll", { grace_seconds: 60 }))).toEqual(FULL);
 
     const { operators } = (await call("GET", "/api/operators", { credential: key })).body;
     expect(operators).toHaveLength(OPERATORS_MAX);
     expect(OPERATORS_MAX).toBe(1000);
-    expect(operators[0].revoked_at).toBeNull();
-    expect(operators.at(-1)).toMatchObject({ name: "the last", revoked_at: expect.any(String) });
+    expect(operators.at(-1)).toMatchObject({ name: "the last", revoked_at: null });
     // Environments are not bounded by it.
     expect(await issueKey()).toMatch(/^ugk_testing_/);
+  });
+
+  it("deletes the one that was revoked first for a new one, and for a roll", async ({ expect }) => {
+    const key = await issueOperator("admin");
+    await inRegistry(({ sql }) => fill(sql, "operators", OPERATORS_MAX));
+    for (const id of [7, 3]) expect((await manage("DELETE", `/api/operators/${id}`)).status).toBe(200);
+    await inRegistry(({ sql }) => sql.exec("UPDATE operators SET revoked_at = revoked_at - id WHERE id IN (3, 7)"));
+
+    expect((await call("POST", "/api/operators", { credential: key, body: BODY })).status).toBe(201);
+    expect((await manage("POST", "/api/operators/2/roll", { grace_seconds: 60 })).status).toBe(201);
+    expect(codeOf(await manage("POST", "/api/operators", BODY))).toEqual(FULL);
+    const { operators } = (await call("GET", "/api/operators", { credential: key })).body;
+    expect(operators.slice(0, 6).map(({ id }: { id: number }) => id)).toEqual([1, 2, 4, 5, 6, 8]);
   });
 });

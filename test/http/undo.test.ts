@@ -369,6 +369,7 @@ describe("a purge", () => {
       traces.filter((trace) => trace !== "formerly"),
     );
     expect(await purge(1)).toMatchObject({ status: 200, body: { success: 1 } });
+    await runAlarm(DIRECTORY);
     const after = await found();
     expect(traces.filter((trace) => after.others.includes(trace))).toEqual([]);
     expect(traces.filter((trace) => after.events.includes(trace))).toEqual(["acme", "formerly"]);

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { FailureOf } from "../../domain/failure.ts";
-import type { IdempotencyRecord } from "../../domain/group-directory.ts";
+import type { IdempotencyRecord } from "../../domain/responses.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
 import type { AppEnv } from "../app-env.ts";
