@@ -48,7 +48,7 @@ export const userGroupByNumberOperations: Operations = {
       description:
         "The groups of the environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
         "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
-        "only `next_cursor: null` is the end.",
+        "only `next_cursor: null` is the end. With `user_group_id` it has the one group with this id, or none, and creates nothing.",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
       answer: {
         status: 200,
