@@ -171,7 +171,7 @@ const GroupFields = lazy(
     }) satisfies Record<Exclude<keyof UserGroupDraft, "providedId">, z.ZodMiniType>,
 );
 
-/** GET /api/user */
+/** GET /api/user, POST /api/user_groups */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 const Changes = lazy(() => ({

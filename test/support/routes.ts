@@ -13,6 +13,7 @@ const BODIES: Partial<Record<RouteName, object>> = {
   "PUT /api/user": { user_group_id: "acme", name: "x" },
   "POST /api/user": { current_token: "x" },
   "DELETE /api/user": { current_token: "x" },
+  "POST /api/user_groups": { user_group_id: "acme" },
   "PUT /api/user_groups/:team_id": { name: "x" },
   "POST /api/user_groups/:team_id/rotate": {},
   "POST /api/user_groups/:team_id/restore": {},
