@@ -153,11 +153,11 @@ async function findExisting(task: Task): Promise<ListedGroup> {
 
 const findDeleted = (task: Task): Promise<ListedGroup | undefined> => findDeletedByName(task.client, nameOf(task));
 
-/** The group that exists. Of the ids with a prefix, the prefix itself comes first in a list. GET /api/user could create one. */
+/** The group that exists. */
 async function findByName(client: EnvironmentClient, name: Name): Promise<ListedGroup | undefined> {
   if ("teamId" in name) return foundOrNot(client.get(name));
-  const { groups } = await client.listPage({ prefix: name.userGroupId, pageSize: 1 });
-  return groups.find(({ userGroupId }) => userGroupId === name.userGroupId);
+  const { groups } = await client.listPage({ userGroupId: name.userGroupId });
+  return groups[0];
 }
 
 /** The deleted group. Several may have had one id. */

@@ -53,6 +53,8 @@ export type RestoreInput = NumberInput & {
 export type ListInput = {
   /** Starts after the page that had this `nextCursor`. */
   cursor?: string | undefined;
+  /** Lists only the group with exactly this id, or none. Not together with a `cursor`, a `prefix`, or `"deleted"`. */
+  userGroupId?: string | undefined;
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string | undefined;
   /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`, and not together with a `prefix`. */
@@ -86,10 +88,11 @@ export class EnvironmentClient extends FeedReader {
 
   /** Gets one page of the environment's groups, in the order of `list`. */
   async listPage(
-    { cursor, prefix, state, pageSize }: ListInput = {},
+    { cursor, userGroupId, prefix, state, pageSize }: ListInput = {},
     { signal }: CallOptions = {},
   ): Promise<GroupPage> {
-    const query = { ...this.#query, cursor, limit: pageSize?.toString(), user_group_id_prefix: prefix, state };
+    const filters = { user_group_id: userGroupId, user_group_id_prefix: prefix, state };
+    const query = { ...this.#query, cursor, limit: pageSize?.toString(), ...filters };
     const call = { method: "GET", path: PATH, query, retryable: true } as const;
     const response = await this.#connection.send(call, signal);
     const groups = response.body.objects("user_groups").map(toListedGroup);

@@ -6,11 +6,13 @@ import type { GroupStore, ListRange } from "../storage/group-store.ts";
 export type PageStart = number | string;
 
 /**
- * Asks for at most `limit` groups from `start` on, of those whose id begins with `prefix` if one is given, and which have the
- * `state` if one is given. Deleted groups are listed only if the query asks for them.
+ * Asks for the group with the id `providedId` if one is given, or else for at most `limit` groups from `start` on, of those whose
+ * id begins with `prefix` if one is given; and only for groups that have the `state` if one is given. Deleted groups are listed only
+ * if the query asks for them.
  */
 export type PageQuery = {
   start: PageStart | undefined;
+  providedId?: string | undefined;
   prefix: string | undefined;
   state: GroupState | undefined;
   limit: number;
@@ -26,9 +28,12 @@ export type GroupPage = { groups: ListedGroup[]; next: PageStart | null };
  * repeated. With a prefix it is that of the ids, and a group that is renamed between two pages may be.
  */
 export function readPage(store: GroupStore, query: PageQuery): GroupPage {
-  const { state, limit } = query;
-  const range = rangeOf(query);
+  const { state, limit, providedId } = query;
   const isFiltered = state === "active" || state === "suspended";
+  const filter = isFiltered ? state : "all";
+  if (providedId !== undefined) return { groups: store.page(exactly(providedId), filter, 1), next: null };
+
+  const range = rangeOf(query);
   const examinedMax = isFiltered ? LIST_GROUPS_MAX : limit;
   const sizes = store.sizes(range, examinedMax + 1);
 
@@ -43,10 +48,13 @@ export function readPage(store: GroupStore, query: PageQuery): GroupPage {
   });
   const next = sizes[end === -1 ? examinedMax : end];
   return {
-    groups: store.page(range, isFiltered ? state : "all", count),
+    groups: store.page(range, filter, count),
     next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
   };
 }
+
+/** The range of one id. No id has control characters, so each longer one that begins with it is after the end. */
+const exactly = (providedId: string): ListRange => ({ order: "ids", start: providedId, end: `${providedId}\u0001` });
 
 function rangeOf({ start, prefix, state }: PageQuery): ListRange {
   if (prefix === undefined)

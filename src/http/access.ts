@@ -30,6 +30,7 @@ export const ACCESS = {
   "DELETE /api/user": { scope: "groups:delete", body: "required" },
 
   "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true },
+  "POST /api/user_groups": { scope: "groups:read", body: "required" },
   "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment" },
   "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment", body: "required" },
   "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },

@@ -65,7 +65,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 404,
     message:
       "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
-      "With a key that has groups:write, GET /api/user creates a group; PUT, POST and DELETE do not.",
+      "With a key that has groups:write, GET /api/user and POST /api/user_groups create a group; no other call does.",
   },
   api_key_not_found: {
     status: 404,

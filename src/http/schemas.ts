@@ -171,7 +171,7 @@ const GroupFields = lazy(
     }) satisfies Record<Exclude<keyof UserGroupDraft, "providedId">, z.ZodMiniType>,
 );
 
-/** GET /api/user */
+/** GET /api/user, POST /api/user_groups */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
 const Changes = lazy(() => ({
@@ -264,6 +264,9 @@ export const ListQuery = lazy(() =>
   z.pipe(
     z.strictObject({
       ...pageFields("groups"),
+      user_group_id: withMeta(z.optional(Label()), {
+        description: "Only the group with exactly this id. Not together with a prefix, a cursor or state=deleted.",
+      }),
       user_group_id_prefix: withMeta(z.optional(Label()), {
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
@@ -273,15 +276,26 @@ export const ListQuery = lazy(() =>
           "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
       }),
     }),
-    z.transform(({ cursor, limit, state, user_group_id_prefix: prefix }, payload: Payload) => {
-      if (cursor && cursor.prefix !== prefix)
-        refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
-      if (state === "deleted" && prefix !== undefined)
-        refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
-      return { start: cursor?.start, prefix, state, limit };
-    }),
+    z.transform(
+      ({ cursor, limit, state, user_group_id: providedId, user_group_id_prefix: prefix }, payload: Payload) => {
+        const isOfDeleted = state === "deleted";
+        if (providedId !== undefined)
+          refuseBeside(payload, { cursor, user_group_id_prefix: prefix, state: isOfDeleted });
+        else if (cursor && cursor.prefix !== prefix)
+          refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
+        else if (isOfDeleted && prefix !== undefined)
+          refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
+        return { start: cursor?.start, providedId, prefix, state, limit };
+      },
+    ),
   ),
 );
+
+/** Refuses each field that is given beside a user_group_id. */
+function refuseBeside(payload: Payload, fields: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(fields))
+    if (value) refuseValue(payload, "Leave this field out where you give a user_group_id.", [name]);
+}
 
 /** GET /api/environments */
 export const EnvironmentsQuery = lazy(() =>

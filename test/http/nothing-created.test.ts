@@ -24,6 +24,7 @@ const KEY_CALLS = [
   ["DELETE", "/api/user", { current_token: "x" }],
   ["PUT", "/api/user", { unknown: "field" }],
   ["GET", "/api/user_groups", undefined],
+  ["POST", "/api/user_groups", { user_group_id: "acme" }],
   ["GET", "/api/user_groups?limit=none", undefined],
   ["GET", "/api/user_groups/1", undefined],
   ["PUT", "/api/user_groups/1", { name: "x" }],

@@ -382,6 +382,19 @@ describe("a page of a list", () => {
   );
 });
 
+it("a list of one id reads one row by the index of ids", async ({ expect }) => {
+  const { key, rows } = await newCountedIntegrator(100_000);
+  const found = async (id: string) => {
+    rows.statements.length = 0;
+    const { body } = await succeed(call("GET", `/api/user_groups?user_group_id=${id}`, { credential: key }));
+    const [statement, ...others] = rows.statements;
+    return { groups: body.user_groups.length, read: statement?.read, plan: statement?.plan, others };
+  };
+  const plan = [expect.stringMatching(/^SEARCH user_groups USING INDEX /)];
+  expect(await found("acme")).toEqual({ groups: 1, read: 1, plan, others: [] });
+  expect(await found("nobody")).toEqual({ groups: 0, read: 1, plan, others: [] });
+});
+
 it("the prices keep within their bounds", ({ expect }) => {
   for (const { views, ...counts } of [...LEASE_PERIODS, STALE_COPIES])
     expect(dollarsPerMillion(counts, views)).toBeLessThanOrEqual(counts.views_per_minute === 1 ? 2.6 : 0.9);

@@ -229,7 +229,7 @@ it.for([
   ["PATCH", "/api/user", "GET, PUT, POST, DELETE"],
   ["OPTIONS", "/api/user", "GET, PUT, POST, DELETE"],
   ["HEAD", "/api/user", "GET, PUT, POST, DELETE"],
-  ["POST", "/api/user_groups", "GET"],
+  ["PUT", "/api/user_groups", "GET, POST"],
   ["POST", "/api/user_groups/1", "GET, PUT, DELETE"],
   ["HEAD", "/api/user_groups/1", "GET, PUT, DELETE"],
   ["GET", "/api/user_groups/1/rotate", "POST"],
@@ -239,8 +239,8 @@ it.for([
   ["POST", "/api/environments", "GET"],
   ["DELETE", "/api/events", "GET"],
   ["POST", "/api/whoami", "GET"],
-  ["HEAD", "/api/user_groups/", "GET"],
-  ["OPTIONS", "/api/user_groups", "GET"],
+  ["HEAD", "/api/user_groups/", "GET, POST"],
+  ["OPTIONS", "/api/user_groups", "GET, POST"],
   ["PUT", "/api/keys", "GET, POST"],
   ["HEAD", "/api/keys", "GET, POST"],
   ["GET", "/api/keys/1", "DELETE"],
@@ -489,7 +489,7 @@ it("answers a browser's preflight on every route, so that its page can read refu
 it("names the call that creates or rotates to a client that confused them", async ({ expect }) => {
   const { put, rotate } = await newIntegrator();
   expect((await put({ user_group_id: "new", name: "x" })).body.error.message).toContain(
-    "GET /api/user creates a group",
+    "GET /api/user and POST /api/user_groups create a group",
   );
   const { issues } = (await rotate("", { user_group_id: "new" })).body.error;
   expect(JSON.stringify(issues)).toContain("POST rotates it");

@@ -224,6 +224,48 @@ describe("user_group_id_prefix", () => {
   });
 });
 
+describe("user_group_id", () => {
+  const read = (query: Record<string, string>) => issueKey({ access: "read" }).then((key) => list(key, query));
+
+  it("selects the one group with exactly this id, or none", async ({ expect }) => {
+    const ids = ["a", "a ", "a!", "aa", "A", "é", "e\u0301", "😀", "\ud7ff"];
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ids) await tokenOf(id);
+    for (const id of [...ids, "b", "a\u00a0", "\u{10ffff}"]) {
+      const answer = await list(key, { user_group_id: id });
+      expect(answer).toMatchObject({ status: 200, body: { next_cursor: null } });
+      expect(idsIn(answer), id).toEqual(ids.filter((each) => each === id));
+    }
+  });
+
+  it("creates nothing and shows no token, to a key with read access", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    expect(JSON.stringify((await read({ user_group_id: "acme" })).body)).not.toMatch(CREDENTIAL_PATTERN);
+    expect((await read({ user_group_id: "globex" })).body).toEqual({ success: 1, user_groups: [], next_cursor: null });
+    expect(idsIn(await list(key))).toEqual(["acme"]);
+  });
+
+  it("selects the group only in the state that is asked for", async ({ expect }) => {
+    const { put, remove, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    await put({ user_group_id: "acme", suspended: true });
+    const found = async (state: string) => idsIn(await read({ user_group_id: "acme", state }));
+    expect([await found("active"), await found("suspended")]).toEqual([[], ["acme"]]);
+    await remove(await tokenOf("acme"));
+    expect(idsIn(await read({ user_group_id: "acme" }))).toEqual([]);
+  });
+
+  it("finds none of the groups for whom an operator names another environment", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    await newIntegrator({ workspace: "other" });
+    await tokenOf("acme");
+    const found = async (workspace: string) =>
+      idsIn(await list(operator, { user_group_id: "acme", workspace, environment: "Testing" }));
+    expect([await found("acme"), await found("other")]).toEqual([["acme"], []]);
+  });
+});
+
 describe("a page ends early", () => {
   it("where it holds 1 MiB, and the pages together hold all", async ({ expect }) => {
     const key = await issueKey();
@@ -277,7 +319,12 @@ describe("refuses", () => {
     ["page=2", "page"],
     ["__proto__=2", "__proto__"],
     ["constructor=2", "constructor"],
-    ["user_group_id=acme", "user_group_id"],
+    ["user_group_id=", "user_group_id"],
+    ["user_group_id=%00", "user_group_id"],
+    ["user_group_id=a&user_group_id=b", "user_group_id"],
+    ["user_group_id=a&user_group_id_prefix=a", "user_group_id_prefix"],
+    ["user_group_id=a&cursor=WzIsMV0", "cursor"],
+    ["user_group_id=a&state=deleted", "state"],
     ["%ff=1", "%ff"],
   ] as const)("the query %s, with an issue at its field", async ([query, field], { expect }) => {
     const answer = await call("GET", `/api/user_groups?${query}`, { credential: await issueKey() });

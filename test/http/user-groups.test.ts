@@ -1,6 +1,8 @@
 import { evictAllDurableObjects } from "cloudflare:test";
 import { describe, it } from "vitest";
-import { newIntegrator } from "../support/states.ts";
+import { call, codeOf } from "../support/client.ts";
+import { inEnvironment, issueOperator, newIntegrator } from "../support/states.ts";
+import { watchedEnv } from "../support/watched-env.ts";
 
 describe("GET /api/user", () => {
   it("creates a group on an unknown id and shows it, unchanged, on a known one", async ({ expect }) => {
@@ -51,6 +53,62 @@ describe("GET /api/user", () => {
     const tokens = await Promise.all(integrators.map(({ tokenOf }) => tokenOf("acme")));
     expect(new Set(tokens).size).toBe(4);
     expect(tokens.map((token) => token.split("_")[1])).toEqual(["testing", "customer", "untagged", "testing"]);
+  });
+});
+
+describe("POST /api/user_groups", () => {
+  const newCreator = async (keyFields: object = {}) => {
+    const { watched, costs } = watchedEnv();
+    const integrator = await newIntegrator(keyFields);
+    const create = (body: object, query = "") =>
+      call("POST", `/api/user_groups${query}`, { credential: integrator.key, body, env: watched });
+    return { ...integrator, create, costs };
+  };
+  const FIELDS = { user_group_id: "acme", name: "Acme Inc.", mapping: { main: "w" }, properties: { region: "eu" } };
+
+  it("answers 201 to a new group, then 200, both exactly as GET does", async ({ expect }) => {
+    const { create, get } = await newCreator();
+
+    const created = await create(FIELDS);
+    const found = await create({ user_group_id: "acme", name: "ignored" });
+    const shown = await get({ user_group_id: "acme" });
+
+    expect([created.status, found.status]).toEqual([201, 200]);
+    expect(created.body).toEqual({ ...shown.body, new_user_group: true });
+    expect(found.body).toEqual(shown.body);
+    expect([created, found, shown].map(({ headers }) => headers.get("ETag"))).toEqual(['"1.1"', '"1.1"', '"1.1"']);
+  });
+
+  it("creates once for 16 simultaneous calls, and gives all of them one token", async ({ expect }) => {
+    const { create } = await newCreator();
+    const answers = await Promise.all(Array.from({ length: 16 }, () => create(FIELDS)));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(new Set(answers.map(({ body }) => body.user_group.token)).size).toBe(1);
+  });
+
+  it("costs one RPC, and no KV", async ({ expect }) => {
+    const { create, costs } = await newCreator();
+    await create(FIELDS);
+    expect(costs).toEqual({ rpcs: ["ensure"], kv: [] });
+  });
+
+  it("creates nothing for a key without groups:write, and shows none the token", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    const { create } = await newCreator({ access: "read" });
+    expect(codeOf(await create({ user_group_id: "globex" }))).toEqual([404, "user_group_not_found"]);
+    const { status, body } = await create({ user_group_id: "acme" });
+    expect([status, Object.keys(body.user_group)]).toEqual([200, ["team_id", "name", "provided_id", "properties"]]);
+    const { create: createAsWriter } = await newCreator({ scopes: ["groups:read", "groups:write"] });
+    expect((await createAsWriter({ user_group_id: "globex" })).body.user_group).not.toHaveProperty("token");
+  });
+
+  it("is not for operators, and takes no query", async ({ expect }) => {
+    const { create } = await newCreator();
+    const options = { credential: await issueOperator("admin"), body: FIELDS };
+    expect(codeOf(await call("POST", `/api/user_groups${inEnvironment()}`, options))[0]).toBe(401);
+    expect(codeOf(await create(FIELDS, inEnvironment()))).toEqual([422, "invalid_body"]);
+    expect(codeOf(await create(FIELDS, "?limit=1"))).toEqual([422, "invalid_body"]);
   });
 });
 

@@ -11,6 +11,7 @@ export const BODIES: Record<RouteWithBody, object> = {
   "PUT /api/user": { user_group_id: "acme", name: "x" },
   "POST /api/user": { current_token: "x" },
   "DELETE /api/user": { current_token: "x" },
+  "POST /api/user_groups": { user_group_id: "acme" },
   "PUT /api/user_groups/:team_id": { name: "x" },
   "POST /api/user_groups/:team_id/rotate": {},
   "POST /api/user_groups/:team_id/restore": {},

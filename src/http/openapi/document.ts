@@ -140,6 +140,16 @@ function environmentParameters({ names, scope }: Access = {}): object[] {
 
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 
+/** The response to a call that succeeds. */
+const success = ({ content, headers = [] }: Operation["answer"], description: string) => ({
+  description,
+  headers: headerRefs(headers),
+  content:
+    typeof content === "string"
+      ? { [content]: { schema: content === "application/json" ? { type: "object" } : { type: "string" } } }
+      : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
+});
+
 /** One operation as the document has it. */
 function described(method: string, path: string, operation: Operation): object {
   const { body, answer } = operation;
@@ -177,18 +187,8 @@ function described(method: string, path: string, operation: Operation): object {
       },
     ],
     responses: {
-      [answer.status]: {
-        description: answer.description,
-        headers: headerRefs(answer.headers ?? []),
-        content:
-          typeof answer.content === "string"
-            ? {
-                [answer.content]: {
-                  schema: answer.content === "application/json" ? { type: "object" } : { type: "string" },
-                },
-              }
-            : { "application/json": { schema: { $ref: `#/components/schemas/${answer.content.name}` } } },
-      },
+      ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
+      [answer.status]: success(answer, answer.description),
       ...Object.fromEntries(
         refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
           status,

@@ -21,6 +21,8 @@ export type Operation = {
   answer: {
     status: 200 | 201;
     description: string;
+    /** What a 200 with the same content means, of a call that answers 201 only when it has created something. */
+    foundDescription?: string;
     /** JSON by its name and schema, or the media type of anything else. */
     content: { name: string; schema: z.core.$ZodType } | string;
     headers?: readonly string[];

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
 import { Done, SeenGroup, Success, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
+import { createUserGroup } from "./user-groups.ts";
 
 const ListedGroup = z.strictObject({
   ...SeenGroup,
@@ -48,7 +49,8 @@ export const userGroupByNumberOperations: Operations = {
       description:
         "The groups of the environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
         "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
-        "only `next_cursor: null` is the end.",
+        "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
+        "creates nothing.",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
       answer: {
         status: 200,
@@ -57,6 +59,7 @@ export const userGroupByNumberOperations: Operations = {
       },
       refusals: [],
     },
+    post: createUserGroup,
   },
   "/api/user_groups/{team_id}": {
     get: {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../schemas.ts";
 import type { getBody, postBody, putBody } from "../wire.ts";
 import { Common, Done, EXAMPLE_TOKEN, Properties, Success, Tag } from "./fields.ts";
-import type { Operations } from "./operation.ts";
+import type { Operation, Operations } from "./operation.ts";
 
 const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
   ReturnType<typeof getBody>
@@ -31,6 +31,40 @@ const Rotated = z.strictObject({
   user_group: GroupOnPost.meta({ description: "The group." }),
 });
 
+const ENSURE = {
+  body: {
+    name: "EnsureBody",
+    schema: EnsureBody(),
+    example: {
+      user_group_id: "acme",
+      name: "Acme Inc.",
+      mapping: { sales: "warehouse-7" },
+      properties: { region: "eu", plans: ["pro"] },
+    },
+  },
+  refusals: ["user_group_not_found", "environment_full"],
+} satisfies Partial<Operation>;
+
+const ENSURED = { content: { name: "Ensured", schema: Ensured }, headers: ["ETag"] };
+
+/** The call that does the same as GET /api/user. */
+export const createUserGroup: Operation = {
+  ...ENSURE,
+  id: "createUserGroup",
+  tag: "User groups",
+  summary: "Create a user group, or get it",
+  description:
+    "The same as GET /api/user, for clients that send no body with a GET. Creates the user group with this id, or gets it if it " +
+    "exists, and then changes nothing. An API key without `groups:write` creates none, and one without `tokens:read` gets no " +
+    "`token`.",
+  answer: {
+    ...ENSURED,
+    status: 201,
+    description: "The new group.",
+    foundDescription: "The group, which exists already and is not changed.",
+  },
+};
+
 /** The calls on one user group. */
 export const userGroupOperations: Operations = {
   "/api/user": {
@@ -42,26 +76,10 @@ export const userGroupOperations: Operations = {
         "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
         "body contains. An API key without `groups:write` creates none, and one without `tokens:read` gets no `token`.\n\n" +
         "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
-        "refuse or drop it. Then send the same body with `POST /api/user` and the header " +
-        "`X-HTTP-Method-Override: GET`. A GET whose body was lost gets `body_required` and creates nothing. " +
-        "Send a Content-Length, not chunks.",
-      body: {
-        name: "EnsureBody",
-        schema: EnsureBody(),
-        example: {
-          user_group_id: "acme",
-          name: "Acme Inc.",
-          mapping: { sales: "warehouse-7" },
-          properties: { region: "eu", plans: ["pro"] },
-        },
-      },
-      answer: {
-        status: 200,
-        description: "The group, and whether this call has created it.",
-        content: { name: "Ensured", schema: Ensured },
-        headers: ["ETag"],
-      },
-      refusals: ["user_group_not_found", "environment_full"],
+        "refuse or drop it. Then send the same body with `POST /api/user_groups`. A GET whose body was lost gets " +
+        "`body_required` and creates nothing. Send a Content-Length, not chunks.",
+      ...ENSURE,
+      answer: { ...ENSURED, status: 200, description: "The group, and whether this call has created it." },
     },
     put: {
       id: "updateUserGroup",

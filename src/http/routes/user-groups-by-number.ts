@@ -15,12 +15,24 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond, respondWithJson } from "../responses.ts";
-import { ListQuery, NoQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
+import {
+  EnsureBody,
+  ListQuery,
+  NoQuery,
+  RestoreBody,
+  RotateByNumberBody,
+  ShowQuery,
+  UpdateByNumberBody,
+} from "../schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../wire.ts";
+import { ensureGroup } from "./user-groups.ts";
 
-/** The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token. */
+/**
+ * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for
+ * integrators, GET /api/user under a method that has a body.
+ */
 export const userGroupsByNumber = new Hono<AppEnv>()
-  .use("/", allowMethods("GET"))
+  .use("/", allowMethods("GET", "POST"))
   .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
   .use("/:team_id/rotate", allowMethods("POST"))
   .use("/:team_id/restore", allowMethods("POST"))
@@ -35,6 +47,10 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
     return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
   })
+
+  .post("/", validQuery(NoQuery), jsonBody(EnsureBody), (c) =>
+    ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }),
+  )
 
   .get("/:team_id", validQuery(ShowQuery), async (c) => {
     const from = c.req.valid("query").state ?? "existing";

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { mintCredential, verifyCredential } from "../../domain/credential.ts";
 import type { PresentedToken } from "../../domain/group-directory.ts";
 import { ok } from "../../domain/result.ts";
-import { etagOf } from "../../domain/user-group.ts";
+import { etagOf, type UserGroupDraft } from "../../domain/user-group.ts";
 import type { AppEnv } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
 import { deleteLeases } from "../ended-leases.ts";
@@ -20,15 +20,7 @@ import { getBody, postBody, putBody } from "../wire.ts";
 export const userGroups = new Hono<AppEnv>()
   .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorize)
 
-  .get("/", jsonBody(EnsureBody), async (c) => {
-    const { user_group_id: providedId, ...draft } = c.req.valid("json");
-    const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
-    if (!ensured.ok) return refuse(c, ensured.failure);
-    const { created, group } = ensured.value;
-    if (created) c.set("teamId", group.teamId);
-    const body = { success: 1, new_user_group: created, user_group: getBody(group, await tokenOf(c, group)) };
-    return respond(c, body, { ETag: etagOf(group) });
-  })
+  .get("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 200 }))
 
   .put("/", jsonBody(UpdateBody), async (c) => {
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
@@ -75,6 +67,20 @@ export const userGroups = new Hono<AppEnv>()
     deleteLeases(c, removed.value);
     return respond(c, { success: 1 });
   });
+
+/** Gets the group, or creates it, and responds with it and its token. */
+export async function ensureGroup(
+  c: Context<AppEnv>,
+  { user_group_id: providedId, ...draft }: { user_group_id: string } & Omit<UserGroupDraft, "providedId">,
+  { createdStatus }: { createdStatus: 200 | 201 },
+): Promise<Response> {
+  const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
+  if (!ensured.ok) return refuse(c, ensured.failure);
+  const { created, group } = ensured.value;
+  if (created) c.set("teamId", group.teamId);
+  const body = { success: 1, new_user_group: created, user_group: getBody(group, await tokenOf(c, group)) };
+  return respond(c, body, { ETag: etagOf(group) }, created ? createdStatus : 200);
+}
 
 /** Derives the group's token, which is not stored; `undefined` if the caller may not read it. */
 function tokenOf(
