@@ -462,7 +462,8 @@ const visiblePart = (name: string): string => name.replaceAll(/[\u2800\p{Default
 const KeyName = lazy(() =>
   withMeta(
     label().check(
-      z.refine((name) => visiblePart(name) !== "", { error: "Give at least one visible character." }),
+      // An empty name has its issue already.
+      z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
       z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
         error:
           "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",

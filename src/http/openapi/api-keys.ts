@@ -78,7 +78,7 @@ export const apiKeyOperations: Operations = {
       description:
         "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
       path: { schema: KeyId, example: { id: 1 } },
-      body: { name: "RollKeyBody", schema: RollKeyBody(), isOptional: true, example: { grace_seconds: 3600 } },
+      body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
       refusals: ["api_key_not_found", "environment_full"],
     },

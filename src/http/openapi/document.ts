@@ -173,7 +173,7 @@ function described(method: string, path: string, operation: Operation): object {
     ...(body && {
       requestBody: {
         description: BODY,
-        required: !body.isOptional,
+        required: access?.body === "required",
         content: {
           "application/json": { schema: { $ref: `#/components/schemas/${body.name}` }, example: body.example },
         },

@@ -17,7 +17,7 @@ export type Operation = {
   /** The path's parameters, and those of the query, with a value of each to send. */
   path?: { schema: z.ZodObject; example: Record<string, unknown> };
   query?: { schema: z.core.$ZodType; example: Record<string, unknown> };
-  body?: { name: string; schema: z.core.$ZodType; isOptional?: boolean; example: object };
+  body?: { name: string; schema: z.core.$ZodType; example: object };
   answer: {
     status: 200 | 201;
     description: string;
@@ -59,7 +59,7 @@ export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, a
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
     ...(access?.names ? (["environment_not_found"] as const) : []),
     ...(body ? WITH_OPTIONAL_BODY : []),
-    ...(body && !body.isOptional ? (["body_required"] as const) : []),
+    ...(access?.body === "required" ? (["body_required"] as const) : []),
     ...(hasKeys || body || query || headers.length > 0 ? (["invalid_body"] as const) : []),
     ...refusals,
   ];

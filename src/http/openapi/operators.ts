@@ -98,7 +98,6 @@ export const operatorOperations: Operations = {
       body: {
         name: "RollOperatorBody",
         schema: RollOperatorBody(),
-        isOptional: true,
         example: { grace_seconds: 3600 },
       },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },

@@ -109,7 +109,6 @@ export const userGroupByNumberOperations: Operations = {
       body: {
         name: "RestoreBody",
         schema: RestoreBody(),
-        isOptional: true,
         example: { new_user_group_id: "acme-2", rotate_token: true },
       },
       answer: SHOWN,
@@ -140,7 +139,6 @@ export const userGroupByNumberOperations: Operations = {
       body: {
         name: "RotateByNumberBody",
         schema: RotateByNumberBody(),
-        isOptional: true,
         example: { grace_seconds: 3600 },
       },
       answer: SHOWN,
