@@ -32,6 +32,8 @@ public class VerifySession {
     static final String SERVICE_URL = System.getenv("SERVICE_URL");
     /** The environment, such as acme/Customer: in another one, the same id is another customer. */
     static final String AUDIENCE = System.getenv("AUDIENCE");
+    /** The header Origin of the request that presents the session. Programs send none. */
+    static final String ORIGIN = System.getenv("ORIGIN");
 
     public static void main(String[] args) throws Exception {
         String token = new String(System.in.readAllBytes(), StandardCharsets.UTF_8).strip();
@@ -84,6 +86,8 @@ public class VerifySession {
         if (!AUDIENCE.equals(claims.get("aud"))) throw new SignatureException("The token is for another audience.");
         if (Instant.now().getEpochSecond() >= (Double) claims.get("exp"))
             throw new SignatureException("The token has expired.");
+        if (ORIGIN != null && claims.get("origins") instanceof List<?> origins && !origins.contains(ORIGIN))
+            throw new SignatureException("The session is for pages of other origins.");
         return claims;
     }
 

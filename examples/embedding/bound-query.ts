@@ -1,6 +1,7 @@
 /** The backend of dashboards: it runs a report for the page that presents a viewer session, bound to the variables of their group. */
 import { Hono } from "hono";
-import { UserGroupServiceError, ViewerClient } from "user-group-service/client";
+import { cors } from "hono/cors";
+import { type Fetch, UserGroupServiceError, ViewerClient } from "user-group-service/client";
 
 /** The part that is used of a connection to PostgreSQL, such as a pool of `pg`, or PGlite. */
 export type Database = { query(sql: string, params: unknown[]): Promise<{ rows: unknown[] }> };
@@ -14,15 +15,25 @@ const REPORTS = new Map([
   ],
 ]);
 
+/** Calls the service for a page: with its `Origin`, which the service compares with the session's `origins`. */
+const fetchFor =
+  (origin: string | undefined): Fetch =>
+  (url, init) => {
+    const headers = new Headers(init.headers);
+    if (origin !== undefined) headers.set("Origin", origin);
+    return fetch(url, { ...init, headers });
+  };
+
 /** Serves `GET /reports/{name}` to pages that present a viewer session, as they do to the service. */
 export const reports = (serviceUrl: string, database: Database) =>
-  new Hono().get("/reports/:name", async (c) => {
+  // Any page may ask: it needs a session, and no cookie takes part.
+  new Hono().use(cors({ origin: "*", allowHeaders: ["Authorization"] })).get("/reports/:name", async (c) => {
     const template = REPORTS.get(c.req.param("name"));
     const [, session] = /^Bearer (\S+)$/.exec(c.req.header("Authorization") ?? "") ?? [];
     if (template === undefined) return c.json({ error: "There is no such report." }, 404);
     if (session === undefined) return c.json({ error: "Present a viewer session." }, 401);
     try {
-      const viewer = new ViewerClient({ url: serviceUrl, token: session });
+      const viewer = new ViewerClient({ url: serviceUrl, token: session, fetch: fetchFor(c.req.header("Origin")) });
       const { sql, params } = await viewer.bindQuery({ sql: template, placeholders: "$1" });
       return c.json({ rows: (await database.query(sql, params)).rows });
     } catch (error) {

@@ -4,8 +4,11 @@ import { type JWTVerifyGetKey, jwtVerify } from "jose";
 /** The part that is used of a connection to PostgreSQL, such as a client of `pg`, or PGlite. */
 export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
 
-/** Whose sessions are accepted. `audience` is the environment, such as `acme/Customer`. */
-export type Verification = { keys: JWTVerifyGetKey; issuer: string; audience: string };
+/**
+ * Whose sessions are accepted. `audience` is the environment, such as `acme/Customer`. `origin` is the header `Origin` of the
+ * request that presents the session: browsers send it, and it must be one of the session's `origins`, if it has any.
+ */
+export type Verification = { keys: JWTVerifyGetKey; issuer: string; audience: string; origin: string | undefined };
 
 /**
  * Runs your own SQL. It must not be text that viewers write: SQL can change the setting in which the claims are. The
@@ -14,7 +17,7 @@ export type Verification = { keys: JWTVerifyGetKey; issuer: string; audience: st
 export async function queryAs(
   database: Database,
   session: string,
-  { keys, issuer, audience }: Verification,
+  { keys, issuer, audience, origin }: Verification,
   query: { sql: string; params?: unknown[] },
 ): Promise<unknown[]> {
   const { payload } = await jwtVerify(session, keys, {
@@ -24,6 +27,9 @@ export async function queryAs(
     audience,
     requiredClaims: ["sub", "exp"],
   });
+  const { origins } = payload;
+  if (origin !== undefined && Array.isArray(origins) && !origins.includes(origin))
+    throw new Error("The session is for pages of other origins.");
   await database.query("BEGIN");
   try {
     // Both end with the transaction.

@@ -3,6 +3,8 @@ import { text } from "node:stream/consumers";
 import { createRemoteJWKSet, errors, jwtVerify } from "jose";
 
 const { SERVICE_URL = "", AUDIENCE = "" } = process.env;
+/** The header Origin of the request that presents the session. Programs send none. */
+const ORIGIN = process.env.ORIGIN;
 const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", SERVICE_URL));
 
 try {
@@ -14,6 +16,9 @@ try {
     audience: AUDIENCE,
     requiredClaims: ["sub", "exp"],
   });
+  const { origins } = payload;
+  if (ORIGIN !== undefined && Array.isArray(origins) && !origins.includes(ORIGIN))
+    throw new errors.JWTClaimValidationFailed("The session is for pages of other origins.", payload, "origins");
   console.info(JSON.stringify({ customer: payload.sub, viewer: payload.viewer_id ?? null }));
 } catch (error) {
   if (!(error instanceof errors.JOSEError)) throw error;

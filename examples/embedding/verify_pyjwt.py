@@ -9,6 +9,8 @@ import jwt
 SERVICE_URL = os.environ["SERVICE_URL"]
 # The environment, such as acme/Customer: in another one, the same id is another customer.
 AUDIENCE = os.environ["AUDIENCE"]
+# The header Origin of the request that presents the session. Programs send none.
+ORIGIN = os.environ.get("ORIGIN")
 
 keys = jwt.PyJWKClient(f"{SERVICE_URL}/.well-known/jwks.json", lifespan=300)
 
@@ -22,6 +24,8 @@ try:
         audience=AUDIENCE,
         options={"require": ["iss", "aud", "sub", "exp"]},
     )
+    if ORIGIN is not None and ORIGIN not in claims.get("origins", [ORIGIN]):
+        raise jwt.InvalidTokenError("The session is for pages of other origins.")
 except jwt.PyJWTError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 

@@ -214,10 +214,8 @@ function messagesOf(error: unknown): string {
 function originOf(address: string | URL): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/`)
-    throw new TypeError(
-      "Give url as the service's origin alone, such as https://groups.example.com, without a path, user, password, query or fragment.",
-    );
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+    throw new TypeError("Give url as the service's origin alone, without a path, such as https://groups.example.com.");
+  const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))
     throw new TypeError("Give url as https://…; without TLS, credentials are sent to this machine alone.");
   return url.origin;

@@ -71,7 +71,6 @@ const actorOf = (actor: ResponseBody): Actor => ({
 });
 
 function toChangeEvent(event: ResponseBody): ChangeEvent {
-  const previous = event.textOrUndefined("previous_provided_id");
   return {
     id: event.number("id"),
     at: event.text("at"),
@@ -80,7 +79,7 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
     requestId: event.text("request_id"),
     ...(event.has("user_group") && { group: groupOf(event.object("user_group")) }),
     ...(event.has("changed") && { changed: event.texts("changed") }),
-    ...(previous !== undefined && { previousUserGroupId: previous }),
+    ...(event.has("previous_provided_id") && { previousUserGroupId: event.text("previous_provided_id") }),
     ...(event.has("api_key") && { apiKey: namedOf(event.object("api_key")) }),
     ...(event.has("operator") && { operator: namedOf(event.object("operator")) }),
     ...(event.has("environment") && { environment: toEnvironment(event.object("environment")) }),
@@ -91,5 +90,5 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
 export const toEventPage = (body: ResponseBody): EventPage => ({
   events: body.objects("events").map(toChangeEvent),
   nextCursor: body.text("next_cursor"),
-  hasMore: body.boolean("has_more"),
+  hasMore: body.oneOf("has_more", [true, false]),
 });

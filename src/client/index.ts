@@ -63,6 +63,8 @@ export {
 export {
   type BindQueryInput,
   type BoundQuery,
+  type CurrentSession,
+  type CurrentSessionInput,
   type View,
   ViewerClient,
   type ViewerClientOptions,

@@ -35,10 +35,6 @@ export class ResponseBody {
     return this.#fields[name] === null ? null : this.text(name);
   }
 
-  textOrUndefined(name: string): string | undefined {
-    return this.#fields[name] === undefined ? undefined : this.text(name);
-  }
-
   number(name: string): number {
     const value = this.#fields[name];
     return typeof value === "number" ? value : this.#refuse(name);
@@ -48,12 +44,7 @@ export class ResponseBody {
     return this.#fields[name] === null ? null : this.number(name);
   }
 
-  boolean(name: string): boolean {
-    const value = this.#fields[name];
-    return typeof value === "boolean" ? value : this.#refuse(name);
-  }
-
-  oneOf<const Value extends string>(name: string, values: readonly Value[]): Value {
+  oneOf<const Value extends string | boolean>(name: string, values: readonly Value[]): Value {
     return values.find((value) => value === this.#fields[name]) ?? this.#refuse(name);
   }
 

@@ -17,7 +17,7 @@ export type RetryOptions = {
 export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 
 /** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
-const TRANSIENT = /^(429|503|network_error|timeout|TypeError|TimeoutError)$/;
+const TRANSIENT = /^(429|503|network_error|timeout|T(ype|imeout)Error)$/;
 
 /** Whether a later try may succeed: after a 429, a 503, a timeout or a lost connection. */
 export function isTransient(error: unknown): boolean {

@@ -54,8 +54,9 @@ function refuseInexact(this: unknown, key: string, value: unknown): unknown {
 
 /** What the caller lacks, of a refusal with `insufficient_access`. */
 function detailsOf(_code: RefusalCode, refusal: ResponseBody) {
-  const requiredScope = refusal.textOrUndefined("required_scope");
-  const requiredRole = refusal.textOrUndefined("required_role");
+  const textOf = (name: string) => (refusal.has(name) ? refusal.text(name) : undefined);
+  const requiredScope = textOf("required_scope");
+  const requiredRole = textOf("required_role");
   const sentences = [
     ...(requiredScope === undefined ? [] : [`The required scope is ${requiredScope}.`]),
     ...(requiredRole === undefined ? [] : [`The required role is ${requiredRole}.`]),

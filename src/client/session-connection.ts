@@ -1,6 +1,5 @@
 import { type Call, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
 import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
-import { UserGroupServiceError } from "./user-group-service-error.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
 import { withTimeout } from "./with-timeout.ts";
 
@@ -11,7 +10,7 @@ export type MintedSession = { token: string } & ({ expires_in_seconds: number } 
 export type SessionFunction = () => Promise<MintedSession | { session: MintedSession }>;
 
 /** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
-type Session = { connection: Connection; renewAt: number; endsAt: number };
+type Session = { token: string; connection: Connection; renewAt: number; endsAt: number };
 
 const RENEWED_AT = 0.8;
 
@@ -29,9 +28,10 @@ export class SessionConnection {
 
   /** Throws a `TypeError` for options that cannot work. */
   constructor(options: ConnectionOptions, mint: SessionFunction) {
-    if (typeof mint !== "function") throw new TypeError("Give session as a function that resolves to a session.");
+    if (typeof mint !== "function") throw new TypeError("Give session as a function.");
     this.#options = options;
-    this.#mint = mint;
+    // It may also throw instead of rejecting.
+    this.#mint = async () => mint();
     this.#retries = new Retries(options);
     // Throws for options that cannot work before the first session is there.
     connect(options, "unminted");
@@ -39,18 +39,19 @@ export class SessionConnection {
 
   /** Sends a call as a `Connection` does. After a 401 it mints once more, and sends the call once more. */
   async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
-    const session = await this.#current(signal);
+    const { token, connection } = await this.current(signal);
     try {
-      return await session.connection.send(call, signal);
+      return await connection.send(call, signal);
     } catch (error) {
-      if (!(error instanceof UserGroupServiceError) || error.status !== 401) throw error;
+      if (Object(error).status !== 401) throw error;
     }
-    // Another call may have replaced it already.
-    if (this.#session === session) this.#session = undefined;
-    return (await this.#current(signal)).connection.send(call, signal);
+    return (await this.current(signal, token)).connection.send(call, signal);
   }
 
-  async #current(signal: AbortSignal | undefined): Promise<Session> {
+  /** Returns the session to present, but none with the token `refused`. */
+  async current(signal: AbortSignal | undefined, refused?: string): Promise<Session> {
+    // Another call may have replaced the refused one already.
+    if (this.#session?.token === refused) this.#session = undefined;
     const session = this.#session;
     const now = performance.now();
     // Aborting one call must not abort the mint that others wait for.
@@ -73,11 +74,12 @@ export class SessionConnection {
       const minted = await this.#retries.run(() => {
         // The life of a session starts in the service, after this.
         startedAt = performance.now();
-        return this.#retries.limit(async () => this.#mint.call(undefined), "session() did not resolve");
+        return this.#retries.limit(this.#mint, "session() did not resolve");
       }, isTransient);
       const { token, seconds } = checked(minted);
       const lifeMs = seconds * 1000;
       this.#session = {
+        token,
         connection: connect(this.#options, token),
         renewAt: startedAt + RENEWED_AT * lifeMs,
         endsAt: startedAt + lifeMs,
@@ -99,6 +101,6 @@ function checked(minted: object | null | undefined): { token: string; seconds: n
   const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;
   if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
-    throw new TypeError("session() did not resolve to a session: { token, expires_in_seconds }.");
+    throw new TypeError("session() did not resolve to { token, expires_in_seconds }.");
   return { token, seconds };
 }

@@ -93,7 +93,7 @@ export class UserGroupClient extends EnvironmentClient {
   ): Promise<{ created: boolean; group: EnsuredGroup }> {
     const body = { user_group_id: input.userGroupId, ...fieldsOf(input) };
     const response = await this.#connection.send({ method: "GET", path: PATH, body, retryable: true }, signal);
-    return { created: response.body.boolean("new_user_group"), group: toEnsuredGroup(response) };
+    return { created: response.body.oneOf("new_user_group", [true, false]), group: toEnsuredGroup(response) };
   }
 
   /**

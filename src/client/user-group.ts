@@ -99,10 +99,9 @@ const environmentOf = ({ body }: ServiceResponse) => ({
 
 export function toEnsuredGroup(response: ServiceResponse): EnsuredGroup {
   const group = response.body.object("user_group");
-  const token = group.textOrUndefined("token");
   return {
     ...commonFieldsOf(response),
-    ...(token !== undefined && { token }),
+    ...(group.has("token") && { token: group.text("token") }),
     properties: group.jsonOrNull("properties"),
   };
 }

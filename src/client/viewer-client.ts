@@ -20,6 +20,19 @@ export type ViewerClientOptions = ConnectionOptions &
       }
   );
 
+/** The session that a page presents at the moment. */
+export type CurrentSession = {
+  token: string;
+  /** The rest of its life. */
+  expiresInSeconds: number;
+};
+
+/** Which session to get. */
+export type CurrentSessionInput = {
+  /** The token of a session that your own API has refused with 401: you get another one. */
+  refused?: string | undefined;
+};
+
 /** How stale the response may be. By default it is fresh. */
 export type ViewInput = {
   /** Allows a stale response, from 60 seconds on. Leave it out where a revoked token must stop at once. */
@@ -52,7 +65,7 @@ export type BoundQuery = {
 
 /** The calls of a dashboard, with the token of a user group or viewer sessions. It works in browsers, on any origin. */
 export class ViewerClient {
-  readonly #connection: Pick<Connection, "send">;
+  readonly #connection: Connection | SessionConnection;
 
   constructor({ token, session, ...options }: ViewerClientOptions) {
     if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
@@ -79,6 +92,13 @@ export class ViewerClient {
       signal,
     );
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
+  }
+
+  /** Gets the session that the calls present, renewed as for them, so that your page can send it to your own API. */
+  async session({ refused }: CurrentSessionInput = {}, { signal }: CallOptions = {}): Promise<CurrentSession> {
+    if (this.#connection instanceof Connection) throw new TypeError("Give session instead of token.");
+    const { token, endsAt } = await this.#connection.current(signal, refused);
+    return { token, expiresInSeconds: (endsAt - performance.now()) / 1000 };
   }
 
   /** Gets the group's number, its name and its environment, and the end of the token's grace. */

@@ -28,7 +28,7 @@ export const viewerProtocol: Protocol = {
   ],
   detailsOf: (code, refusal) => ({
     facts: {
-      ...((code === "unknown_variable" || code === "unusable_variable") && { variable: refusal.text("variable") }),
+      ...(code.endsWith("_variable") && { variable: refusal.text("variable") }),
       ...(code === "invalid_template" && { position: refusal.number("position"), reason: refusal.text("reason") }),
     },
   }),

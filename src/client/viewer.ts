@@ -9,6 +9,8 @@ export { type ErrorCode, type Issue, type RefusalCode, UserGroupServiceError } f
 export {
   type BindQueryInput,
   type BoundQuery,
+  type CurrentSession,
+  type CurrentSessionInput,
   type View,
   ViewerClient,
   type ViewerClientOptions,

@@ -50,10 +50,8 @@ export function withTimeout<Value>(
 }
 
 /** Waits. Rejects with the reason of `signal` as soon as that is aborted. */
-export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await withTimeout(() => new Promise<never>(() => {}), milliseconds, signal);
-  } catch (error) {
+export function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return withTimeout(() => new Promise<void>(() => {}), milliseconds, signal).catch((error) => {
     if (!(error instanceof TimeoutError)) throw error;
-  }
+  });
 }

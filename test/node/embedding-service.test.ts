@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
+import { serve } from "@hono/node-server";
 import { build } from "esbuild";
 import { createRemoteJWKSet } from "jose";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -71,6 +72,17 @@ async function startBackend(customer: string, { apiKey = mintingKey.key, service
   child.stderr.on("data", (chunk) => (logged += chunk));
   await once(child.stdout, "data");
   return { address: `http://localhost:${port}`, log: () => logged };
+}
+
+/** Serves an app until the test ends. Returns its address. */
+async function listen(handler: (request: Request) => Response | Promise<Response>): Promise<string> {
+  const server = serve({ fetch: handler, hostname: "127.0.0.1", port: 0 });
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, "listening");
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
 }
 
 /** Asks a backend for a session, as the page does. */
@@ -295,7 +307,7 @@ describe("a session of the service", () => {
     ] as const) {
       await groups.ensure({ userGroupId });
       const { token } = await new UserGroupClient({ url, apiKey }).mintSession({ userGroupId });
-      const verification = { keys, issuer: url, audience: "embedding/Customer" };
+      const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
       expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([{ amount }]);
       await expect(
         queryAs(postgres, token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
@@ -320,21 +332,28 @@ describe("reports", () => {
     for (const order of ORDERS) await postgres.query("INSERT INTO orders VALUES ($1, $2, $3)", [...order]);
     const { reports } = await import(join(project, "bound-query.ts"));
     const app = reports(url, postgres);
-    return async (session: string | undefined, name = "orders"): Promise<{ status: number; body: unknown }> => {
-      const headers = session === undefined ? {} : { Authorization: `Bearer ${session}` };
+    return async (
+      session: string | undefined,
+      { name = "orders", origin }: { name?: string; origin?: string } = {},
+    ): Promise<{ status: number; body: unknown; readableBy: string | null }> => {
+      const headers = {
+        ...(session !== undefined && { Authorization: `Bearer ${session}` }),
+        ...(origin !== undefined && { Origin: origin }),
+      };
       const response = await app.request(`/reports/${name}`, { headers });
-      return { status: response.status, body: await response.json() };
+      const readableBy = response.headers.get("Access-Control-Allow-Origin");
+      return { status: response.status, body: await response.json(), readableBy };
     };
   }
-  const mint = async (userGroupId: string) =>
-    (await new UserGroupClient({ url, apiKey: mintingKey.key }).mintSession({ userGroupId })).token;
+  const mint = async (userGroupId: string, origins?: string[]) =>
+    (await new UserGroupClient({ url, apiKey: mintingKey.key }).mintSession({ userGroupId, origins })).token;
 
   it("show each customer their own rows, and those of their regions", async ({ expect }) => {
     const report = await startReports();
     await groups.ensure({ userGroupId: "report a" });
     await groups.ensure({ userGroupId: "report b" });
     const session = await mint("report a");
-    expect(await report(session)).toEqual({
+    expect(await report(session)).toMatchObject({
       status: 200,
       body: {
         rows: [
@@ -357,6 +376,39 @@ describe("reports", () => {
     await groups.rotateToken({ currentToken: group.token });
     expect((await report(session)).status).toBe(401);
     for (const wrong of [undefined, "eyJ.x.y", mintingKey.key]) expect((await report(wrong)).status).toBe(401);
-    expect((await report(await mint("report c"), "salaries")).status).toBe(404);
+    expect((await report(await mint("report c"), { name: "salaries" })).status).toBe(404);
   });
+
+  it("refuse a page of another origin, whose script can read why", async ({ expect }) => {
+    const report = await startReports();
+    await groups.ensure({ userGroupId: "report d" });
+    const session = await mint("report d", ["https://app.example"]);
+    for (const origin of [undefined, "https://app.example"])
+      expect(await report(session, origin === undefined ? {} : { origin })).toMatchObject({ status: 200 });
+    for (const origin of ["https://thief.example", "null"])
+      expect(await report(session, { origin })).toMatchObject({ status: 403, readableBy: "*" });
+  });
+
+  it.skipIf(!hasChromium)(
+    `reach a page that presents its current session${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: "report a" });
+      const { address } = await startBackend("report a");
+      const { reports } = await import(join(project, "bound-query.ts"));
+      const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
+      const api = await listen(reports(url, database).fetch);
+      const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+      onTestFinished(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(address);
+      const rows = await page.evaluate(`(async () => {
+        const { ViewerClient } = await import("/viewer.js");
+        const session = () => fetch("/session", { method: "POST" }).then((response) => response.json());
+        const { token } = await new ViewerClient({ url: "${url}", session }).session();
+        const response = await fetch("${api}/reports/orders", { headers: { Authorization: "Bearer " + token } });
+        return (await response.json()).rows;
+      })()`);
+      expect(rows).toContain("report a");
+    },
+  );
 });

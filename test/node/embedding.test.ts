@@ -64,11 +64,12 @@ async function serveKeys() {
 }
 
 /** Runs a verifier on a token, without blocking this process, which serves the keys. */
-async function verify([program = "", ...args]: string[], token: string, issuer: string) {
+async function verify([program = "", ...args]: string[], token: string, issuer: string, origin?: string) {
   const env = {
     ...process.env,
     SERVICE_URL: issuer,
     AUDIENCE,
+    ...(origin !== undefined && { ORIGIN: origin }),
     NO_PROXY: "127.0.0.1,localhost",
     no_proxy: "127.0.0.1,localhost",
   };
@@ -124,6 +125,25 @@ describe.for(VERIFIERS)("$name", ({ name, command, needs, isThere }) => {
     expect(JSON.parse(stdout)).toEqual({ customer: HOSTILE_ID, viewer: "jane" });
   });
 
+  it.skipIf(!isThere)(`accepts a session from the pages of its origins alone${skipped}`, async ({ expect }) => {
+    const { url, mint } = await serveKeys();
+    const anywhere = mint({ providedId: "initech" });
+    const limited = mint({ providedId: "initech", origins: ["https://app.example", "https://other.example"] });
+    for (const [session, origin, status] of [
+      [anywhere, "https://thief.example", 0],
+      [limited, undefined, 0],
+      [limited, "https://other.example", 0],
+      [limited, "https://thief.example", 1],
+      [limited, "null", 1],
+    ] as const) {
+      const outcome = await verify(command, session, url, origin);
+      expect(outcome, origin).toMatchObject({
+        status,
+        stderr: status === 0 ? "" : expect.stringContaining("The session is for pages of other origins."),
+      });
+    }
+  });
+
   it.skipIf(!isThere)(`refuses every text that is no session of this environment${skipped}`, async ({ expect }) => {
     const { url, mint } = await serveKeys();
     const { valid, wrong } = forgedSessions(url, "initech");
@@ -164,8 +184,9 @@ describe("row-level security", () => {
     const { url, mint } = await serveKeys();
     const session = mint(claims);
     const keys: JWTVerifyGetKey = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
-    const verification = { keys, issuer: url, audience: AUDIENCE };
+    const verification = { keys, issuer: url, audience: AUDIENCE, origin: undefined };
     return {
+      session,
       url,
       verification,
       query: (sql: string, params: unknown[] = []) => queryAs(postgres, session, verification, { sql, params }),
@@ -226,6 +247,14 @@ describe("row-level security", () => {
   ] as const)("refuses %s before any query", async ([, claims, reason], { expect }) => {
     const { query } = await asCustomer(claims);
     await expect(query("SELECT amount FROM orders")).rejects.toThrow(reason);
+  });
+
+  it("refuses a page of another origin before any query", async ({ expect }) => {
+    const { session, verification } = await asCustomer({ providedId: "a", origins: ["https://app.example"] });
+    const query = { sql: "SELECT amount FROM orders WHERE id = 1" };
+    expect(await queryAs(postgres, session, { ...verification, origin: "https://app.example" }, query)).toHaveLength(1);
+    for (const origin of ["https://thief.example", "null"])
+      await expect(queryAs(postgres, session, { ...verification, origin }, query)).rejects.toThrow("other origins");
   });
 
   it("refuses every text that is no session", async ({ expect }) => {

@@ -55,6 +55,7 @@ function startWorld({ lifeSeconds = 300, ...options }: Partial<ViewerClientOptio
     ...(options as object),
   });
   return {
+    viewer,
     session,
     fetch,
     presented,
@@ -358,7 +359,7 @@ describe("a failed mint", () => {
     session.mockResolvedValue(minted);
     const error = await errorOf(call());
     expect(session).toHaveBeenCalledTimes(1);
-    expect(error).toEqual(new TypeError("session() did not resolve to a session: { token, expires_in_seconds }."));
+    expect(error).toEqual(new TypeError("session() did not resolve to { token, expires_in_seconds }."));
     expect(error).toBeInstanceOf(TypeError);
   });
 
@@ -453,6 +454,44 @@ describe("a 401", () => {
     fetch.mockImplementation(async () => Response.json(refusal(status, "origin_not_allowed").body, { status }));
     expect(await errorOf(call())).toMatchObject({ code: "origin_not_allowed", status });
     expect(session).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("the current session", () => {
+  it("is minted, kept and renewed as for the calls", async ({ expect }) => {
+    const { session, viewer, call, presented, elapse } = startWorld();
+    const first = await viewer.session();
+    expect(first).toEqual({ token: expect.stringMatching(/^eyJ/), expiresInSeconds: 300 });
+    await call();
+    expect(presented).toEqual([first.token]);
+    await elapse(100 * SECOND + 1);
+    expect(await viewer.session()).toEqual({ token: first.token, expiresInSeconds: 199.999 });
+    expect(session).toHaveBeenCalledTimes(1);
+    await elapse(200 * SECOND);
+    expect((await viewer.session()).token).not.toBe(first.token);
+    expect(session).toHaveBeenCalledTimes(2);
+  });
+
+  it("is another one after a refusal, once for 20 callers", async ({ expect }) => {
+    const { session, viewer } = startWorld();
+    const { token: refused } = await viewer.session();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => viewer.session({ refused })));
+    expect(new Set(answers.map(({ token }) => token)).size).toBe(1);
+    expect(answers[0]?.token).not.toBe(refused);
+    await viewer.session({ refused });
+    expect(session).toHaveBeenCalledTimes(2);
+  });
+
+  it("is the error of its function if that fails", async ({ expect }) => {
+    const { session, viewer } = startWorld();
+    const error = new Error("Sign in.");
+    failing(session, 1, error);
+    expect(await errorOf(viewer.session())).toBe(error);
+  });
+
+  it("does not exist in a client that has a token", async ({ expect }) => {
+    const viewer = new ViewerClient({ url: "https://service.test", token: "eyJ.a.b" });
+    expect(await errorOf(viewer.session())).toEqual(new TypeError("Give session instead of token."));
   });
 });
 

@@ -29,6 +29,7 @@ export type Session = {
   providedId: string;
   viewerId?: string;
   workspace?: string;
+  origins?: string[];
   expiresInSeconds?: number;
 };
 
