@@ -133,7 +133,7 @@ const Properties = lazy(() =>
         return json;
       }),
     ),
-    { type: "object" },
+    { type: "object", additionalProperties: true },
   ),
 );
 
@@ -251,9 +251,8 @@ const pageFields = (what: "groups" | "environments") => ({
     type: "integer",
     minimum: 1,
     maximum: LIST_GROUPS_MAX,
-    default: LIST_GROUPS_DEFAULT,
     pattern: undefined,
-    description: `The most ${what} on one page.`,
+    description: `The most ${what} on one page. The default is ${LIST_GROUPS_DEFAULT}.`,
   }),
 });
 
@@ -349,9 +348,8 @@ export const EventsQuery = lazy(() =>
       type: "integer",
       minimum: 1,
       maximum: EVENTS_MAX,
-      default: EVENTS_DEFAULT,
       pattern: undefined,
-      description: "The most events on one page.",
+      description: `The most events on one page. The default is ${EVENTS_DEFAULT}.`,
     }),
     type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
       description: "Only events of this type.",

@@ -5,37 +5,43 @@ import type { apiKeyBody } from "../wire.ts";
 import { Done, KeyTimes, Success, Tag } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
-const KeyFields = z.strictObject({
-  id: z
-    .int()
-    .min(1)
-    .meta({ description: "The key's number in its environment.", examples: [1] }),
-  workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
-  environment: Tag.meta({ description: "The environment in which the key acts." }),
-  name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
-  access: z
-    .enum(["read", "write"])
-    .nullable()
-    .meta({ description: "The access that was chosen, or null for a key with scopes.", examples: ["write"] }),
-  scopes: z
-    .array(z.enum(SCOPES))
-    .readonly()
-    .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
-  ...KeyTimes,
-}) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
-
-const ApiKey = KeyFields.meta({ description: "The key's properties, without the key itself." });
+const ApiKey = z
+  .strictObject({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: "The key's number in its environment.", examples: [1] }),
+    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    environment: Tag.meta({ description: "The environment in which the key acts." }),
+    name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
+    access: z
+      .enum(["read", "write"])
+      .nullable()
+      .meta({ description: "The access that was chosen, or null for a key with scopes.", examples: ["write"] }),
+    scopes: z
+      .array(z.enum(SCOPES))
+      .readonly()
+      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    ...KeyTimes,
+  })
+  .meta({ id: "ApiKey", description: "An API key's properties, without the key itself." }) satisfies z.ZodType<
+  ReturnType<typeof apiKeyBody>
+>;
 
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
 
 const Key = z.string().meta({ description: "The key itself. No other answer shows it.", examples: [EXAMPLE_KEY] });
 
-const IssuedKey = z.strictObject({ success: Success, api_key: ApiKey, key: Key });
+const IssuedKey = z.strictObject({
+  success: Success,
+  api_key: ApiKey.meta({ description: "The key's properties." }),
+  key: Key,
+});
 
 const ListedKeys = z.strictObject({
   success: Success,
-  api_keys: z.array(KeyFields).meta({ description: "All keys of the environment, oldest first." }),
+  api_keys: z.array(ApiKey).meta({ description: "All keys of the environment, oldest first." }),
 });
 
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };

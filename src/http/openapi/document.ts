@@ -5,7 +5,7 @@ import { apiKeyOperations } from "./api-keys.ts";
 import { curlOf } from "./curl.ts";
 import { eventOperations } from "./events.ts";
 import { errorSchemas, refusedWith } from "./failures.ts";
-import { jsonSchema } from "./json-schema.ts";
+import { components, jsonSchema } from "./json-schema.ts";
 import { type CredentialName, type Operation, type Operations, REQUEST_HEADERS, refusalsOf } from "./operation.ts";
 import { operatorOperations } from "./operators.ts";
 import { referenceOperations } from "./reference.ts";
@@ -146,7 +146,12 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
   headers: headerRefs(headers),
   content:
     typeof content === "string"
-      ? { [content]: { schema: content === "application/json" ? { type: "object" } : { type: "string" } } }
+      ? {
+          [content]: {
+            schema:
+              content === "application/json" ? { type: "object", additionalProperties: true } : { type: "string" },
+          },
+        }
       : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
 });
 
@@ -232,10 +237,11 @@ export function documentOf(version: string): object {
           ]),
       ),
       schemas: {
-        ...Object.fromEntries(
-          operations.flatMap(({ body, answer: { content } }) => [
-            ...(body ? [[body.name, jsonSchema(body.schema, "input")]] : []),
-            ...(typeof content === "string" ? [] : [[content.name, jsonSchema(content.schema, "output")]]),
+        ...Object.assign(
+          {},
+          ...operations.flatMap(({ body, answer: { content } }) => [
+            body && components(body.name, body.schema, "input"),
+            typeof content === "string" ? undefined : components(content.name, content.schema, "output"),
           ]),
         ),
         ...errorSchemas(),

@@ -15,76 +15,78 @@ const Actor = z
       .meta({ description: "The number of the key, or null.", examples: [1] }),
     name: z.string().meta({ description: "The name of the key or operator.", examples: ["backend"] }),
   })
-  .meta({ description: "Who made the change." });
+  .meta({ id: "Actor", description: "Who makes a change." });
 
-const Event = z.strictObject({
-  id: z
-    .int()
-    .min(1)
-    .meta({ description: "The event's number, which rises from event to event.", examples: [17] }),
-  at: time("When the change was made."),
-  type: z.enum(EVENT_TYPES).meta({ description: "What was changed.", examples: ["user_group.updated"] }),
-  actor: Actor,
-  request_id: z
-    .string()
-    .meta({ description: "The X-Request-Id of the call.", examples: ["306fb79b-9ed8-482d-a39e-014f5a254811"] }),
-  user_group: z.exactOptional(
-    z
-      .strictObject({
-        team_id: z
-          .int()
-          .min(1)
-          .meta({ description: "The group's number.", examples: [4] }),
-        provided_id: z.string().meta({ description: "The group's id after the change.", examples: ["acme"] }),
-      })
-      .meta({ description: "The group of a change to a group." }),
-  ),
-  changed: z.exactOptional(
-    z.array(z.string()).meta({ description: "The changed fields of an update.", examples: [["name", "properties"]] }),
-  ),
-  previous_provided_id: z.exactOptional(
-    z.string().meta({ description: "The id of a renamed group before the change.", examples: ["acme-old"] }),
-  ),
-  api_key: z.exactOptional(
-    z
-      .strictObject({
-        id: z
-          .int()
-          .min(1)
-          .meta({ description: "The key's number.", examples: [1] }),
-        name: z.string().meta({ description: "The key's name.", examples: ["backend"] }),
-      })
-      .meta({ description: "The key of a change to a key; of a roll, the old one." }),
-  ),
-  operator: z.exactOptional(
-    z
-      .strictObject({
-        id: z
-          .int()
-          .min(1)
-          .meta({ description: "The operator's number.", examples: [1] }),
-        name: z.string().meta({ description: "The operator's name.", examples: ["ada"] }),
-      })
-      .meta({ description: "The operator of a change to an operator; of a roll, the old key." }),
-  ),
-  environment: z.exactOptional(
-    z
-      .strictObject({
-        workspace: z.string().meta({ description: "The integrating application.", examples: ["acme"] }),
-        environment: z
-          .string()
-          .nullable()
-          .meta({ description: "Its tag, or null.", examples: ["Testing"] }),
-      })
-      .meta({ description: "The environment of a change to an environment." }),
-  ),
-  successor_id: z.exactOptional(
-    z
+const Event = z
+  .strictObject({
+    id: z
       .int()
       .min(1)
-      .meta({ description: "The number of the key that a roll has issued.", examples: [2] }),
-  ),
-}) satisfies z.ZodType<ReturnType<typeof eventBody>>;
+      .meta({ description: "The event's number, which rises from event to event.", examples: [17] }),
+    at: time("When the change was made."),
+    type: z.enum(EVENT_TYPES).meta({ description: "What was changed.", examples: ["user_group.updated"] }),
+    actor: Actor.meta({ description: "Who made the change." }),
+    request_id: z
+      .string()
+      .meta({ description: "The X-Request-Id of the call.", examples: ["306fb79b-9ed8-482d-a39e-014f5a254811"] }),
+    user_group: z.exactOptional(
+      z
+        .strictObject({
+          team_id: z
+            .int()
+            .min(1)
+            .meta({ description: "The group's number.", examples: [4] }),
+          provided_id: z.string().meta({ description: "The group's id after the change.", examples: ["acme"] }),
+        })
+        .meta({ description: "The group of a change to a group." }),
+    ),
+    changed: z.exactOptional(
+      z.array(z.string()).meta({ description: "The changed fields of an update.", examples: [["name", "properties"]] }),
+    ),
+    previous_provided_id: z.exactOptional(
+      z.string().meta({ description: "The id of a renamed group before the change.", examples: ["acme-old"] }),
+    ),
+    api_key: z.exactOptional(
+      z
+        .strictObject({
+          id: z
+            .int()
+            .min(1)
+            .meta({ description: "The key's number.", examples: [1] }),
+          name: z.string().meta({ description: "The key's name.", examples: ["backend"] }),
+        })
+        .meta({ description: "The key of a change to a key; of a roll, the old one." }),
+    ),
+    operator: z.exactOptional(
+      z
+        .strictObject({
+          id: z
+            .int()
+            .min(1)
+            .meta({ description: "The operator's number.", examples: [1] }),
+          name: z.string().meta({ description: "The operator's name.", examples: ["ada"] }),
+        })
+        .meta({ description: "The operator of a change to an operator; of a roll, the old key." }),
+    ),
+    environment: z.exactOptional(
+      z
+        .strictObject({
+          workspace: z.string().meta({ description: "The integrating application.", examples: ["acme"] }),
+          environment: z
+            .string()
+            .nullable()
+            .meta({ description: "Its tag, or null.", examples: ["Testing"] }),
+        })
+        .meta({ description: "The environment of a change to an environment." }),
+    ),
+    successor_id: z.exactOptional(
+      z
+        .int()
+        .min(1)
+        .meta({ description: "The number of the key that a roll has issued.", examples: [2] }),
+    ),
+  })
+  .meta({ id: "Event", description: "One change." }) satisfies z.ZodType<ReturnType<typeof eventBody>>;
 
 const ListedEvents = z.strictObject({
   success: Success,

@@ -3,9 +3,18 @@ import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { ROLES, SCOPES } from "../../domain/rights.ts";
 import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../failures.ts";
-import { jsonSchema } from "./json-schema.ts";
+import { components, jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
+
+const Issue = z
+  .strictObject({
+    path: z
+      .array(z.union([z.string(), z.int()]))
+      .meta({ description: "Where: the keys from the top down.", examples: [["user_group_id"]] }),
+    message: z.string().meta({ description: "How to fix it, for people.", examples: ["Give a string."] }),
+  })
+  .meta({ id: "Issue", description: "One fault of a request." });
 
 /** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
 const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
@@ -46,14 +55,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   unsupported_media_type: {},
   invalid_body: {
     issues: z
-      .array(
-        z.strictObject({
-          path: z
-            .array(z.union([z.string(), z.int()]))
-            .meta({ description: "Where: the keys from the top down.", examples: [["user_group_id"]] }),
-          message: z.string().meta({ description: "How to fix it, for people.", examples: ["Give a string."] }),
-        }),
-      )
+      .array(Issue)
       .min(1)
       .max(ISSUES_MAX)
       .meta({
@@ -95,10 +97,11 @@ const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: s
 
 const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(code)}` });
 
-/** The schema of each code's `error`. */
-export const errorSchemas = () =>
-  Object.fromEntries(
-    CODES.map((code) => {
+/** The schema of each code's `error`, and that of a refusal with any of them. */
+export const errorSchemas = () => ({
+  ...Object.assign(
+    {},
+    ...CODES.map((code) => {
       const { status, message } = FAILURES[code];
       const error = z
         .strictObject({
@@ -109,9 +112,38 @@ export const errorSchemas = () =>
           ...FIELDS[code],
         })
         .meta({ description: `Status ${status}. ${message}` });
-      return [schemaName(code), jsonSchema(error, "output")];
+      return components(schemaName(code), error, "output");
     }),
-  );
+  ),
+  Failure: {
+    description: "The answer to a call that is refused, or that fails.",
+    type: "object",
+    properties: {
+      success: { const: 0, description: "0 for a refusal; a success has 1." },
+      error: errorOf(CODES),
+      request_id: {
+        type: "string",
+        format: "uuid",
+        description: "The request's id, as in X-Request-Id, to look up in the log.",
+      },
+    },
+    required: ["success", "error", "request_id"],
+    additionalProperties: false,
+  },
+});
+
+/** The schema of an `error` with one of these codes. */
+function errorOf(codes: Code[]): object {
+  const [only, ...others] = codes.map(schemaRef);
+  if (only && others.length === 0) return only;
+  return {
+    oneOf: codes.map(schemaRef),
+    discriminator: {
+      propertyName: "code",
+      mapping: Object.fromEntries(codes.map((code) => [code, schemaRef(code).$ref])),
+    },
+  };
+}
 
 /** The headers that come with a refusal of this status, besides those of every answer. */
 function headersOf(status: number): string[] {
@@ -140,17 +172,6 @@ export function refusedWith(codes: Code[]): Refused[] {
   const statuses = [...new Set(codes.map((code) => FAILURES[code].status))].toSorted();
   return statuses.map((status) => {
     const ofStatus = CODES.filter((code) => codes.includes(code) && FAILURES[code].status === status);
-    const [only, ...others] = ofStatus.map(schemaRef);
-    const error =
-      others.length === 0
-        ? only
-        : {
-            oneOf: ofStatus.map(schemaRef),
-            discriminator: {
-              propertyName: "code",
-              mapping: Object.fromEntries(ofStatus.map((code) => [code, schemaRef(code).$ref])),
-            },
-          };
     return {
       status,
       name: ofStatus.join("-or-"),
@@ -159,18 +180,10 @@ export function refusedWith(codes: Code[]): Refused[] {
       content: {
         "application/json": {
           schema: {
-            type: "object",
-            properties: {
-              success: { const: 0, description: "0 for a refusal; a success has 1." },
-              error,
-              request_id: {
-                type: "string",
-                format: "uuid",
-                description: "The request's id, as in X-Request-Id, to look up in the log.",
-              },
-            },
-            required: ["success", "error", "request_id"],
-            additionalProperties: false,
+            allOf: [
+              { $ref: "#/components/schemas/Failure" },
+              { properties: { error: errorOf(ofStatus) }, required: ["error"] },
+            ],
           },
           examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleOf(code) }])),
         },

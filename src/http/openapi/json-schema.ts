@@ -1,7 +1,28 @@
 import * as z from "zod";
 
-/** The JSON Schema of what a client sends (`input`) or gets (`output`), without the name of the dialect, which OpenAPI 3.1 implies. */
-export const jsonSchema = (schema: z.core.$ZodType, io: "input" | "output") => ({
-  ...z.toJSONSchema(schema, { io }),
-  $schema: undefined,
-});
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+const PLACE = "#/components/schemas/";
+
+/** The JSON Schema of what a client sends (`input`) or gets (`output`). A schema with an `id` in it becomes a reference. */
+export const jsonSchema = (schema: z.core.$ZodType, io: "input" | "output"): JsonSchema => generate(schema, io).own;
+
+/** The components for a schema: the schema itself under `name`, and those with an `id` in it under theirs. */
+export function components(name: string, schema: z.core.$ZodType, io: "input" | "output"): Record<string, JsonSchema> {
+  const { own, named } = generate(schema, io);
+  return { [name]: own, ...named };
+}
+
+function generate(schema: z.core.$ZodType, io: "input" | "output") {
+  const generated = JSON.stringify(z.toJSONSchema(schema, { io, override: describeDefault }));
+  // OpenAPI 3.1 implies the dialect that $schema names.
+  const { $schema: _, $defs: named, ...own } = JSON.parse(generated.replaceAll('"#/$defs/', `"${PLACE}`));
+  return { own, named };
+}
+
+/** A sentence in place of the keyword `default`: generators take a field with the keyword for one that is always there. */
+function describeDefault({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
+  if (schema.default === undefined) return;
+  schema.description = `${schema.description} The default is ${schema.default}.`;
+  delete schema.default;
+}

@@ -74,13 +74,6 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
     schema: { type: "string" },
     example: "*",
   },
-  "X-HTTP-Method-Override": {
-    description:
-      "Turns this POST into a call of the method that it names (in upper or lower case), with the body and the answer of that " +
-      "method. For clients and proxies that send no body with a GET.",
-    schema: { type: "string", enum: ["GET", "PUT", "POST", "DELETE"] },
-    example: "POST",
-  },
   "Idempotency-Key": {
     description:
       "Makes the call safe to repeat: for 24 hours the same key with the same body gets the same answer, byte for byte. With " +

@@ -5,45 +5,51 @@ import type { environmentBody, operatorBody } from "../wire.ts";
 import { Done, KeyTimes, Success, Tag, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
-const OperatorFields = z.strictObject({
-  id: z
-    .int()
-    .min(1)
-    .meta({ description: "The operator's number.", examples: [1] }),
-  name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
-  role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
-  ...KeyTimes,
-}) satisfies z.ZodType<ReturnType<typeof operatorBody>>;
+const Operator = z
+  .strictObject({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: "The operator's number.", examples: [1] }),
+    name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
+    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
+    ...KeyTimes,
+  })
+  .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
+  ReturnType<typeof operatorBody>
+>;
 
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB3O1jw";
 
 const IssuedOperator = z.strictObject({
   success: Success,
-  operator: OperatorFields.meta({ description: "The operator, without the key." }),
+  operator: Operator.meta({ description: "The operator, without the key." }),
   key: z.string().meta({ description: "The operator's key. No other answer shows it.", examples: [EXAMPLE_KEY] }),
 });
 
 const ListedOperators = z.strictObject({
   success: Success,
-  operators: z.array(OperatorFields).meta({ description: "All operators, oldest first." }),
+  operators: z.array(Operator).meta({ description: "All operators, oldest first." }),
 });
+
+const Environment = z
+  .strictObject({
+    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    environment: Tag.meta({ description: "Its tag, or null." }),
+    location: z
+      .enum(LOCATIONS)
+      .nullable()
+      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
+    created_at: time("When it was recorded."),
+  })
+  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
+  ReturnType<typeof environmentBody>
+>;
 
 const ListedEnvironments = z.strictObject({
   success: Success,
-  environments: z
-    .array(
-      z.strictObject({
-        workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
-        environment: Tag.meta({ description: "Its tag, or null." }),
-        location: z
-          .enum(LOCATIONS)
-          .nullable()
-          .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
-        created_at: time("When it was recorded."),
-      }) satisfies z.ZodType<ReturnType<typeof environmentBody>>,
-    )
-    .meta({ description: "One page of environments, oldest first." }),
+  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
   next_cursor: z
     .string()
     .nullable()

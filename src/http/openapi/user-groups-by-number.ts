@@ -4,16 +4,18 @@ import { Done, SeenGroup, Success, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 import { createUserGroup } from "./user-groups.ts";
 
-const ListedGroup = z.strictObject({
-  ...SeenGroup,
-  state: z
-    .enum(["active", "suspended", "deleted"])
-    .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
-  created_at: time("When the group was created."),
-  updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
-  deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
-  purge_at: z.exactOptional(time("Until when it can be restored; only of a deleted one.")),
-});
+const ListedGroup = z
+  .strictObject({
+    ...SeenGroup,
+    state: z
+      .enum(["active", "suspended", "deleted"])
+      .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
+    created_at: time("When the group was created."),
+    updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
+    deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
+    purge_at: z.exactOptional(time("Until when it can be restored; only of a deleted one.")),
+  })
+  .meta({ id: "ListedGroup", description: "A group as lists show it, without its token." });
 
 const Listed = z.strictObject({
   success: Success,

@@ -4,31 +4,34 @@ import type { getBody, postBody, putBody } from "../wire.ts";
 import { Common, Done, EXAMPLE_TOKEN, Properties, Success, Tag } from "./fields.ts";
 import type { Operation, Operations } from "./operation.ts";
 
-const GroupOnGet = z.strictObject({ ...Common, properties: Properties }) satisfies z.ZodType<
-  ReturnType<typeof getBody>
+const GroupWithToken = z.strictObject({ ...Common, properties: Properties }).meta({
+  id: "GroupWithToken",
+  description: "A group, with its token where the key may read it.",
+}) satisfies z.ZodType<ReturnType<typeof getBody>>;
+
+const UpdatedGroup = z
+  .strictObject({ ...Common, properties: Properties, api_environment_tag: Tag })
+  .meta({ id: "UpdatedGroup", description: "A group after an update." }) satisfies z.ZodType<
+  ReturnType<typeof putBody>
 >;
 
-const GroupOnPut = z.strictObject({
-  ...Common,
-  properties: Properties,
-  api_environment_tag: Tag,
-}) satisfies z.ZodType<ReturnType<typeof putBody>>;
-
-const GroupOnPost = z.strictObject({ ...Common, api_environment_tag: Tag }) satisfies z.ZodType<
+const RotatedGroup = z
+  .strictObject({ ...Common, api_environment_tag: Tag })
+  .meta({ id: "RotatedGroup", description: "A group after the rotation of its token." }) satisfies z.ZodType<
   ReturnType<typeof postBody>
 >;
 
 const Ensured = z.strictObject({
   success: Success,
   new_user_group: z.boolean().meta({ description: "Whether this call has created the group.", examples: [true] }),
-  user_group: GroupOnGet.meta({ description: "The group." }),
+  user_group: GroupWithToken.meta({ description: "The group." }),
 });
 
-const Updated = z.strictObject({ success: Success, user_group: GroupOnPut.meta({ description: "The group." }) });
+const Updated = z.strictObject({ success: Success, user_group: UpdatedGroup.meta({ description: "The group." }) });
 
 const Rotated = z.strictObject({
   success: Success,
-  user_group: GroupOnPost.meta({ description: "The group." }),
+  user_group: RotatedGroup.meta({ description: "The group." }),
 });
 
 const ENSURE = {
@@ -105,8 +108,11 @@ export const userGroupOperations: Operations = {
       tag: "User groups",
       summary: "Rotate a token",
       description:
-        "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace.",
-      headers: ["X-HTTP-Method-Override", "Idempotency-Key", "If-Match"],
+        "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace. " +
+        "It creates no group: `POST /api/user_groups` does.\n\n" +
+        "With the header `X-HTTP-Method-Override: GET`, `PUT` or `DELETE`, a POST is a call of that method instead, with its body and " +
+        "its answer, for clients and proxies that send no body with it.",
+      headers: ["Idempotency-Key", "If-Match"],
       body: {
         name: "RotateBody",
         schema: RotateBody(),

@@ -8,29 +8,30 @@ const EXAMPLE_SESSION =
   "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IkdKdyJ9.eyJzdWIiOiJhY21lIn0." +
   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-const Minted = z.strictObject({
-  success: Success,
-  session: z
-    .strictObject({
-      token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
-      expires_at: time("When it expires."),
-      expires_in_seconds: z
-        .int()
-        .min(1)
-        .meta({ description: "For how many seconds it is valid.", examples: [300] }),
-    })
-    .meta({ description: "The session." }),
-});
+const ViewerSession = z
+  .strictObject({
+    token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
+    expires_at: time("When it expires."),
+    expires_in_seconds: z
+      .int()
+      .min(1)
+      .meta({ description: "For how many seconds it is valid.", examples: [300] }),
+  })
+  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
 
-const PublicKey = z.strictObject({
-  kty: z.literal("EC").meta({ description: "The kind of key: an elliptic curve." }),
-  crv: z.literal("P-256").meta({ description: "The curve." }),
-  x: z.string().meta({ description: "The point's first coordinate, base64url." }),
-  y: z.string().meta({ description: "The point's second coordinate, base64url." }),
-  kid: z.string().meta({ description: "The key's thumbprint (RFC 7638), as in the header of its sessions." }),
-  alg: z.literal("ES256").meta({ description: "The algorithm of the signatures." }),
-  use: z.literal("sig").meta({ description: "What the key is for: signatures." }),
-});
+const Minted = z.strictObject({ success: Success, session: ViewerSession.meta({ description: "The session." }) });
+
+const PublicKey = z
+  .strictObject({
+    kty: z.literal("EC").meta({ description: "The kind of key: an elliptic curve." }),
+    crv: z.literal("P-256").meta({ description: "The curve." }),
+    x: z.string().meta({ description: "The point's first coordinate, base64url." }),
+    y: z.string().meta({ description: "The point's second coordinate, base64url." }),
+    kid: z.string().meta({ description: "The key's thumbprint (RFC 7638), as in the header of its sessions." }),
+    alg: z.literal("ES256").meta({ description: "The algorithm of the signatures." }),
+    use: z.literal("sig").meta({ description: "What the key is for: signatures." }),
+  })
+  .meta({ id: "PublicKey", description: "A public key that verifies sessions (RFC 7517)." });
 
 const KeySet = z.strictObject({
   keys: z.array(PublicKey).meta({ description: "The keys; the first one signs, and all of them verify." }),

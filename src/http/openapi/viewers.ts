@@ -4,11 +4,15 @@ import type { viewBody } from "../wire.ts";
 import { SeenGroup, Success } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
-const GroupOnView = z.strictObject(SeenGroup) satisfies z.ZodType<ReturnType<typeof viewBody>>;
+const UserGroup = z
+  .strictObject(SeenGroup)
+  .meta({ id: "UserGroup", description: "A group as its viewers see it, without its token." }) satisfies z.ZodType<
+  ReturnType<typeof viewBody>
+>;
 
 const Viewed = z.strictObject({
   success: Success,
-  user_group: GroupOnView.meta({ description: "The group." }),
+  user_group: UserGroup.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
     description:
       "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and viewer_id if the session has one.",

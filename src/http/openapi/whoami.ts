@@ -21,54 +21,69 @@ const number = (description: string) =>
 
 const expires_at = timeOrNull("When the credential expires, or null.");
 
-const ApiKeyCaller = z.strictObject({
-  kind: z.literal("api_key").meta({ description: "The kind of credential." }),
-  id: number("The key's number."),
-  ...Named,
-  ...InEnvironment,
-  scopes: z
-    .array(z.enum(SCOPES))
-    .readonly()
-    .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
-  expires_at,
-}) satisfies z.ZodType<Omit<ReturnType<typeof apiKeyCaller>, "kind">>;
+const ApiKeyCaller = z
+  .strictObject({
+    kind: z.literal("api_key").meta({ description: "The kind of credential." }),
+    id: number("The key's number."),
+    ...Named,
+    ...InEnvironment,
+    scopes: z
+      .array(z.enum(SCOPES))
+      .readonly()
+      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    expires_at,
+  })
+  .meta({ id: "ApiKeyCaller", description: "An API key." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof apiKeyCaller>, "kind">
+>;
 
-const OperatorCaller = z.strictObject({
-  kind: z.literal("operator").meta({ description: "The kind of credential." }),
-  id: z
-    .int()
-    .min(1)
-    .nullable()
-    .meta({ description: "The operator's number, or null for OPERATOR_TOKEN.", examples: [1] }),
-  ...Named,
-  workspace: z.null().meta({ description: "An operator belongs to no workspace." }),
-  environment: z.null().meta({ description: "An operator belongs to no environment." }),
-  role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["admin"] }),
-  expires_at,
-}) satisfies z.ZodType<Omit<ReturnType<typeof operatorCaller>, "kind">>;
+const OperatorCaller = z
+  .strictObject({
+    kind: z.literal("operator").meta({ description: "The kind of credential." }),
+    id: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: "The operator's number, or null for OPERATOR_TOKEN.", examples: [1] }),
+    ...Named,
+    workspace: z.null().meta({ description: "An operator belongs to no workspace." }),
+    environment: z.null().meta({ description: "An operator belongs to no environment." }),
+    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["admin"] }),
+    expires_at,
+  })
+  .meta({ id: "OperatorCaller", description: "An operator." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof operatorCaller>, "kind">
+>;
 
-const TokenCaller = z.strictObject({
-  kind: z.literal("user_group_token").meta({ description: "The kind of credential." }),
-  id: number("The group's number."),
-  ...Named,
-  ...InEnvironment,
-  expires_at,
-}) satisfies z.ZodType<Omit<ReturnType<typeof tokenCaller>, "kind">>;
+const TokenCaller = z
+  .strictObject({
+    kind: z.literal("user_group_token").meta({ description: "The kind of credential." }),
+    id: number("The group's number."),
+    ...Named,
+    ...InEnvironment,
+    expires_at,
+  })
+  .meta({ id: "TokenCaller", description: "The token of a user group." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof tokenCaller>, "kind">
+>;
 
-const SessionCaller = z.strictObject({
-  kind: z.literal("viewer_session").meta({ description: "The kind of credential." }),
-  id: number("The group's number."),
-  ...Named,
-  ...InEnvironment,
-  expires_at,
-}) satisfies z.ZodType<Omit<ReturnType<typeof sessionCaller>, "kind">>;
+const SessionCaller = z
+  .strictObject({
+    kind: z.literal("viewer_session").meta({ description: "The kind of credential." }),
+    id: number("The group's number."),
+    ...Named,
+    ...InEnvironment,
+    expires_at,
+  })
+  .meta({ id: "SessionCaller", description: "A viewer session." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof sessionCaller>, "kind">
+>;
 
-const Identified = z.strictObject({
-  success: Success,
-  caller: z
-    .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
-    .meta({ description: "Whose credential the request has." }),
-});
+const Caller = z
+  .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
+  .meta({ id: "Caller", description: "Whose credential a request has." });
+
+const Identified = z.strictObject({ success: Success, caller: Caller.meta({ description: "The caller." }) });
 
 /** The call that any credential can make. */
 export const whoamiOperations: Operations = {
