@@ -26,6 +26,8 @@ export const IDEMPOTENCY_KEY_UNITS_MAX = 255;
 export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
 /** How many expired responses one alarm deletes: a few milliseconds of work. If more are left, the next alarm follows at once. */
 export const RESPONSES_PER_PURGE_MAX = 500;
+/** The most that the groups in these responses hold, in UTF-8. */
+export const RESPONSE_BYTES_PER_PURGE_MAX = 1024 * 1024;
 export const PURGE_RETRY_SECONDS = 60;
 
 /** When there are as many, a new key takes the place of the one that ended longest ago. */
