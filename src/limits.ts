@@ -110,6 +110,8 @@ export const EVENTS_DEFAULT = 100;
 export const EVENTS_EXAMINED_MAX = 1000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
+/** How many of the oldest events a new one displaces in a full environment. 20 short ones are about as long as the longest. */
+export const EVENTS_DISPLACED_MAX = 20;
 /** The most days that EVENT_DAYS and UNDO_DAYS can set: a hundred years. */
 export const DAYS_MAX = 36_500;
 export const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX, KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
+import { GROUPS_PER_PURGE_MAX, KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
 import type {
   GroupSnapshot,
   Lease,
@@ -135,7 +135,7 @@ export class GroupDirectory extends DurableObject<Env> {
     const known = this.#groups.findByProvidedId(draft.providedId);
     if (known) return ok({ created: false, group: toGroupView(known, { mayReadToken }) });
     if (!may("groups:write")) return fail({ code: "user_group_not_found" });
-    if (this.#isFull()) return fail({ code: "environment_full" });
+    if (this.#changes.isFull) return fail({ code: "environment_full" });
 
     const fresh = {
       providedId: draft.providedId,
@@ -441,12 +441,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   #hasRoomForKey(): boolean {
-    return this.#keys.hasRoom() && !this.#isFull();
-  }
-
-  /** Whether the environment takes no more data. Whatever ends or removes something goes on. */
-  #isFull(): boolean {
-    return this.ctx.storage.sql.databaseSize > ENVIRONMENT_BYTES_MAX;
+    return this.#keys.hasRoom() && !this.#changes.isFull;
   }
 
   /** Reads for a caller in its turn. The caller is admitted before it waits, and again when its turn has come. */
@@ -515,7 +510,7 @@ export class GroupDirectory extends DurableObject<Env> {
       const { response, keyId: firstKeyId } = stored.value;
       return ok({ response, keyId: firstKeyId, endedLeases: [], isReplay: true });
     }
-    if (idempotency && this.#isFull()) return fail({ code: "environment_full" });
+    if (idempotency && this.#changes.isFull) return fail({ code: "environment_full" });
 
     const runAndStore = () => {
       const outcome = run();
@@ -560,7 +555,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (changed === group) return ok({ after: group, endedLeases: [] });
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
+    if (bytesOf(changed) > bytesOf(group) && this.#changes.isFull) return fail({ code: "environment_full" });
     const endedLeases = changed.suspendedAt !== null && group.suspendedAt === null ? this.#leasesOf(group) : [];
     const after = this.#commit(author, (record) => {
       const isContentChanged = changedFields(group, changed).length > 0;
