@@ -28,6 +28,8 @@ export const IDEMPOTENCY_KEY_UNITS_MAX = 255;
 export const IDEMPOTENCY_SECONDS = 24 * 60 * 60;
 /** How many expired responses one alarm deletes: a few milliseconds of work. If more are left, the next alarm follows at once. */
 export const RESPONSES_PER_PURGE_MAX = 500;
+/** The most that the groups in these responses hold, in UTF-8. */
+export const RESPONSE_BYTES_PER_PURGE_MAX = 1024 * 1024;
 export const PURGE_RETRY_SECONDS = 60;
 
 /** When there are as many, a new key takes the place of the one that ended longest ago. */
@@ -110,6 +112,8 @@ export const EVENTS_DEFAULT = 100;
 export const EVENTS_EXAMINED_MAX = 1000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
+/** How many of the oldest events a new one displaces in a full environment. 20 short ones are about as long as the longest. */
+export const EVENTS_DISPLACED_MAX = 20;
 /** The most days that EVENT_DAYS and UNDO_DAYS can set: a hundred years. */
 export const DAYS_MAX = 36_500;
 export const DAY_MS = 24 * 60 * 60 * 1000;

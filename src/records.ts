@@ -85,15 +85,20 @@ export type StoredEnvironment = {
   createdAt: number;
 };
 
-/** What a rotation answers: the group as it was then, and the id of the signing key of its token. */
+/**
+ * What a rotation answers: the group as it was then, and the id of the signing key of its token, if that is not the current
+ * one.
+ */
 export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "nonce" | "revision"> & {
-  signingId: string;
+  signingId: string | undefined;
 };
+
+/** A group as lists show it, and its revision. */
+export type ShownGroup = { group: ListedGroup; revision: number };
 
 /**
  * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
- * SHA-256 hashes. `rotated` is `null` for a deletion, whose response shows no group. `teamId` is the group, and `keyId` the API key
- * that made the call.
+ * SHA-256 hashes. `teamId` is the group, and `keyId` the API key that made the call, or `null` for an operator.
  */
 export type StoredResponse = {
   keyId: number | null;
@@ -101,7 +106,11 @@ export type StoredResponse = {
   key: ArrayBuffer;
   request: ArrayBuffer;
   expiresAt: number;
-  rotated: RotatedGroup | null;
+  /** Of a rotation by token, of a deletion by token, which shows no group, or of a call by number. */
+  response:
+    | { kind: "rotated"; group: RotatedGroup }
+    | { kind: "removed"; teamId: number }
+    | ({ kind: "listed" } & ShownGroup);
 };
 
 /** Who made a change. The operator without an id is the bootstrap token. */

@@ -1,6 +1,7 @@
 import { type CallOptions, type Connection, ifMatchHeader, numberedPath, type Query } from "./connection.ts";
 import { FeedReader } from "./feed-reader.ts";
 import type { JsonObject } from "./json.ts";
+import { type OnceOptions, sendOnce } from "./once.ts";
 import { itemsOf, nextCursorOf } from "./paging.ts";
 import {
   fieldsOf,
@@ -156,55 +157,48 @@ export class EnvironmentClient extends FeedReader {
 
   /**
    * Replaces the current token, and does not show the new one: an integrator gets it with `ensure`. The old one is refused
-   * from then on, or after its grace. It is not retried after a lost response: a second rotation would end a grace.
+   * from then on, or after its grace.
    */
-  async rotateTokenByNumber(input: RotateByNumberInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
-    const response = await this.#connection.send(
+  async rotateTokenByNumber(input: RotateByNumberInput, options: OnceOptions = {}): Promise<NumberedGroup> {
+    const response = await sendOnce(
+      this.#connection,
       {
         method: "POST",
         path: `${pathOf(input)}/rotate`,
         query: this.#query,
         body: { grace_seconds: input.graceSeconds },
         headers: ifMatchHeader(input),
-        retryable: false,
       },
-      signal,
+      options,
     );
     return toNumberedGroup(response);
   }
 
-  /**
-   * Deletes the group, and returns it as it can be restored until its `purgeAt`. It is not retried after a lost response,
-   * because a second try would fail with `user_group_not_found`: repeat it, and take that error for a success.
-   */
-  async removeByNumber(input: RemoveByNumberInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
-    const response = await this.#connection.send(
-      {
-        method: "DELETE",
-        path: pathOf(input),
-        query: this.#query,
-        headers: ifMatchHeader(input),
-        retryable: false,
-      },
-      signal,
-    );
-    return toNumberedGroup(response);
+  /** Deletes the group, and returns it as it can be restored until its `purgeAt`. */
+  async removeByNumber(input: RemoveByNumberInput, options: OnceOptions = {}): Promise<NumberedGroup> {
+    const call = {
+      method: "DELETE",
+      path: pathOf(input),
+      query: this.#query,
+      headers: ifMatchHeader(input),
+    } as const;
+    return toNumberedGroup(await sendOnce(this.#connection, call, options));
   }
 
   /**
    * Restores a deleted group as it was, with its token. A group that exists stays as it is. It fails with
    * `user_group_id_taken` if another group has the id, and changes nothing then.
    */
-  async restore(input: RestoreInput, { signal }: CallOptions = {}): Promise<NumberedGroup> {
-    const response = await this.#connection.send(
+  async restore(input: RestoreInput, options: OnceOptions = {}): Promise<NumberedGroup> {
+    const response = await sendOnce(
+      this.#connection,
       {
         method: "POST",
         path: `${pathOf(input)}/restore`,
         query: this.#query,
         body: { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken },
-        retryable: true,
       },
-      signal,
+      options,
     );
     return toNumberedGroup(response);
   }

@@ -29,6 +29,7 @@ export type {
 export type { Actor, ChangeEvent, EventPage, EventType } from "./event.ts";
 export type { EventsInput, FeedReader, FollowInput } from "./feed-reader.ts";
 export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
+export type { OnceOptions } from "./once.ts";
 export type { IssuedOperator, IssueOperatorInput, Operator, Role, RollOperatorInput } from "./operator.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
@@ -46,7 +47,6 @@ export type {
 } from "./user-group.ts";
 export {
   type EnsureInput,
-  type OnceOptions,
   type RemoveInput,
   type RotateInput,
   type SuspendInput,

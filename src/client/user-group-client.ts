@@ -1,7 +1,8 @@
 import { type Caller, whoami } from "./caller.ts";
-import { type CallOptions, Connection, type ConnectionOptions, headerValue, ifMatchHeader } from "./connection.ts";
+import { type CallOptions, Connection, type ConnectionOptions, ifMatchHeader } from "./connection.ts";
 import { EnvironmentClient } from "./environment-client.ts";
 import type { JsonObject } from "./json.ts";
+import { type OnceOptions, sendOnce } from "./once.ts";
 import { serverProtocol } from "./server-protocol.ts";
 import {
   type EnsuredGroup,
@@ -19,15 +20,6 @@ import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } 
 export type UserGroupClientOptions = ConnectionOptions & {
   /** A secret of your server. It must never reach a browser. */
   apiKey: string;
-};
-
-/** The options of a rotation and of a delete. */
-export type OnceOptions = CallOptions & {
-  /**
-   * The service recognizes a retry by this key, and repeats its first response for a day. The default is a random key, which
-   * covers the client's own retries; give your own to retry the call later, or from another process.
-   */
-  idempotencyKey?: string | undefined;
 };
 
 /** The group to get, and its fields if it has to be created. */
@@ -129,7 +121,8 @@ export class UserGroupClient extends EnvironmentClient {
   async rotateToken(input: RotateInput, options: OnceOptions = {}): Promise<RotatedGroup> {
     const currentToken = tokenOf(input);
     const body = { current_token: currentToken, grace_seconds: input.graceSeconds };
-    return toRotatedGroup(await this.#sendOnce("POST", body, currentToken, options));
+    const call = { method: "POST", path: PATH, body, secret: currentToken } as const;
+    return toRotatedGroup(await sendOnce(this.#connection, call, options));
   }
 
   /** Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number. */
@@ -140,7 +133,7 @@ export class UserGroupClient extends EnvironmentClient {
       user_group_id: input.userGroupId,
       data_source_provided_id: input.dataSourceProvidedId,
     };
-    await this.#sendOnce("DELETE", body, currentToken, options);
+    await sendOnce(this.#connection, { method: "DELETE", path: PATH, body, secret: currentToken }, options);
   }
 
   /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
@@ -152,12 +145,6 @@ export class UserGroupClient extends EnvironmentClient {
   /** Gets the name, the environment and the scopes of the API key. */
   whoami(options: CallOptions = {}): Promise<Caller> {
     return whoami(this.#connection, options);
-  }
-
-  #sendOnce(method: "POST" | "DELETE", body: Record<string, unknown>, secret: string, options: OnceOptions) {
-    const key = options.idempotencyKey ?? crypto.randomUUID();
-    const headers = { "Idempotency-Key": headerValue("idempotencyKey", key) };
-    return this.#connection.send({ method, path: PATH, body, headers, retryable: true, secret }, options.signal);
   }
 }
 

@@ -1,4 +1,5 @@
-import { EVENT_DAYS_DEFAULT, EVENTS_PER_PURGE_MAX } from "../limits.ts";
+import { ENVIRONMENT_BYTES_MAX, EVENT_DAYS_DEFAULT, EVENTS_DISPLACED_MAX, EVENTS_PER_PURGE_MAX } from "../limits.ts";
+import type { ChangeEvent } from "../records.ts";
 import { EventStore } from "../storage/event-store.ts";
 import type { Chore } from "./chores.ts";
 import { daysToMs } from "./days.ts";
@@ -22,7 +23,7 @@ export class ChangeLog {
   commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
     return this.#storage.transactionSync(() =>
       change(({ type, group, details = {} }) =>
-        this.#events.append({
+        this.#append({
           ...author,
           at: Date.now(),
           type,
@@ -32,6 +33,26 @@ export class ChangeLog {
         }),
       ),
     );
+  }
+
+  /** Whether the database takes no more data. */
+  get isFull(): boolean {
+    return this.#storage.sql.databaseSize > ENVIRONMENT_BYTES_MAX;
+  }
+
+  /** Appends an event. In a full database it takes the place of the oldest ones, so that no change makes the database grow. */
+  #append(event: ChangeEvent): void {
+    this.#events.append(event);
+    if (this.isFull) this.#deleteOldest(EVENTS_DISPLACED_MAX, () => true);
+  }
+
+  /** Deletes at most `count` of the oldest events, as long as they are old, but never the newest: the next id derives from it. */
+  #deleteOldest(count: number, isOld: (event: { at: number }) => boolean): void {
+    const last = this.#events
+      .oldest(count + 1)
+      .slice(0, -1)
+      .findLast(isOld);
+    if (last) this.#events.deleteUpTo(last.id);
   }
 
   /** When an event of now will be deleted. */
@@ -44,7 +65,7 @@ export class ChangeLog {
     return readEvents(this.#events, query);
   }
 
-  /** Deletes old events, but never the newest: its id tells which come after it. */
+  /** Deletes old events. */
   get purge(): Chore {
     return {
       name: "delete old events",
@@ -52,13 +73,7 @@ export class ChangeLog {
         const [oldest, second] = this.#events.oldest(2);
         return oldest && second ? oldest.at + this.#keepMs : undefined;
       },
-      run: (now) => {
-        const old = this.#events
-          .oldest(EVENTS_PER_PURGE_MAX + 1)
-          .slice(0, -1)
-          .findLast(({ at }) => at + this.#keepMs <= now);
-        if (old) this.#events.deleteUpTo(old.id);
-      },
+      run: (now) => this.#deleteOldest(EVENTS_PER_PURGE_MAX, ({ at }) => at + this.#keepMs <= now),
     };
   }
 }

@@ -1,11 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX, KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
+import { GROUPS_PER_PURGE_MAX, KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
 import type {
   GroupSnapshot,
   Lease,
-  ListedGroup,
   RotatedGroup,
   Scope,
+  ShownGroup,
   StoredKey,
   StoredResponse,
   UserGroup,
@@ -64,34 +64,24 @@ export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEnd
 /** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
 export type View = Lease & { writeLease: boolean };
 
-/** The answer to a rotation. Without a `nonce` it shows no token; the first answer to a call has no `signingId`. */
-export type RotatedView = Omit<RotatedGroup, "signingId" | "nonce"> & {
-  nonce: ArrayBuffer | undefined;
-  signingId?: string;
-};
-
-/** The conditions of a call by a group's current token. */
-type TokenConditions = {
-  current: PresentedToken | undefined;
-  ifMatch: IfMatch | undefined;
-  idempotency: IdempotencyRecord | undefined;
-};
+/** The answer to a rotation. Without a `nonce` it shows no token. */
+export type RotatedView = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
 
 /** The nonces of tokens that a call has ended, and for which KV may hold a lease. */
 export type EndedLeases = { endedLeases: ArrayBuffer[] };
 
-/** A group as lists show it, and its revision. */
-export type ShownGroup = { group: ListedGroup; revision: number };
+/** The outcome of a call that can have an Idempotency-Key: of a repeat, the response to the first one. */
+export type Outcome = EndedLeases & { isReplay: boolean };
+
+/** The outcome of a first call, with the response to store. */
+type FirstOutcome = EndedLeases & Pick<StoredResponse, "response">;
 
 /** A caller that may make its call: who it is in events, the API key by its number, and what else the key may do. */
 type Admitted = { author: Author; keyId: number | null; may: (scope: Scope) => boolean };
 
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
-type TokenFailure =
-  | AdmitFailure
-  | FailureOf<
-      "user_group_not_found" | "token_superseded" | "idempotency_key_reused" | "revision_mismatch" | "environment_full"
-    >;
+type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environment_full">;
+type TokenFailure = FailureOf<"user_group_not_found" | "token_superseded" | "revision_mismatch">;
 type NumberFailure = AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch">;
 type UpdateFailure = FailureOf<"revision_mismatch" | "user_group_id_taken" | "environment_full">;
 
@@ -145,7 +135,7 @@ export class GroupDirectory extends DurableObject<Env> {
     const known = this.#groups.findByProvidedId(draft.providedId);
     if (known) return ok({ created: false, group: toGroupView(known, { mayReadToken }) });
     if (!may("groups:write")) return fail({ code: "user_group_not_found" });
-    if (this.#isFull()) return fail({ code: "environment_full" });
+    if (this.#changes.isFull) return fail({ code: "environment_full" });
 
     const fresh = {
       providedId: draft.providedId,
@@ -193,10 +183,11 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ShownGroup & EndedLeases, NumberFailure | UpdateFailure> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
-    const found = this.#findByNumber(caller, "groups:write", teamId);
-    if (!found.ok) return found;
-    const { author, group } = found.value;
-    const updated = this.#update(author, group, changes, ifMatch);
+    const admitted = this.#admit(caller, "groups:write");
+    if (!admitted.ok) return admitted;
+    const group = this.#groups.findByTeamId(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    const updated = this.#update(admitted.value.author, group, changes, ifMatch);
     if (!updated.ok) return updated;
     const { after, endedLeases } = updated.value;
     return ok({ ...this.#shown(after), endedLeases });
@@ -211,26 +202,22 @@ export class GroupDirectory extends DurableObject<Env> {
     current: PresentedToken | undefined,
     { graceSeconds, ifMatch }: { graceSeconds: number; ifMatch: IfMatch | undefined },
     idempotency: IdempotencyRecord | undefined,
-  ): Result<RotatedView & EndedLeases, TokenFailure> {
-    const found = this.#findByCurrentToken(caller, "tokens:rotate", { current, ifMatch, idempotency });
-    if (!found.ok) return found;
-    const { stored, group, author, keyId, may } = found.value;
-    if (stored) {
-      if (!stored.rotated) return fail({ code: "idempotency_key_reused" });
-      const { nonce, ...rotated } = stored.rotated;
-      const mayReadToken = stored.keyId === keyId || may("tokens:read");
-      return ok({ ...rotated, nonce: mayReadToken ? nonce : undefined, endedLeases: [] });
-    }
-    const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds, (after) => {
-      if (idempotency)
-        this.#responses.store(idempotency, {
-          keyId,
-          teamId: after.teamId,
-          rotated: { ...toRotatedGroup(after), signingId: idempotency.signingId },
-        });
+  ): Result<RotatedView & Outcome, OnceFailure | TokenFailure> {
+    const admitted = this.#admit(caller, "tokens:rotate");
+    if (!admitted.ok) return admitted;
+    const { author, keyId, may } = admitted.value;
+    const outcome = this.#once(keyId, idempotency, () => {
+      const group = this.#findByCurrentToken(current, ifMatch);
+      if (!group.ok) return group;
+      const { rotated, endedLeases } = this.#rotate(author, group.value, graceSeconds);
+      const response = { kind: "rotated", group: toRotatedGroup(rotated, idempotency?.signingId) } as const;
+      return ok({ response, endedLeases });
     });
-    if (idempotency) this.#chores.schedule(this.#responses.nextPurgeAt);
-    return ok({ ...toRotatedGroup(rotated), endedLeases });
+    if (!outcome.ok) return outcome;
+    const { response, keyId: firstKeyId, ...rest } = outcome.value;
+    if (response.kind !== "rotated") return fail({ code: "idempotency_key_reused" });
+    const mayReadToken = firstKeyId === keyId || may("tokens:read");
+    return ok({ ...response.group, nonce: mayReadToken ? response.group.nonce : undefined, ...rest });
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
@@ -238,12 +225,14 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     teamId: number,
     { graceSeconds, ifMatch }: { graceSeconds: number; ifMatch: IfMatch | undefined },
-  ): Result<ShownGroup & EndedLeases, NumberFailure> {
-    const found = this.#findByNumber(caller, "tokens:rotate", teamId, ifMatch);
-    if (!found.ok) return found;
-    const { author, group } = found.value;
-    const { rotated, endedLeases } = this.#rotate(author, group, graceSeconds);
-    return ok({ ...this.#shown(rotated), endedLeases });
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<ShownGroup & Outcome, OnceFailure | NumberFailure> {
+    return this.#onceByNumber(caller, "tokens:rotate", idempotency, ({ author }) => {
+      const group = this.#findByNumber(teamId, ifMatch);
+      if (!group.ok) return group;
+      const { rotated, endedLeases } = this.#rotate(author, group.value, graceSeconds);
+      return ok({ ...this.#shown(rotated), endedLeases });
+    });
   }
 
   /** Deletes the group with this current token, unless a guard names another group or another data source. */
@@ -252,22 +241,24 @@ export class GroupDirectory extends DurableObject<Env> {
     current: PresentedToken | undefined,
     guards: { providedId?: string | undefined; dataSource?: string | undefined; ifMatch?: IfMatch | undefined },
     idempotency: IdempotencyRecord | undefined,
-  ): Result<EndedLeases, TokenFailure | FailureOf<"user_group_mismatch">> {
-    const { ifMatch } = guards;
-    const found = this.#findByCurrentToken(caller, "groups:delete", { current, ifMatch, idempotency });
-    if (!found.ok) return found;
-    const { stored, group, author, keyId } = found.value;
-    if (stored) return stored.rotated ? fail({ code: "idempotency_key_reused" }) : ok({ endedLeases: [] });
-
-    const { providedId = group.providedId, dataSource } = guards;
-    if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
-      return fail({ code: "user_group_mismatch" });
-
-    const endedLeases = this.#delete(author, group, () => {
-      if (idempotency) this.#responses.store(idempotency, { keyId, teamId: group.teamId, rotated: null });
-    });
-    if (idempotency) this.#chores.schedule(this.#responses.nextPurgeAt);
-    return ok({ endedLeases });
+  ): Result<Outcome, OnceFailure | TokenFailure | FailureOf<"user_group_mismatch">> {
+    const admitted = this.#admit(caller, "groups:delete");
+    if (!admitted.ok) return admitted;
+    const { author, keyId } = admitted.value;
+    const remove = (): Result<FirstOutcome, TokenFailure | FailureOf<"user_group_mismatch">> => {
+      const found = this.#findByCurrentToken(current, guards.ifMatch);
+      if (!found.ok) return found;
+      const group = found.value;
+      const { providedId = group.providedId, dataSource } = guards;
+      if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
+        return fail({ code: "user_group_mismatch" });
+      const response = { kind: "removed", teamId: group.teamId } as const;
+      return ok({ response, endedLeases: this.#delete(author, group) });
+    };
+    const outcome = this.#once(keyId, idempotency, remove);
+    if (!outcome.ok) return outcome;
+    const { endedLeases, isReplay } = outcome.value;
+    return ok({ endedLeases, isReplay });
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
@@ -275,12 +266,14 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     teamId: number,
     ifMatch: IfMatch | undefined,
-  ): Result<ShownGroup & EndedLeases, NumberFailure> {
-    const found = this.#findByNumber(caller, "groups:delete", teamId, ifMatch);
-    if (!found.ok) return found;
-    const { author, group } = found.value;
-    const endedLeases = this.#delete(author, group);
-    return ok({ ...this.#shown({ teamId, revision: group.revision + 1 }, "deleted"), endedLeases });
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<ShownGroup & Outcome, OnceFailure | NumberFailure> {
+    return this.#onceByNumber(caller, "groups:delete", idempotency, ({ author }) => {
+      const group = this.#findByNumber(teamId, ifMatch);
+      if (!group.ok) return group;
+      const endedLeases = this.#delete(author, group.value);
+      return ok({ ...this.#shown({ teamId, revision: group.value.revision + 1 }, "deleted"), endedLeases });
+    });
   }
 
   /**
@@ -290,37 +283,32 @@ export class GroupDirectory extends DurableObject<Env> {
   restore(
     caller: Caller,
     teamId: number,
-    { newProvidedId, rotateToken }: { newProvidedId?: string | undefined; rotateToken: boolean },
-  ): Result<ShownGroup, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
-    const admitted = this.#admit(caller, "groups:write");
-    if (!admitted.ok) return admitted;
-    const refusal = renameRefusal(caller, newProvidedId);
+    options: { newProvidedId?: string | undefined; rotateToken: boolean },
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<ShownGroup & Outcome, OnceFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    const existing = this.#groups.findByTeamId(teamId);
-    if (existing) return ok(this.#shown(existing));
-    const deleted = this.#groups.findDeleted(teamId);
-    if (!deleted) return fail({ code: "user_group_not_found" });
-    const providedId = newProvidedId ?? deleted.providedId;
-    if (this.#groups.has(providedId)) return fail({ code: "user_group_id_taken" });
-
-    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
-    const restored = { ...deleted, ...token, providedId, revision: deleted.revision + 1 };
-    this.#commit(admitted.value.author, (record) => {
-      this.#groups.restore(restored);
-      const isRenamed = providedId !== deleted.providedId;
-      const details = isRenamed ? { previous_provided_id: deleted.providedId } : {};
-      record({ type: "user_group.restored", group: restored, details });
+    return this.#onceByNumber(caller, "groups:write", idempotency, ({ author }) => {
+      const group = this.#groups.findByTeamId(teamId);
+      const restored = group ? ok(group) : this.#restore(author, teamId, options);
+      return restored.ok ? ok({ ...this.#shown(restored.value), endedLeases: [] }) : restored;
     });
-    return ok(this.#shown(restored));
   }
 
-  /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. */
+  /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
   purge(
     caller: Caller,
     teamId: number,
-  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_not_deleted">> {
+    idempotency: IdempotencyRecord | undefined,
+  ): Result<
+    undefined,
+    AdmitFailure | FailureOf<"user_group_not_found" | "user_group_not_deleted" | "idempotency_key_reused">
+  > {
     const admitted = this.#admit(caller, "groups:delete");
     if (!admitted.ok) return admitted;
+    // Nothing is stored about a purged group. The key may belong to another call.
+    const stored = this.#responses.find(idempotency);
+    if (!stored.ok) return stored;
     if (this.#groups.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
     const deleted = this.#groups.findDeleted(teamId);
     if (!deleted) return fail({ code: "user_group_not_found" });
@@ -457,12 +445,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   #hasRoomForKey(): boolean {
-    return this.#keys.hasRoom() && !this.#isFull();
-  }
-
-  /** Whether the environment takes no more data. Whatever ends or removes something goes on. */
-  #isFull(): boolean {
-    return this.ctx.storage.sql.databaseSize > ENVIRONMENT_BYTES_MAX;
+    return this.#keys.hasRoom() && !this.#changes.isFull;
   }
 
   /** Reads for a caller in its turn. The caller is admitted before it waits, and again when its turn has come. */
@@ -499,46 +482,70 @@ export class GroupDirectory extends DurableObject<Env> {
     });
   }
 
-  /** The group with this number, for a caller with `scope`. */
   #findByNumber(
-    caller: Caller,
-    scope: Scope,
     teamId: number,
-    ifMatch?: IfMatch,
-  ): Result<{ group: UserGroup; author: Author }, NumberFailure> {
-    const admitted = this.#admit(caller, scope);
-    if (!admitted.ok) return admitted;
+    ifMatch: IfMatch | undefined,
+  ): Result<UserGroup, FailureOf<"user_group_not_found" | "revision_mismatch">> {
     const group = this.#groups.findByTeamId(teamId);
     if (!group) return fail({ code: "user_group_not_found" });
-    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
-    return ok({ group, author: admitted.value.author });
+    return allowsChange(ifMatch, group) ? ok(group) : fail({ code: "revision_mismatch" });
   }
 
-  /**
-   * The group whose current token is `current`, or the stored response if the call is a repeat. `current` is `undefined` for
-   * a token that cannot belong to this environment.
-   */
+  /** The group whose current token is `current`, which is `undefined` for a token that cannot belong to this environment. */
   #findByCurrentToken(
-    caller: Caller,
-    scope: Scope,
-    { current, ifMatch, idempotency }: TokenConditions,
-  ): Result<
-    Admitted & ({ group: UserGroup; stored?: never } | { stored: StoredResponse; group?: never }),
-    TokenFailure
-  > {
-    const admitted = this.#admit(caller, scope);
-    if (!admitted.ok) return admitted;
-
-    const stored = idempotency ? this.#responses.find(idempotency) : ok(undefined);
-    if (!stored.ok) return stored;
-    if (stored.value) return ok({ ...admitted.value, stored: stored.value });
-
+    current: PresentedToken | undefined,
+    ifMatch: IfMatch | undefined,
+  ): Result<UserGroup, TokenFailure> {
     const group = current && this.#groups.findByTeamId(current.id);
     if (!group) return fail({ code: "user_group_not_found" });
     if (!sameBytes(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
-    if (!allowsChange(ifMatch, group)) return fail({ code: "revision_mismatch" });
-    if (idempotency && this.#isFull()) return fail({ code: "environment_full" });
-    return ok({ ...admitted.value, group });
+    return allowsChange(ifMatch, group) ? ok(group) : fail({ code: "revision_mismatch" });
+  }
+
+  /** Runs a call and stores its response in the same transaction, or gives the response of the same call before. */
+  #once<Failure>(
+    keyId: number | null,
+    idempotency: IdempotencyRecord | undefined,
+    run: () => Result<FirstOutcome, Failure>,
+  ): Result<Outcome & Pick<StoredResponse, "response" | "keyId">, Failure | OnceFailure> {
+    const stored = this.#responses.find(idempotency);
+    if (!stored.ok) return stored;
+    if (stored.value) {
+      const { response, keyId: firstKeyId } = stored.value;
+      return ok({ response, keyId: firstKeyId, endedLeases: [], isReplay: true });
+    }
+    if (idempotency && this.#changes.isFull) return fail({ code: "environment_full" });
+
+    const runAndStore = () => {
+      const outcome = run();
+      if (outcome.ok && idempotency) this.#responses.store(idempotency, keyId, outcome.value.response);
+      return outcome;
+    };
+    const outcome = idempotency ? this.ctx.storage.transactionSync(runAndStore) : runAndStore();
+    if (!outcome.ok) return outcome;
+    if (idempotency) this.#chores.schedule(this.#responses.nextPurgeAt);
+    return ok({ ...outcome.value, keyId, isReplay: false });
+  }
+
+  /** The same for a call by number of a caller with `scope`, whose response is the group as lists show it. */
+  #onceByNumber<Failure>(
+    caller: Caller,
+    scope: Scope,
+    idempotency: IdempotencyRecord | undefined,
+    run: (admitted: Admitted) => Result<ShownGroup & EndedLeases, Failure>,
+  ): Result<ShownGroup & Outcome, Failure | OnceFailure> {
+    const admitted = this.#admit(caller, scope);
+    if (!admitted.ok) return admitted;
+    const outcome = this.#once(admitted.value.keyId, idempotency, () => {
+      const shown = run(admitted.value);
+      if (!shown.ok) return shown;
+      const { endedLeases, ...response } = shown.value;
+      return ok({ response: { kind: "listed", ...response } as const, endedLeases });
+    });
+    if (!outcome.ok) return outcome;
+    const { response, endedLeases, isReplay } = outcome.value;
+    if (response.kind !== "listed") return fail({ code: "idempotency_key_reused" });
+    return ok({ group: response.group, revision: response.revision, endedLeases, isReplay });
   }
 
   #update(
@@ -552,7 +559,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (changed === group) return ok({ after: group, endedLeases: [] });
     if (changed.providedId !== group.providedId && this.#groups.has(changed.providedId))
       return fail({ code: "user_group_id_taken" });
-    if (bytesOf(changed) > bytesOf(group) && this.#isFull()) return fail({ code: "environment_full" });
+    if (bytesOf(changed) > bytesOf(group) && this.#changes.isFull) return fail({ code: "environment_full" });
     const endedLeases = changed.suspendedAt !== null && group.suspendedAt === null ? this.#leasesOf(group) : [];
     const after = this.#commit(author, (record) => {
       const isContentChanged = changedFields(group, changed).length > 0;
@@ -563,8 +570,8 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ after, endedLeases });
   }
 
-  /** Replaces a group's token, and runs `store` in the same transaction. */
-  #rotate(author: Author, group: UserGroup, graceSeconds: number, store?: (after: UserGroup) => void) {
+  /** Replaces a group's token. */
+  #rotate(author: Author, group: UserGroup, graceSeconds: number): { rotated: UserGroup } & EndedLeases {
     const endedLeases = this.#leasesOf(group);
     const grace =
       graceSeconds > 0
@@ -577,22 +584,41 @@ export class GroupDirectory extends DurableObject<Env> {
     const rotated = this.#commit(author, (record) => {
       const after = this.#replace(group, { ...group, ...grace, ...newToken() }, Date.now());
       record({ type: "user_group.token_rotated", group: after });
-      store?.(after);
       return after;
     });
     return { rotated, endedLeases };
   }
 
-  /** Deletes a group, and runs `store` in the same transaction. Returns the ended leases. */
-  #delete(author: Author, group: UserGroup, store?: () => void): ArrayBuffer[] {
+  /** Deletes a group. Returns the ended leases. */
+  #delete(author: Author, group: UserGroup): ArrayBuffer[] {
     const endedLeases = this.#leasesOf(group);
     this.#commit(author, (record) => {
       this.#groups.delete(group.teamId, Date.now());
       record({ type: "user_group.deleted", group });
-      store?.();
     });
     this.#chores.schedule(Date.now() + this.#undoMs);
     return endedLeases;
+  }
+
+  #restore(
+    author: Author,
+    teamId: number,
+    { newProvidedId, rotateToken }: { newProvidedId?: string | undefined; rotateToken: boolean },
+  ): Result<UserGroup, FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    const deleted = this.#groups.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    const providedId = newProvidedId ?? deleted.providedId;
+    if (this.#groups.has(providedId)) return fail({ code: "user_group_id_taken" });
+
+    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
+    const restored = { ...deleted, ...token, providedId, revision: deleted.revision + 1 };
+    this.#commit(author, (record) => {
+      this.#groups.restore(restored);
+      const isRenamed = providedId !== deleted.providedId;
+      const details = isRenamed ? { previous_provided_id: deleted.providedId } : {};
+      record({ type: "user_group.restored", group: restored, details });
+    });
+    return ok(restored);
   }
 
   /** Erases a deleted group, and ends the responses that are stored about it. */

@@ -1,4 +1,4 @@
-import { GROUPS_PER_PURGE_MAX, IDEMPOTENCY_SECONDS, RESPONSES_PER_PURGE_MAX } from "../limits.ts";
+import { IDEMPOTENCY_SECONDS, RESPONSE_BYTES_PER_PURGE_MAX, RESPONSES_PER_PURGE_MAX } from "../limits.ts";
 import type { StoredResponse } from "../records.ts";
 import type { GroupStore } from "../storage/group-store.ts";
 import type { ResponseStore } from "../storage/response-store.ts";
@@ -21,14 +21,15 @@ export class Responses {
   }
 
   /** The response to the same call, if it was made before. Rows that a chore has not deleted yet do not count. */
-  find({ key, request }: IdempotencyRecord): Result<StoredResponse | undefined, FailureOf<"idempotency_key_reused">> {
-    const stored = this.#store.find(key);
+  find(record: IdempotencyRecord | undefined): Result<StoredResponse | undefined, FailureOf<"idempotency_key_reused">> {
+    const stored = record && this.#store.find(record.key);
     if (!stored || stored.expiresAt <= Date.now() || !this.#groups.isKept(stored.teamId)) return ok(undefined);
-    return sameBytes(stored.request, request) ? ok(stored) : fail({ code: "idempotency_key_reused" });
+    return sameBytes(stored.request, record.request) ? ok(stored) : fail({ code: "idempotency_key_reused" });
   }
 
-  store({ key, request }: IdempotencyRecord, response: Pick<StoredResponse, "keyId" | "teamId" | "rotated">): void {
-    this.#store.insert({ key, request, ...response, expiresAt: this.nextPurgeAt });
+  store({ key, request }: IdempotencyRecord, keyId: number | null, response: StoredResponse["response"]): void {
+    const { teamId } = response.kind === "removed" ? response : response.group;
+    this.#store.insert({ key, request, keyId, teamId, response, expiresAt: this.nextPurgeAt });
   }
 
   /** When a response of now will be deleted. */
@@ -49,25 +50,35 @@ export class Responses {
       name: "delete expired responses",
       dueAt: () => this.#store.oldest(1)[0]?.expiresAt,
       run: (now) => {
-        const expired = this.#store.oldest(RESPONSES_PER_PURGE_MAX).findLast(({ expiresAt }) => expiresAt <= now);
-        if (expired) this.#store.deleteUpTo(expired.id);
+        const expired = this.#store.oldest(RESPONSES_PER_PURGE_MAX).filter(({ expiresAt }) => expiresAt <= now);
+        const last = fitting(expired).at(-1);
+        if (last) this.#store.deleteUpTo(last.id);
       },
     };
   }
 
-  /** Deletes the responses about purged groups. */
+  /** Deletes the responses about purged groups, one group at a time. */
   get purgeEnded(): Chore {
     return {
       name: "delete responses of purged groups",
-      dueAt: () => (this.#store.purgedGroups(1).length > 0 ? Date.now() : undefined),
+      dueAt: () => (this.#store.firstPurgedGroup() === undefined ? undefined : Date.now()),
       run: () => {
-        let left = RESPONSES_PER_PURGE_MAX;
-        for (const teamId of this.#store.purgedGroups(GROUPS_PER_PURGE_MAX)) {
-          left -= this.#store.deleteOf(teamId, left);
-          if (left === 0) return;
-          this.#store.removePurgedGroup(teamId);
-        }
+        const teamId = this.#store.firstPurgedGroup();
+        if (teamId === undefined) return;
+        const responses = this.#store.oldestOf(teamId, RESPONSES_PER_PURGE_MAX);
+        const last = fitting(responses).at(-1);
+        if (last) this.#store.deleteOfUpTo(teamId, last.id);
+        else this.#store.removePurgedGroup(teamId);
       },
     };
   }
+}
+
+/** The first responses that one run may delete: large ones take longer. */
+function fitting<Response extends { bytes: number }>(responses: Response[]): Response[] {
+  let bytes = 0;
+  return responses.filter((response, index) => {
+    bytes += response.bytes;
+    return index === 0 || bytes <= RESPONSE_BYTES_PER_PURGE_MAX;
+  });
 }

@@ -32,14 +32,11 @@ export const newToken = (): Pick<UserGroup, "nonce" | "generation"> => ({
 /** What a group has after a token without a grace. */
 export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: null };
 
-/** The response to a rotation, except for the signing key. */
-export const toRotatedGroup = ({
-  teamId,
-  providedId,
-  name,
-  nonce,
-  revision,
-}: UserGroup): Omit<RotatedGroup, "signingId"> => ({ teamId, providedId, name, nonce, revision });
+/** The response to a rotation. The signing key matters only for a response that is stored. */
+export const toRotatedGroup = (
+  { teamId, providedId, name, nonce, revision }: UserGroup,
+  signingId: string | undefined,
+): RotatedGroup => ({ teamId, providedId, name, nonce, revision, signingId });
 
 /** The changes of an update; an absent field stays as it is, and `null` clears it. */
 export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & {

@@ -49,7 +49,7 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 12,
+    number: 13,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (
@@ -79,7 +79,8 @@ export const DIRECTORY_MIGRATIONS: Migration[] = [
     name TEXT,
     nonce BLOB,
     revision INTEGER,
-    signing_id TEXT
+    signing_id TEXT,
+    listed TEXT
   ) STRICT;
   CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
   -- The purged groups about which responses are still stored: they may be too many for one transaction.

@@ -103,21 +103,21 @@ describe("the directory takes the recorded calls of 0.4", () => {
     const token = { id: 1, nonce: new Uint8Array(group.nonce) };
     for (const _ of [1, 2]) await directory.view(token, true);
     const options = { graceSeconds: 60, ifMatch: undefined };
-    const rotated = await directory.rotateByNumber(caller, 1, options);
+    const rotated = await directory.rotateByNumber(caller, 1, options, undefined);
     expect(rotated).toMatchObject({
       ok: true,
       value: { group: { teamId: 1 }, revision: 3, endedLeases: [group.nonce] },
     });
     expect(JSON.stringify(rotated.value.group)).not.toMatch(/nonce/i);
-    expect(await directory.removeByNumber(caller, 1, ['"1.1"'])).toEqual({
+    expect(await directory.removeByNumber(caller, 1, ['"1.1"'], undefined)).toEqual({
       ok: false,
       failure: { code: "revision_mismatch" },
     });
-    expect(await directory.removeByNumber(caller, 1, "*")).toMatchObject({
+    expect(await directory.removeByNumber(caller, 1, "*", undefined)).toMatchObject({
       ok: true,
       value: { group: { teamId: 1, deletedAt: expect.any(Number) }, revision: 4, endedLeases: [group.nonce] },
     });
-    expect(await directory.removeByNumber(caller, 1, undefined)).toEqual({
+    expect(await directory.removeByNumber(caller, 1, undefined, undefined)).toEqual({
       ok: false,
       failure: { code: "user_group_not_found" },
     });
@@ -137,11 +137,11 @@ describe("the directory takes the recorded calls of 0.4", () => {
     const resumed = await directory.update(caller, "acme", { suspended: false }, undefined);
     expect(resumed).toMatchObject({ ok: true, value: { revision: 3, endedLeases: [] } });
     const restore = (fields: object) =>
-      directory.restore(caller, 1, { newProvidedId: undefined, rotateToken: false, ...fields });
-    const purge = () => directory.purge(caller, 1);
+      directory.restore(caller, 1, { newProvidedId: undefined, rotateToken: false, ...fields }, undefined);
+    const purge = () => directory.purge(caller, 1, undefined);
     expect(await purge()).toEqual({ ok: false, failure: { code: "user_group_not_deleted" } });
 
-    await directory.removeByNumber(caller, 1, undefined);
+    await directory.removeByNumber(caller, 1, undefined, undefined);
     const deleted = { teamId: 1, suspendedAt: null, deletedAt: expect.any(Number) };
     expect(await directory.show(caller, 1, "deleted")).toMatchObject({ value: { group: deleted, revision: 4 } });
     expect(
@@ -157,7 +157,7 @@ describe("the directory takes the recorded calls of 0.4", () => {
       ok: true,
       value: { group: { providedId: "acme-2", deletedAt: null }, revision: 5 },
     });
-    await directory.removeByNumber(caller, 1, undefined);
+    await directory.removeByNumber(caller, 1, undefined, undefined);
     expect(await purge()).toEqual({ ok: true, value: undefined });
     for (const answer of [await purge(), await restore({})])
       expect(answer).toEqual({ ok: false, failure: { code: "user_group_not_found" } });
@@ -186,7 +186,10 @@ describe("the directory takes the recorded calls of 0.4", () => {
     expect(await directory.remove(caller, newest, guards, undefined)).toMatchObject({
       failure: { code: "user_group_mismatch" },
     });
-    expect(await directory.remove(caller, newest, {}, undefined)).toEqual({ ok: true, value: { endedLeases: [] } });
+    expect(await directory.remove(caller, newest, {}, undefined)).toEqual({
+      ok: true,
+      value: { endedLeases: [], isReplay: false },
+    });
     expect(await directory.view(newest, false)).toEqual({ ok: false, failure: { code: "credential_revoked" } });
   });
 
@@ -300,7 +303,7 @@ describe("the registry takes the recorded calls of 0.4", () => {
 
 const hashOf = (nonce: Uint8Array<ArrayBuffer>) => crypto.subtle.digest("SHA-256", nonce);
 
-describe("a directory's database whose schema has number 12", () => {
+describe("a directory's database whose schema has number 13", () => {
   const hex = (value: ArrayBuffer | Uint8Array) => `x'${new Uint8Array(value).toHex()}'`;
   const NONCES = {
     key: bytes(16, 1),
@@ -315,7 +318,7 @@ describe("a directory's database whose schema has number 12", () => {
   /** All that SQLite would dump of it, with a row in each table. */
   const dumpOf = (keyNonceHash: ArrayBuffer) => `
     CREATE TABLE migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT;
-    INSERT INTO migrations VALUES (12, 1000);
+    INSERT INTO migrations VALUES (13, 1000);
     CREATE TABLE user_groups (
       team_id INTEGER PRIMARY KEY, provided_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, nonce BLOB NOT NULL,
       generation BLOB NOT NULL, grace_nonce BLOB, grace_generation BLOB, grace_ends_at INTEGER, suspended_at INTEGER,
@@ -339,11 +342,11 @@ describe("a directory's database whose schema has number 12", () => {
     INSERT INTO api_keys VALUES (1, 'backend', 'write', ${hex(keyNonceHash)}, 1000, ${EXPIRES_AT}, 2000, NULL);
     CREATE TABLE stored_responses (
       id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, request BLOB NOT NULL, expires_at INTEGER NOT NULL,
-      key_id INTEGER, team_id INTEGER NOT NULL, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT) STRICT;
+      key_id INTEGER, team_id INTEGER NOT NULL, provided_id TEXT, name TEXT, nonce BLOB, revision INTEGER, signing_id TEXT, listed TEXT) STRICT;
     CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
     CREATE TABLE purged_groups (team_id INTEGER PRIMARY KEY) STRICT;
     INSERT INTO stored_responses VALUES (1, ${hex(bytes(32, 5))}, ${hex(bytes(32, 6))}, ${EXPIRES_AT}, 1, 7, 'acme', 'Acme',
-      ${hex(NONCES.kept)}, 2, 'test');
+      ${hex(NONCES.kept)}, 2, 'test', NULL);
     CREATE TABLE events (
       id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, actor TEXT NOT NULL, request_id TEXT NOT NULL,
       team_id INTEGER, provided_id TEXT, details TEXT NOT NULL) STRICT;

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { RESPONSES_PER_PURGE_MAX } from "../../src/limits.ts";
+import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, RESPONSES_PER_PURGE_MAX } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber } from "../support/by-number.ts";
 import { call, codeOf } from "../support/client.ts";
@@ -63,6 +63,7 @@ describe("the purge of a group with many stored responses", () => {
     while (left.at(-1) !== 0 && (await runAlarm(DIRECTORY))) left.push(await responsesOf(1));
     expect(left).toEqual([MANY, MANY - RESPONSES_PER_PURGE_MAX, 100, 0]);
     expect(await responsesOf(2)).toBe(1);
+    expect(await runAlarm(DIRECTORY)).toBe(true);
     expect(rows.plans.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
     expect(await inDirectory(({ sql }) => sql.exec("SELECT * FROM purged_groups").toArray())).toEqual([]);
   });
@@ -75,5 +76,104 @@ describe("the purge of a group with many stored responses", () => {
     expect((await rotate(kept.body.user_group.token, "first")).status).toBe(200);
     while ((await responsesOf(1)) > 0) await runAlarm(DIRECTORY);
     expect(await responsesOf(2)).toBe(2);
+  });
+});
+
+describe("the events of a full environment", () => {
+  const SEEDED = 1000;
+  const setSize = (bytes: number) =>
+    inDirectory(({ sql }) => void Object.defineProperty(sql, "databaseSize", { value: bytes, configurable: true }));
+  const eventIds = (): Promise<number[]> =>
+    inDirectory(({ sql }) =>
+      sql
+        .exec<{ id: number }>("SELECT id FROM events WHERE id > 0 ORDER BY id")
+        .toArray()
+        .map(({ id }) => id),
+    );
+  /** The bytes of all rows, without what SQLite adds. */
+  const bytes = (): Promise<number> =>
+    inDirectory(
+      ({ sql }) =>
+        sql
+          .exec<{ bytes: number }>(
+            `SELECT (SELECT coalesce(sum(length(type) + length(actor) + length(request_id) + coalesce(length(provided_id), 0)
+              + length(details)), 0) FROM events) + (SELECT sum(length(provided_id) + length(name)) FROM user_groups) AS bytes`,
+          )
+          .one().bytes,
+    );
+
+  /** A group in an environment that has just become full, with a thousand events of the shortest kind. */
+  async function newFullEnvironment() {
+    const integrator = await newIntegrator();
+    await integrator.tokenOf("a".repeat(255));
+    await inDirectory(({ sql }) =>
+      sql.exec(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+          INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
+          SELECT ?, 'user_group.resumed', '{"kind":"api_key","id":1,"name":"backend"}', ?, 1, 'a', '{}' FROM n`,
+        SEEDED,
+        Date.now(),
+        crypto.randomUUID(),
+      ),
+    );
+    await setSize(ENVIRONMENT_BYTES_MAX + 1);
+    return { ...integrator, ...byNumber(integrator.key) };
+  }
+
+  it("do not grow it by suspending, resuming or renaming between long ids", async ({ expect }) => {
+    const { update } = await newFullEnvironment();
+    let before = await bytes();
+    for (let count = 0; count < 10; count += 1) {
+      for (const fields of [
+        { suspended: true },
+        { suspended: false },
+        { new_user_group_id: "b".repeat(255) },
+        { new_user_group_id: "a".repeat(255) },
+      ]) {
+        expect((await update(1, fields)).status).toBe(200);
+        const after = await bytes();
+        expect(after).toBeLessThanOrEqual(before);
+        before = after;
+      }
+    }
+    expect(await eventIds()).toHaveLength(2 + SEEDED - 40 * (EVENTS_DISPLACED_MAX - 1));
+  });
+
+  it("take the place of the oldest 20, and never of the newest", async ({ expect }) => {
+    const { update } = await newFullEnvironment();
+    await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id <= 975"));
+    const rows = await countRows(directory());
+    const left: number[][] = [];
+    for (const suspended of [true, false, true]) {
+      await update(1, { suspended });
+      left.push(await eventIds());
+    }
+    expect(left.map((ids) => [ids[0], ids.length])).toEqual([
+      [996, 8],
+      [1004, 1],
+      [1005, 1],
+    ]);
+    expect(rows.plans.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+  });
+
+  it("are read again from the start by a reader from before: 410", async ({ expect }) => {
+    const { key, update, events } = await newFullEnvironment();
+    const read = (cursor: string) => call("GET", `/api/events?limit=5${cursor}`, { credential: key });
+    const cursor = `&cursor=${(await read("")).body.next_cursor}`;
+    await update(1, { suspended: true });
+    expect(codeOf(await read(cursor))).toEqual([410, "cursor_expired"]);
+    expect((await events())[0].id).toBe(EVENTS_DISPLACED_MAX + 1);
+
+    await setSize(ENVIRONMENT_BYTES_MAX);
+    await update(1, { suspended: false });
+    expect((await events())[0].id).toBe(EVENTS_DISPLACED_MAX + 1);
+  });
+
+  it("do not displace events of calls that fail or change nothing", async ({ expect }) => {
+    const { update, get } = await newFullEnvironment();
+    const before = await eventIds();
+    await update(1, { suspended: false });
+    expect(codeOf(await get({ user_group_id: "new" }))).toEqual([507, "environment_full"]);
+    expect(await eventIds()).toEqual(before);
   });
 });

@@ -52,6 +52,8 @@ const RETRYABLE: [string, Caller][] = [
   ["resume", (url, options, call) => groups(url, options).resume({ userGroupId: "a" }, call)],
   ["suspendByNumber", (url, options, call) => environment(url, options).suspendByNumber({ teamId: 1 }, call)],
   ["resumeByNumber", (url, options, call) => environment(url, options).resumeByNumber({ teamId: 1 }, call)],
+  ["rotateTokenByNumber", (url, options, call) => groups(url, options).rotateTokenByNumber({ teamId: 1 }, call)],
+  ["removeByNumber", (url, options, call) => groups(url, options).removeByNumber({ teamId: 1 }, call)],
   ["restore", (url, options, call) => environment(url, options).restore({ teamId: 1, rotateToken: true }, call)],
   ["an operator's list", (url, options, call) => Array.fromAsync(environment(url, options).list({}, call))],
   ["an operator's get", (url, options, call) => environment(url, options).get({ teamId: 1 }, call)],
@@ -91,8 +93,6 @@ const NOT_RETRYABLE: [string, Caller][] = [
     (url, options, call) => groups(url, options).suspend({ userGroupId: "a", ifMatch: '"1.1"' }, call),
   ],
   ["purge", (url, options, call) => environment(url, options).purge({ teamId: 1 }, call)],
-  ["rotateTokenByNumber", (url, options, call) => groups(url, options).rotateTokenByNumber({ teamId: 1 }, call)],
-  ["removeByNumber", (url, options, call) => groups(url, options).removeByNumber({ teamId: 1 }, call)],
   ["issueKey", (url, options, call) => operator(url, options).issueKey({ ...ENVIRONMENT, name: "k" }, call)],
   ["rollKey", (url, options, call) => operator(url, options).rollKey({ ...ENVIRONMENT, id: 1 }, call)],
   [
@@ -103,6 +103,12 @@ const NOT_RETRYABLE: [string, Caller][] = [
 ];
 
 const GROUP = { team_id: 1, token: TOKEN, name: "a", provided_id: "a", properties: null, api_environment_tag: null };
+const LISTED_FIELDS = {
+  mapping: null,
+  state: "active",
+  created_at: "2026-01-01T00:00:00Z",
+  updated_at: "2026-01-01T00:00:00Z",
+};
 const ENSURED = { success: 1, new_user_group: true, user_group: GROUP };
 const ok = (body: object, headers: Record<string, string> = { ETag: '"1.1"' }) => ({ status: 200, headers, body });
 
@@ -203,7 +209,7 @@ it("tries once when retries is 0", async ({ expect }) => {
   expect(received).toHaveLength(1);
 });
 
-describe("a rotation and a delete", () => {
+describe("a rotation, a delete and a restore", () => {
   /** A service that acts once for each key, breaks the first connection, and repeats its response to a retry. */
   const actsOnce = async () => {
     const answers = new Map<string, Reply>();
@@ -211,7 +217,8 @@ describe("a rotation and a delete", () => {
       const key = String(headers["idempotency-key"]);
       const kept = answers.get(key);
       if (kept) return kept;
-      answers.set(key, ok({ success: 1, user_group: { ...GROUP, name: `${answers.size + 1}: ${body}` } }));
+      const group = { ...GROUP, ...LISTED_FIELDS, name: `${answers.size + 1}: ${body}` };
+      answers.set(key, ok({ success: 1, user_group: group }));
       return "drop";
     });
     return { url, received, answers };
@@ -230,6 +237,34 @@ describe("a rotation and a delete", () => {
     ]);
     expect(answers.size).toBe(2);
     expect([...answers.keys()].every((key) => /^[\da-f-]{36}$/.test(key))).toBe(true);
+  });
+
+  it("act once by number, although the first response was lost", async ({ expect }) => {
+    const { url, received, answers } = await actsOnce();
+    const client = environment(url);
+    const group = await client.rotateTokenByNumber({ teamId: 1, graceSeconds: 5 });
+    expect(group.name).toBe('1: {"grace_seconds":5}');
+    await client.removeByNumber({ teamId: 1 });
+    await client.restore({ teamId: 1 });
+    expect(received).toHaveLength(6);
+    expect(answers.size).toBe(3);
+  });
+
+  it("go on in a full environment without a key, unless the caller has given it", async ({ expect }) => {
+    const { url, received } = await standIn(({ headers }) =>
+      headers["idempotency-key"] === undefined
+        ? ok({ success: 1, user_group: { ...GROUP, ...LISTED_FIELDS } })
+        : refusal(507, "environment_full"),
+    );
+    await groups(url).rotateToken({ currentToken: TOKEN });
+    await groups(url).remove({ currentToken: TOKEN });
+    await environment(url).removeByNumber({ teamId: 1 });
+    const error = await errorOf(environment(url).removeByNumber({ teamId: 1 }, { idempotencyKey: "mine" }));
+    expect(error.code).toBe("environment_full");
+    expect(received.map(({ headers }) => headers["idempotency-key"] !== undefined)).toEqual([
+      ...[true, false, true, false, true, false],
+      true,
+    ]);
   });
 
   it("send the caller's key, and fail if another call has used it", async ({ expect }) => {
@@ -470,13 +505,7 @@ describe("a list", () => {
 });
 
 describe("an operator's calls", () => {
-  const LISTED = {
-    ...GROUP,
-    mapping: null,
-    state: "active",
-    created_at: "2026-01-01T00:00:00Z",
-    updated_at: "2026-01-01T00:00:00Z",
-  };
+  const LISTED = { ...GROUP, ...LISTED_FIELDS };
   /** The method and the URL of each request. */
   const requestsOf = (received: readonly Received[]) => received.map(({ method, path }) => `${method} ${path}`);
 

@@ -73,6 +73,11 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
     schema: { type: "string", pattern: "^\\d+$" },
     required: false,
   },
+  "Idempotent-Replayed": {
+    description: "Stands in the answer to a repeated call, which is that to the first one. Nothing was changed.",
+    schema: { const: "true" },
+    required: false,
+  },
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 

@@ -41,6 +41,10 @@ const SHOWN = {
   headers: ["ETag"],
 } as const;
 
+/** The answer to a call that can have an Idempotency-Key, and its refusals of that. */
+const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
+const ONCE = ["idempotency_key_reused", "environment_full"] as const;
+
 /** The list of user groups, and the calls on one of them by its number. */
 export const userGroupByNumberOperations: Operations = {
   "/api/user_groups": {
@@ -94,9 +98,9 @@ export const userGroupByNumberOperations: Operations = {
       summary: "Delete a user group by its number",
       description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
       ...BY_NUMBER,
-      headers: ["If-Match"],
-      answer: { ...SHOWN, description: "The deleted group, and until when it can be restored." },
-      refusals: ["user_group_not_found", "revision_mismatch"],
+      headers: ["Idempotency-Key", "If-Match"],
+      answer: { ...OUTCOME, description: "The deleted group, and until when it can be restored." },
+      refusals: ["user_group_not_found", "revision_mismatch", ...ONCE],
     },
   },
   "/api/user_groups/{team_id}/restore": {
@@ -113,8 +117,9 @@ export const userGroupByNumberOperations: Operations = {
         schema: RestoreBody(),
         example: { new_user_group_id: "acme-2", rotate_token: true },
       },
-      answer: SHOWN,
-      refusals: ["user_group_not_found", "user_group_id_taken"],
+      headers: ["Idempotency-Key"],
+      answer: OUTCOME,
+      refusals: ["user_group_not_found", "user_group_id_taken", ...ONCE],
     },
   },
   "/api/user_groups/{team_id}/purge": {
@@ -122,10 +127,13 @@ export const userGroupByNumberOperations: Operations = {
       id: "purgeUserGroup",
       tag: "User groups",
       summary: "Erase a deleted user group",
-      description: "Erases a deleted group now. Nothing of it stays but its events, which have its number and id.",
+      description:
+        "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
+        "`user_group_not_found`, with an `Idempotency-Key` too.",
       ...BY_NUMBER,
+      headers: ["Idempotency-Key"],
       answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
-      refusals: ["user_group_not_found", "user_group_not_deleted"],
+      refusals: ["user_group_not_found", "user_group_not_deleted", "idempotency_key_reused"],
     },
   },
   "/api/user_groups/{team_id}/rotate": {
@@ -137,14 +145,14 @@ export const userGroupByNumberOperations: Operations = {
         "Replaces the current token by a new one, which the answer does not show: GET /api/user does, to a key with " +
         "`tokens:read`. From the answer on the old token is refused, except for viewers within the grace.",
       ...BY_NUMBER,
-      headers: ["If-Match"],
+      headers: ["Idempotency-Key", "If-Match"],
       body: {
         name: "RotateByNumberBody",
         schema: RotateByNumberBody(),
         example: { grace_seconds: 3600 },
       },
-      answer: SHOWN,
-      refusals: ["user_group_not_found", "revision_mismatch"],
+      answer: OUTCOME,
+      refusals: ["user_group_not_found", "revision_mismatch", ...ONCE],
     },
   },
 };

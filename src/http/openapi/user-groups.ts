@@ -122,7 +122,7 @@ export const userGroupOperations: Operations = {
         status: 200,
         description: "The group with its new token.",
         content: { name: "Rotated", schema: Rotated },
-        headers: ["ETag"],
+        headers: ["ETag", "Idempotent-Replayed"],
       },
       refusals: [
         "user_group_not_found",
@@ -146,7 +146,12 @@ export const userGroupOperations: Operations = {
         schema: RemoveBody(),
         example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
       },
-      answer: { status: 200, description: "The group is deleted.", content: { name: "Done", schema: Done } },
+      answer: {
+        status: 200,
+        description: "The group is deleted.",
+        content: { name: "Done", schema: Done },
+        headers: ["Idempotent-Replayed"],
+      },
       refusals: [
         "user_group_not_found",
         "token_superseded",

@@ -1,15 +1,18 @@
 import { type Context, Hono } from "hono";
 import { daysToMs } from "../../domain/days.ts";
-import type { ShownGroup } from "../../domain/group-directory.ts";
+import type { Outcome } from "../../domain/group-directory.ts";
 import { etagOf } from "../../domain/user-group.ts";
 import { UNDO_DAYS_DEFAULT } from "../../limits.ts";
+import type { ShownGroup } from "../../records.ts";
 import type { AppEnv } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
+import { conditionsOf } from "../conditions.ts";
 import { cursorOf } from "../cursor.ts";
 import { deleteLeases } from "../ended-leases.ts";
 import { refuse } from "../failures.ts";
 import { ifMatchOf } from "../if-match.ts";
 import { authorize } from "../middleware/authorize.ts";
+import { idempotencyOf, markReplay } from "../middleware/idempotency.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
@@ -73,45 +76,52 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   })
 
   .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody), async (c) => {
-    const { grace_seconds: graceSeconds } = c.req.valid("json");
-    const ifMatch = ifMatchOf(c);
-    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
+    const body = c.req.valid("json");
+    const conditions = await conditionsOf(c, body);
+    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
+    const { ifMatch, idempotency } = conditions.value;
     const teamId = pathNumber(c.req.param("team_id"));
-    const options = { graceSeconds, ifMatch: ifMatch.value };
-    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options);
-    if (!rotated.ok) return refuse(c, rotated.failure);
-    c.set("teamId", teamId);
-    deleteLeases(c, rotated.value);
-    return respondWithGroup(c, rotated.value);
+    const options = { graceSeconds: body.grace_seconds, ifMatch };
+    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options, idempotency);
+    return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
   .delete("/:team_id", validQuery(NoQuery), async (c) => {
-    const ifMatch = ifMatchOf(c);
-    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
+    const conditions = await conditionsOf(c, {});
+    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
+    const { ifMatch, idempotency } = conditions.value;
     const teamId = pathNumber(c.req.param("team_id"));
-    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, ifMatch.value);
-    if (!removed.ok) return refuse(c, removed.failure);
-    c.set("teamId", teamId);
-    deleteLeases(c, removed.value);
-    return respondWithGroup(c, removed.value);
+    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, ifMatch, idempotency);
+    return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
   .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody), async (c) => {
-    const { new_user_group_id: newProvidedId, rotate_token: rotateToken } = c.req.valid("json");
+    const body = c.req.valid("json");
+    const idempotency = await idempotencyOf(c, body);
+    if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));
-    const restored = await c.get("directory").restore(c.get("caller"), teamId, { newProvidedId, rotateToken });
-    if (!restored.ok) return refuse(c, restored.failure);
-    c.set("teamId", teamId);
-    return respondWithGroup(c, restored.value);
+    const options = { newProvidedId: body.new_user_group_id, rotateToken: body.rotate_token };
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, idempotency.value);
+    return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
   .post("/:team_id/purge", validQuery(NoQuery), async (c) => {
+    const idempotency = await idempotencyOf(c, {});
+    if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));
-    const purged = await c.get("directory").purge(c.get("caller"), teamId);
+    const purged = await c.get("directory").purge(c.get("caller"), teamId, idempotency.value);
     if (!purged.ok) return refuse(c, purged.failure);
     c.set("teamId", teamId);
     return respond(c, { success: 1 });
   });
+
+/** A group after a call that can have an Idempotency-Key. */
+function respondWithOutcome(c: Context<AppEnv>, outcome: ShownGroup & Outcome): Response {
+  c.set("teamId", outcome.group.teamId);
+  deleteLeases(c, outcome);
+  markReplay(c, outcome);
+  return respondWithGroup(c, outcome);
+}
 
 /** What of a group's JSON comes from its environment and from the settings. */
 const listOptions = (c: Context<AppEnv>): ListOptions => ({

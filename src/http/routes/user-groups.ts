@@ -1,15 +1,15 @@
 import { type Context, Hono } from "hono";
 import { mintCredential, verifyCredential } from "../../domain/credential.ts";
 import type { PresentedToken } from "../../domain/group-directory.ts";
-import { ok } from "../../domain/result.ts";
 import { etagOf, type UserGroupDraft } from "../../domain/user-group.ts";
 import type { AppEnv } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
+import { conditionsOf } from "../conditions.ts";
 import { deleteLeases } from "../ended-leases.ts";
 import { refuse } from "../failures.ts";
 import { ifMatchOf } from "../if-match.ts";
 import { authorize } from "../middleware/authorize.ts";
-import { idempotencyOf } from "../middleware/idempotency.ts";
+import { markReplay } from "../middleware/idempotency.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
 import { respond } from "../responses.ts";
@@ -50,6 +50,7 @@ export const userGroups = new Hono<AppEnv>()
     const group = rotated.value;
     c.set("teamId", group.teamId);
     deleteLeases(c, group);
+    markReplay(c, group);
     const userGroup = postBody(group, await tokenOf(c, group), c.get("environment").tag);
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
@@ -65,6 +66,7 @@ export const userGroups = new Hono<AppEnv>()
     if (!removed.ok) return refuse(c, removed.failure);
     if (current) c.set("teamId", current.id);
     deleteLeases(c, removed.value);
+    markReplay(c, removed.value);
     return respond(c, { success: 1 });
   });
 
@@ -85,7 +87,7 @@ export async function ensureGroup(
 /** Derives the group's token, which is not stored; `undefined` if the caller may not read it. */
 function tokenOf(
   c: Context<AppEnv>,
-  { teamId: id, nonce, signingId }: { teamId: number; nonce: ArrayBuffer | undefined; signingId?: string },
+  { teamId: id, nonce, signingId }: { teamId: number; nonce: ArrayBuffer | undefined; signingId?: string | undefined },
 ): Promise<string> | undefined {
   if (!nonce) return undefined;
   const claim = { kind: "token", environment: c.get("environment"), id, nonce: new Uint8Array(nonce) } as const;
@@ -102,12 +104,4 @@ async function presentedToken(c: Context<AppEnv>, token: string): Promise<Presen
   if (claim?.kind !== "token" || claim.environment.workspace !== workspace || claim.environment.tag !== tag)
     return undefined;
   return { id: claim.id, nonce: claim.nonce };
-}
-
-/** The headers under which a POST or DELETE changes something. */
-async function conditionsOf(c: Context<AppEnv>, body: object) {
-  const ifMatch = ifMatchOf(c);
-  if (!ifMatch.ok) return ifMatch;
-  const idempotency = await idempotencyOf(c, body);
-  return idempotency.ok ? ok({ ifMatch: ifMatch.value, idempotency: idempotency.value }) : idempotency;
 }
