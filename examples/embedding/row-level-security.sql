@@ -9,9 +9,15 @@ CREATE TABLE orders (
   amount int NOT NULL
 );
 
-ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
-CREATE POLICY own_orders ON orders USING (customer = session_claim('sub'));
-
--- The role of all queries of dashboards. Policies bind neither superusers nor the owner of the table.
+-- The role of all queries of dashboards.
 CREATE ROLE dashboard NOLOGIN;
 GRANT SELECT ON orders TO dashboard;
+
+ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
+-- The table's owner sees no row either. Policies never bind superusers and roles with BYPASSRLS.
+ALTER TABLE orders FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_orders ON orders FOR SELECT TO dashboard USING (customer = session_claim('sub'));
+
+-- The role with which the dashboards' backend logs in. It has no right but to become dashboard.
+CREATE ROLE backend LOGIN NOINHERIT;
+GRANT dashboard TO backend;

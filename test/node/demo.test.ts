@@ -10,9 +10,11 @@ const { url, key } = inject("service");
 describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
   let browser: Browser;
   let token: string;
+  let session: string;
   beforeAll(async () => {
     const body = { user_group_id: "demo page", properties: { region: ["eu", "<b>us</b>"] } };
     token = (await call("GET", "/api/user", body)).body.user_group.token;
+    session = (await call("POST", "/api/viewer_sessions", { user_group_id: "demo page" })).body.session.token;
     browser = await chromium.launch({
       executablePath: CHROMIUM,
       args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
@@ -28,8 +30,8 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
     page.on("console", (message) => errors.push(message.text()));
     page.on("pageerror", (error) => errors.push(error.message));
     await page.goto(`${url}/demo`);
-    const show = async (shownToken: string, sql?: string) => {
-      await page.getByLabel("User group token").fill(shownToken);
+    const show = async (credential: string, sql?: string) => {
+      await page.getByLabel("Viewer session").fill(credential);
       if (sql !== undefined) await page.getByLabel("SQL template").fill(sql);
       await page.getByRole("button", { name: "Show" }).click();
       await page.locator("#refusal > p, #query:not([hidden])").first().waitFor();
@@ -47,14 +49,14 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
     "shows the group, its variables and the bound SQL on a %s phone",
     async (colorScheme, { expect }) => {
       const { page, errors, show, isNarrowEnough } = await openDemo({ colorScheme });
-      const shown = await show(token);
+      const shown = await show(session);
       expect(shown).toContain('["demo page","eu","<b>us</b>"]');
       expect(shown).toContain('"provided_id": "demo page"');
       expect(shown).toContain('"user_group_name": "demo page"');
       expect(shown).toContain("AND region IN (?, ?)");
       expect(await page.locator("#dropped").innerText()).toBe("None");
       expect(await isNarrowEnough()).toBe(true);
-      expect(page.url()).not.toContain("ugt_");
+      expect(page.url()).not.toContain("eyJ");
       expect(errors).toEqual([]);
     },
   );
@@ -69,9 +71,9 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
 
   it("names the variables for which clauses were dropped, and has no empty box", async ({ expect }) => {
     const { page, show, emptyBoxes } = await openDemo();
-    await show(token, "SELECT 1 [[WHERE plan = {{user_group.plan}}]]");
+    await show(session, "SELECT 1 [[WHERE plan = {{user_group.plan}}]]");
     expect(await page.locator("#dropped").innerText()).toBe("user_group.plan");
-    await show(token, "[[WHERE plan = {{user_group.plan}}]]");
+    await show(session, "[[WHERE plan = {{user_group.plan}}]]");
     expect(await emptyBoxes()).toEqual([]);
   });
 
@@ -81,12 +83,17 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
     ["x".repeat(20_000), "invalid_body", "The request does not fit this call", "sql: Give at most 16384 bytes"],
   ] as const)("gives the reason for a refused query, below the group: %#", async ([sql, ...parts], { expect }) => {
     const { page, show, emptyBoxes, isNarrowEnough } = await openDemo();
-    await show(token, sql);
+    await show(session, sql);
     const refusal = await page.getByRole("alert").innerText();
     for (const part of parts) expect(refusal).toContain(part);
     expect(await page.locator("#variables").isVisible()).toBe(true);
     expect(await emptyBoxes()).toEqual([]);
     expect(await isNarrowEnough()).toBe(true);
+  });
+
+  it("takes a group token instead of a session", async ({ expect }) => {
+    const { show } = await openDemo();
+    expect(await show(token)).toContain('"provided_id": "demo page"');
   });
 
   it("refuses an API key as secret, and shows no box", async ({ expect }) => {
@@ -97,12 +104,12 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
 
   it("reports in plain words that the service could not be called", async ({ expect }) => {
     const { page, show } = await openDemo();
-    expect(await show("ugt_ä b")).toContain("This is not a token");
+    expect(await show("ugt_ä b")).toContain("This is not a session");
     await page.context().setOffline(true);
-    expect(await show(token)).toContain("The service cannot be reached.");
+    expect(await show(session)).toContain("The service cannot be reached.");
     await page.context().setOffline(false);
     await page.route("**/api/viewer", (route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" }));
-    const shown = await show(token);
+    const shown = await show(session);
     expect(shown).toContain("The response is not from the service (status 502).");
     expect(shown).not.toMatch(/TypeError|Failed to fetch|JSON|undefined/);
   });

@@ -111,10 +111,22 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
       const group = { user_group_id: "acme", properties: { plans: ["pro"] } };
       const created = (await call("GET", "/api/user", group, { Authorization: `Token ${apiKey}` })).body.user_group;
       const { token, team_id: teamId } = created;
+      const minted = await call(
+        "POST",
+        "/api/viewer_sessions",
+        { user_group_id: "acme" },
+        { Authorization: `Token ${apiKey}` },
+      );
       // Only a deleted group can be purged.
       if (curl.includes("/purge"))
         await call("DELETE", `/api/user_groups/${teamId}`, undefined, { Authorization: `Token ${apiKey}` });
-      const env = { ...process.env, API_KEY: apiKey, TOKEN: token, OPERATOR_KEY: operatorToken };
+      const env = {
+        ...process.env,
+        API_KEY: apiKey,
+        SESSION: minted.body.session.token,
+        TOKEN: token,
+        OPERATOR_KEY: operatorToken,
+      };
       // The page shows the number 1, and a reader puts the number of a group or an operator there.
       const filled = curl
         .replace("/api/user_groups/1", `/api/user_groups/${teamId}`)
@@ -127,7 +139,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
 
   it("names the credential of each operation, and describes all of them", async ({ expect }) => {
     const names = phone.page.locator(".credentials dt");
-    expect(await names.allInnerTexts()).toEqual(["api_key", "user_group_token", "viewer_session", "operator_key"]);
+    expect(await names.allInnerTexts()).toEqual(["api_key", "viewer_session", "user_group_token", "operator_key"]);
     expect(await phone.page.locator(".call-example .credential").allInnerTexts()).toEqual(
       operations.map(({ security }) => `Credential: ${security.flatMap(Object.keys).join(" or ") || "none"}`),
     );

@@ -299,6 +299,7 @@ describe("a session of the service", () => {
     onTestFinished(() => postgres.close());
     await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
     await postgres.exec("INSERT INTO orders (customer, amount) VALUES ('row a', 1), ('row b', 2)");
+    await postgres.exec("SET SESSION AUTHORIZATION backend");
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
     for (const [userGroupId, amount] of [

@@ -176,6 +176,7 @@ describe("row-level security", () => {
       [HOSTILE_ID, 100],
     ];
     for (const row of rows) await postgres.query("INSERT INTO orders (customer, amount) VALUES ($1, $2)", row);
+    await postgres.exec("SET SESSION AUTHORIZATION backend");
   });
   afterAll(() => postgres.close());
 
@@ -238,7 +239,17 @@ describe("row-level security", () => {
     expect(await visible()).toEqual([]);
     await expect(query("SELECT 1 / 0 FROM orders")).rejects.toThrow(/division by zero/);
     expect(await visible()).toEqual([]);
-    expect((await postgres.query("SELECT current_user::text AS role")).rows).toEqual([{ role: "postgres" }]);
+    expect((await postgres.query("SELECT current_user::text AS role")).rows).toEqual([{ role: "backend" }]);
+  });
+
+  it("shows no row to the backend's role or the table's owner without a session", async ({ expect }) => {
+    await expect(postgres.query("SELECT amount FROM orders")).rejects.toThrow(/permission denied/);
+    await postgres.exec(
+      "SET SESSION AUTHORIZATION postgres; CREATE ROLE owner; ALTER TABLE orders OWNER TO owner; SET ROLE owner",
+    );
+    const { rows } = await postgres.query("SELECT amount FROM orders");
+    await postgres.exec("RESET ROLE; ALTER TABLE orders OWNER TO postgres; SET SESSION AUTHORIZATION backend");
+    expect(rows).toEqual([]);
   });
 
   it.for([

@@ -13,6 +13,7 @@ import {
   processesOf,
   type RunningService,
   removeCopy,
+  runIn,
   runNode,
   runNpm,
   startService,
@@ -346,6 +347,17 @@ describe("npm start", () => {
     expect(output).toContain("The state in .wrangler/state was made by another version of this service.");
     expect(output).toContain("Delete the folder, or use another: npm start -- --persist-to DIR");
     expect(output).not.toContain("is ready");
+  });
+
+  it("prints calls that end with a session, which a page can present", async ({ expect }) => {
+    const calls = readFileSync(shared.logFile, "utf8").match(/^ {2}curl .+$/gm) ?? [];
+    const { output } = await endOf(
+      runIn(folder, ["bash", "-c", calls.map((call) => `${call.trim()} -s; echo`).join("\n")]),
+    );
+    const [, minted = "{}"] = output.trim().split("\n");
+    const headers = { Authorization: `Bearer ${JSON.parse(minted).session?.token}` };
+    expect((await fetch(`${shared.url}/api/viewer`, { headers })).status).toBe(200);
+    expect(readFileSync(shared.logFile, "utf8")).toContain(`with the session that this shows: ${shared.url}/demo`);
   });
 
   it("sets variables of the Worker", async ({ expect }) => {

@@ -1,12 +1,12 @@
 import { EXAMPLE_TOKEN } from "./fields.ts";
 import type { CredentialName, Operation } from "./operation.ts";
 
-/** The shell variables that stand for the credentials. */
-const VARIABLES: Record<CredentialName, string> = {
-  api_key: "$API_KEY",
-  user_group_token: "$TOKEN",
-  viewer_session: "$SESSION",
-  operator_key: "$OPERATOR_KEY",
+/** The header Authorization with the shell variable that stands for a credential. */
+const AUTHORIZATIONS: Record<CredentialName, string> = {
+  api_key: "Token $API_KEY",
+  viewer_session: "Bearer $SESSION",
+  user_group_token: "Token $TOKEN",
+  operator_key: "Token $OPERATOR_KEY",
 };
 
 /** What a curl call of an operation is made of. `query` also has what an operator adds. */
@@ -34,7 +34,7 @@ export function curlOf({ method, path, credential, query: example }: CurlCall, o
   const url = query.size > 0 ? `${filledPath}?${query}` : filledPath;
   return [
     method === "get" && !body ? `curl "$SERVICE_URL${url}"` : `curl -X ${method.toUpperCase()} "$SERVICE_URL${url}"`,
-    ...(credential ? [`-H "Authorization: Token ${VARIABLES[credential]}"`] : []),
+    ...(credential ? [`-H "Authorization: ${AUTHORIZATIONS[credential]}"`] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quotedBody(body.example)}`] : []),
   ].join(" \\\n  ");
 }

@@ -25,8 +25,8 @@ Bodies are judged after the credential, in the order media type, size, JSON, sch
 trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
 breaks and tabs.
 
-The examples for curl read the credentials from the shell variables \`API_KEY\`, \`TOKEN\` (of a user group) and
-\`OPERATOR_KEY\`.`;
+The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
+group) and \`OPERATOR_KEY\`.`;
 
 const TAGS: Record<Operation["tag"], string> = {
   "User groups": "What integrators do with their groups, from their servers.",
@@ -41,8 +41,9 @@ const TAGS: Record<Operation["tag"], string> = {
 const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
     "An API key: `Authorization: Token ugk_…`, or `Bearer`. It is a secret of your servers, and is refused when a browser sends it.",
-  user_group_token: "The token of a user group: `Authorization: Token ugt_…`, or `Bearer`. Browsers may send it.",
   viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or `Token`. Browsers may send it.",
+  user_group_token:
+    "The token of a user group: `Authorization: Token ugt_…`, or `Bearer`. Browsers may send it; a page should have a session instead.",
   operator_key:
     "The key of an operator, `Authorization: Token ugo_…` or `Bearer`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
     "browser sends it. An operator names an environment in the query.",
@@ -129,7 +130,7 @@ function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialNa
   return [
     ...(scope ? (["api_key"] as const) : []),
     ...(role ? (["operator_key"] as const) : []),
-    ...(isForViewers ? (["user_group_token", "viewer_session"] as const) : []),
+    ...(isForViewers ? (["viewer_session", "user_group_token"] as const) : []),
   ];
 }
 
