@@ -267,8 +267,9 @@ export class GroupDirectory extends DurableObject<Env> {
     if (stored) return stored.rotated ? fail({ code: "idempotency_key_reused" }) : ok({ endedLeases: [] });
 
     const { providedId = group.providedId, dataSource } = guards;
-    if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
-      return fail({ code: "user_group_mismatch" });
+    if (providedId !== group.providedId) return fail({ code: "user_group_mismatch", guard: "user_group_id" });
+    if (dataSource !== undefined && !mapsTo(group, dataSource))
+      return fail({ code: "user_group_mismatch", guard: "data_source_provided_id" });
 
     const endedLeases = this.#delete(author, group, () => {
       if (idempotency) this.#store(idempotency, { keyId, teamId: group.teamId }, null);
