@@ -76,8 +76,8 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   },
   "Idempotency-Key": {
     description:
-      "Makes the call safe to repeat: for 24 hours the same key with the same body gets the same answer, byte for byte. With " +
-      "another body it gets 422 `idempotency_key_reused`.",
+      "Makes the call safe to repeat: for 24 hours, a repeat with the same key and the same body changes nothing and gets the same " +
+      "answer, the new token included. With another body it gets 422 `idempotency_key_reused`.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\u0021-\\u007e]+$" },
     example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
   },
