@@ -26,7 +26,8 @@ export type Failure =
   | { code: "cursor_expired" }
   | { code: "user_group_id_taken" }
   | { code: "token_superseded" }
-  | { code: "user_group_mismatch" }
+  /** The field of the guard that does not match. */
+  | { code: "user_group_mismatch"; guard: "user_group_id" | "data_source_provided_id" }
   | { code: "user_group_not_deleted" }
   | { code: "revision_mismatch" }
   | { code: "body_too_large" }

@@ -250,8 +250,9 @@ export class GroupDirectory extends DurableObject<Env> {
       if (!found.ok) return found;
       const group = found.value;
       const { providedId = group.providedId, dataSource } = guards;
-      if (providedId !== group.providedId || (dataSource !== undefined && !mapsTo(group, dataSource)))
-        return fail({ code: "user_group_mismatch" });
+      if (providedId !== group.providedId) return fail({ code: "user_group_mismatch", guard: "user_group_id" });
+      if (dataSource !== undefined && !mapsTo(group, dataSource))
+        return fail({ code: "user_group_mismatch", guard: "data_source_provided_id" });
       const response = { kind: "removed", teamId: group.teamId } as const;
       return ok({ response, endedLeases: this.#delete(author, group) });
     };

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { Failure } from "../domain/failure.ts";
+import type { Failure, FailureOf } from "../domain/failure.ts";
 import {
   BODY_BYTES_MAX,
   BODY_SECONDS_MAX,
@@ -8,7 +8,7 @@ import {
   SESSION_VARIABLES_BYTES_MAX,
   UNAVAILABLE_RETRY_SECONDS,
 } from "../limits.ts";
-import type { AppEnv } from "./app-env.ts";
+import type { AppEnv, Credential } from "./app-env.ts";
 import { respond } from "./responses.ts";
 
 /** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
@@ -34,7 +34,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
   credential_revoked: {
     status: 401,
-    message: "This credential was valid once and has been revoked. Use the current one.",
+    message: revokedMessage("credential"),
   },
   insufficient_access: {
     status: 403,
@@ -101,8 +101,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   user_group_mismatch: {
     status: 409,
-    message:
-      "The token's user group has another user_group_id, or no such data source in its mapping. Nothing was deleted.",
+    message: mismatchMessage("user_group_id"),
   },
   user_group_not_deleted: {
     status: 409,
@@ -175,12 +174,43 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
 /** Answers with a failure: its status, its fields, and the headers that its status calls for. */
 export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   const { code, ...fields } = failure;
-  const { status, message: general } = FAILURES[code];
-  const takes = c.get("takes");
-  const message = code === "unauthenticated" && takes ? unauthenticatedMessage(takes) : general;
+  const { status } = FAILURES[code];
   c.set("failureCode", code);
-  const body = { success: 0, error: { code, message, ...fields }, request_id: c.get("requestId") };
+  const error = { code, message: messageOf(c, failure), ...fields };
+  const body = { success: 0, error, request_id: c.get("requestId") };
   return respond(c, body, headersOf(failure, status), status);
+}
+
+/** The message that names what this call takes, or what was wrong with it, where the general one does not. */
+function messageOf(c: Context<AppEnv>, failure: Failure): string {
+  const takes = c.get("takes");
+  if (failure.code === "unauthenticated" && takes) return unauthenticatedMessage(takes);
+  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential").kind]);
+  if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
+  return FAILURES[failure.code].message;
+}
+
+/** What messages call a credential. */
+const CREDENTIALS: Record<Credential["kind"], string> = {
+  api_key: "API key",
+  operator_key: "operator key",
+  bootstrap: "bootstrap token",
+  token: "group token",
+  viewer_session: "viewer session",
+  unknown: "credential",
+  none: "credential",
+};
+
+function revokedMessage(kind: string): string {
+  return `This ${kind} was valid once and has been revoked. Use the current one, or ask for a new one.`;
+}
+
+function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): string {
+  const difference =
+    guard === "user_group_id"
+      ? "The token's user group has another user_group_id"
+      : "The mapping of the token's user group has no such data_source_provided_id";
+  return `${difference}. Nothing was deleted.`;
 }
 
 function unauthenticatedMessage(takes: string): string {

@@ -93,6 +93,26 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   });
 });
 
+it.for([
+  ["GET", "/api/user", {}, ["user_group_id"]],
+  ["POST", "/api/user", { grace_seconds: 5 }, ["current_token"]],
+  ["PUT", "/api/user", { user_group_id: null, name: "x" }, []],
+  ["POST", "/api/user_groups", { name: undefined, properties: {} }, ["user_group_id"]],
+  ["POST", "/api/keys", { environment: null }, ["workspace", "name"]],
+  ["POST", "/api/operators", { name: "ada" }, ["role"]],
+  ["GET", "/api/keys?workspace=acme", undefined, ["environment"]],
+  ["POST", "/api/viewer_sessions", {}, ["user_group_id"]],
+] as const)(
+  "%s %s calls a field missing only where it is missing",
+  async ([method, path, body, missing], { expect }) => {
+    const isOperators = /keys|operators/.test(path);
+    const { error } = (await call(method, path, { credential: isOperators ? operator : await issueKey(), body })).body;
+    const issues: { path: string[]; message: string }[] = error.issues;
+    const called = issues.filter(({ message }) => message.startsWith("This field is missing. Give "));
+    expect(called.map(({ path: [name] }) => name)).toEqual(missing);
+  },
+);
+
 describe("the schema", () => {
   const token = "ugt_testing_not-a-token-but-a-string";
 

@@ -56,6 +56,16 @@ describe("GET /api/user", () => {
   });
 });
 
+it.for([
+  [{ user_group_id: "another" }, "user_group_id"],
+  [{ data_source_provided_id: "another" }, "data_source_provided_id"],
+  [{ user_group_id: "acme", data_source_provided_id: "another" }, "data_source_provided_id"],
+] as const)("DELETE /api/user names the guard that does not match: %o", async ([guards, guard], { expect }) => {
+  const { remove, tokenOf } = await newIntegrator();
+  const { body } = await remove(await tokenOf("acme", { mapping: { main: "w" } }), guards);
+  expect(body.error).toMatchObject({ code: "user_group_mismatch", guard, message: expect.stringContaining(guard) });
+});
+
 describe("POST /api/user_groups", () => {
   const newCreator = async (keyFields: object = {}) => {
     const { watched, costs } = watchedEnv();

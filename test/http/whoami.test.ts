@@ -1,6 +1,7 @@
 import { describe, it, vi } from "vitest";
 import { call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 const NOW = new Date("2026-03-01T10:30:00.000Z");
@@ -158,4 +159,20 @@ describe("GET /api/whoami", () => {
     }
     expect(shown.headers.get("Access-Control-Allow-Origin")).toBe("*");
   });
+});
+
+it("names the kind of a credential that was revoked", async ({ expect }) => {
+  const { key, rotate, tokenOf } = await newIntegrator();
+  const token = await tokenOf("acme");
+  const session = await sessionOf(key, { user_group_id: "acme" });
+  const operatorKey = await issueOperator("viewer");
+  await rotate(token);
+  await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
+  await call("DELETE", "/api/operators/1", { credential: operator });
+  const messageTo = async (credential: string) => (await whoami(credential)).body.error.message;
+  const kinds = { "API key": key, "group token": token, "viewer session": session, "operator key": operatorKey };
+  for (const [kind, credential] of Object.entries(kinds))
+    expect(await messageTo(credential)).toBe(
+      `This ${kind} was valid once and has been revoked. Use the current one, or ask for a new one.`,
+    );
 });

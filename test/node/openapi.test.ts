@@ -83,6 +83,13 @@ describe("over the network", () => {
     expect(await body.text()).toBe(committed);
   });
 
+  it.for(["GET", "HEAD"] as const)("%s / leads to the reference", async (method, { expect }) => {
+    const { statusCode, headers, body } = await ask(method, "/");
+    await body.dump();
+    expect([statusCode, headers.location, headers["cache-control"]]).toEqual([302, "/docs", "no-store"]);
+    expect(headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
+  });
+
   it("answers 304 to a client that has the file already", async ({ expect }) => {
     const first = await ask("GET", "/openapi.json");
     await first.body.dump();

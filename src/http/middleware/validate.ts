@@ -15,7 +15,7 @@ export function validate<Schema extends z.ZodMiniType>(
   known: Issue[] = [],
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const parsed = schema.safeParse(value);
-  const issues = [...known, ...(parsed.error?.issues.flatMap(issuesOf) ?? [])];
+  const issues = [...known, ...(parsed.error?.issues.flatMap((issue) => issuesOf(issue, value)) ?? [])];
   if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
   return ok(parsed.data);
 }
@@ -82,13 +82,21 @@ function bounded(issues: Issue[]): Issue[] {
   });
 }
 
-/** Zod reports all unknown fields of an object in one issue; here each one gets its own. */
-function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+/** Zod reports all unknown fields of an object in one issue; here each one gets its own. A missing field is called so. */
+function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
   const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
   return issue.code === "unrecognized_keys"
     ? issue.keys.map((key) => ({
         path: [...path, key],
         message: "This call takes no such field. Check its spelling, or leave it out.",
       }))
-    : [{ path, message: issue.message }];
+    : [{ path, message: isMissing(value, path) ? `This field is missing. ${issue.message}` : issue.message }];
+}
+
+/** Whether `value` has no field at the path, but the object that it belongs to. */
+function isMissing(value: unknown, path: Issue["path"]): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const [name, ...rest] = path;
+  if (name === undefined) return false;
+  return Object.hasOwn(value, name) ? isMissing(Reflect.get(value, name), rest) : rest.length === 0;
 }

@@ -17,13 +17,15 @@ import { whoamiOperations } from "./whoami.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
-Every credential is sent as \`Authorization: Token <credential>\`. A call that fails has a real status and says what to do:
+Send a credential as \`Authorization: Token <credential>\`; the scheme \`Bearer\` is taken as well, for every credential. A call that fails has a real status and says what to do:
 \`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
 lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
 
 Bodies are judged after the credential, in the order media type, size, JSON, schema. Unknown fields are refused, and nothing is
 trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
 breaks and tabs.
+
+The guides, with examples to paste, are in the folder \`docs/\` of the service's source: begin with \`api.md\`.
 
 The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
 group) and \`OPERATOR_KEY\`.`;
@@ -40,12 +42,12 @@ const TAGS: Record<Operation["tag"], string> = {
 
 const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
-    "An API key: `Authorization: Token ugk_…`, or `Bearer`. It is a secret of your servers, and is refused when a browser sends it.",
-  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`, or `Token`. Browsers may send it.",
+    "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
+  viewer_session: "A viewer session: `Authorization: Token eyJ…`. Browsers may send it.",
   user_group_token:
-    "The token of a user group: `Authorization: Token ugt_…`, or `Bearer`. Browsers may send it; a page should have a session instead.",
+    "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it; a page should have a session instead.",
   operator_key:
-    "The key of an operator, `Authorization: Token ugo_…` or `Bearer`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
+    "The key of an operator, `Authorization: Token ugo_…`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
     "browser sends it. An operator names an environment in the query.",
 };
 

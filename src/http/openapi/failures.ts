@@ -48,7 +48,11 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   cursor_expired: {},
   user_group_id_taken: {},
   token_superseded: {},
-  user_group_mismatch: {},
+  user_group_mismatch: {
+    guard: z
+      .enum(["user_group_id", "data_source_provided_id"])
+      .meta({ description: "The field that does not match.", examples: ["user_group_id"] }),
+  },
   user_group_not_deleted: {},
   revision_mismatch: {},
   body_too_large: {},

@@ -76,8 +76,9 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   },
   "Idempotency-Key": {
     description:
-      "Makes the call safe to repeat: for 24 hours the same key with the same method, path and body gets the same answer, with the " +
-      "header `Idempotent-Replayed: true`. With another method, path or body it gets 422 `idempotency_key_reused`.",
+      "Makes the call safe to repeat: for 24 hours, a repeat with the same key, method, path and body changes nothing and gets the " +
+      "same answer, the new token included, with the header `Idempotent-Replayed: true`. With another method, path or body it gets " +
+      "422 `idempotency_key_reused`.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\u0021-\\u007e]+$" },
     example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
   },

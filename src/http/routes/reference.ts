@@ -21,8 +21,11 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** The OpenAPI document of the service, and a page that shows it. */
-export const reference = new Hono<AppEnv>();
+/** The OpenAPI document of the service, and a page that shows it, to which `/` leads. */
+export const reference = new Hono<AppEnv>().get(
+  "/",
+  (c) => new Response(null, { status: 302, headers: { ...c.get("headers"), Location: "/docs" } }),
+);
 
 for (const [path, file] of Object.entries(FILES))
   reference.use(path, allowMethods("GET", "HEAD")).get(path, async (c) => {
