@@ -17,11 +17,14 @@ import { whoamiOperations } from "./whoami.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
-Send a credential as \`Authorization: Token <credential>\`; the scheme \`Bearer\` is taken as well, for every credential. A call that fails has a real status and says what to do:
+Send a credential as \`Authorization: Token <credential>\`; the scheme \`Bearer\` is taken as well, for every credential.
+
+A call that fails has a real status and says what to do:
 \`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
 lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
 
-Bodies are judged after the credential, in the order media type, size, JSON, schema. Unknown fields are refused, and nothing is
+A call is checked in this order: the signature of the credential; limits; time, size and media type of the body; what the
+service knows of the credential; JSON; fields. Unknown fields are refused, and nothing is
 trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
 breaks and tabs.
 
