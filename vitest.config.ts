@@ -11,6 +11,8 @@ const inWorkerd = () =>
   cloudflareTest({
     main: "./src/index.ts",
     wrangler: { configPath: "./wrangler.toml" },
+    // Otherwise workerd prints each exception that a test expects of a Durable Object.
+    verbose: false,
     miniflare: {
       bindings: {
         SIGNING_KEYS: `test:${Buffer.alloc(32, 7).toString("base64")}`,
@@ -19,8 +21,16 @@ const inWorkerd = () =>
     },
   });
 
+/**
+ * In its files of transformed modules vitest puts the source map behind the code, where the Workers runtime does not look for
+ * it: the locations of failures would be those in the transformed code.
+ */
+const WITH_SOURCE_MAPS = { fsModuleCache: false };
+
 export default defineConfig({
   test: {
+    // A test that takes longer is shown with its time.
+    slowTestThreshold: 10_000,
     // Three files at a time, on two cores too: most of them wait for processes or timers half of their time.
     maxWorkers: 3,
     reporters: ["default", new SummaryReporter()],
@@ -31,6 +41,7 @@ export default defineConfig({
       {
         plugins: [inWorkerd()],
         test: {
+          ...WITH_SOURCE_MAPS,
           name: "runtime",
           include: ["test/{http,domain,storage,client}/**/*.test.ts"],
           setupFiles: ["test/support/each-test.ts"],
@@ -40,6 +51,7 @@ export default defineConfig({
       {
         plugins: [inWorkerd()],
         test: {
+          ...WITH_SOURCE_MAPS,
           name: "runtime without KV",
           // The files with calls that must not depend on KV.
           include: ["test/http/{user-groups,viewers,idempotency}.test.ts"],

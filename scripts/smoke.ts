@@ -60,6 +60,8 @@ class SmokeTest {
     try {
       await this.#create();
       await this.#getWithBody();
+      // All other steps need the group.
+      if (!this.#token) return this.#failed;
       await this.#update();
       await this.#rotate();
       await this.#mintSession();

@@ -55,7 +55,7 @@ export function readBody<Fields>(credential: string, text: string): (Fields & z.
     const body = JSON.parse(text);
     const { error } = Body.parse(body);
     const mask = (_: string, value: unknown) =>
-      typeof value === "string" ? value.replaceAll(credential, "[credential]") : value;
+      typeof value === "string" && credential !== "" ? value.replaceAll(credential, "[credential]") : value;
     return error ? { ...body, error: JSON.parse(JSON.stringify(error), mask) } : body;
   } catch {
     return undefined;

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { request } from "undici";
 import { describe, inject, it } from "vitest";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { call } from "./support/client.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, key, operatorToken } = inject("service");
@@ -24,7 +25,7 @@ async function smoke(args: string[], env: NodeJS.ProcessEnv = { API_KEY: key }) 
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-  return { output, errors, code: child.exitCode };
+  return { output, errors: errors.trim(), code: child.exitCode };
 }
 
 /** Counts the groups of the environment with an id of the smoke test. */
@@ -124,6 +125,30 @@ describe("npm run smoke", () => {
     expect(output).toContain("422 invalid_body No [credential]");
     expect(`${output}${errors}`).not.toMatch(CREDENTIAL_PATTERN);
     expect(code).toBe(1);
+  });
+
+  it("names the refusal when nothing can be created, and tries nothing without a group", async ({ expect }) => {
+    const body = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
+    const { url: other, received } = await standIn(() => ({ status: 429, body }));
+    const { output, errors, code } = await smoke(["--url", other]);
+    expect(output).toMatch(/^FAILED {2}create, .*: 429 rate_limited Too many calls\.$/m);
+    expect(output).toMatch(/^FAILED {2}GET with a body .*: 429 rate_limited Too many calls\.$/m);
+    expect(errors).toBe("2 of the steps failed.");
+    expect(received).toHaveLength(2);
+    expect(code).toBe(1);
+  });
+
+  it("is not refused because other tests have sent too many wrong credentials", async ({ expect }) => {
+    const wrong = { Authorization: "Token none" };
+    const statuses = new Set<number>();
+    // More than two minutes' limits, because a new minute may begin meanwhile.
+    for (let sent = 0; sent < 1300 && !statuses.has(429); sent += 50) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => call("GET", "/api/whoami", undefined, wrong)));
+      for (const { status } of answers) statuses.add(status);
+    }
+    expect(statuses).toEqual(new Set([401, 429]));
+    const { errors } = await smoke(["--url", url], { API_KEY: "none" });
+    expect(errors).toContain("refused API_KEY (unauthenticated)");
   });
 
   it.for([
