@@ -298,18 +298,18 @@ describe("a session of the service", () => {
     const postgres = new PGlite();
     onTestFinished(() => postgres.close());
     await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
-    await postgres.exec("INSERT INTO orders (customer, amount) VALUES ('row a', 1), ('row b', 2)");
-    await postgres.exec("SET SESSION AUTHORIZATION backend");
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
-    for (const [userGroupId, amount] of [
-      ["row a", 1],
-      ["row b", 2],
-    ] as const) {
-      await groups.ensure({ userGroupId });
+    const [a, b] = [await groups.ensure({ userGroupId: "row a" }), await groups.ensure({ userGroupId: "row b" })];
+    const rows = [a.group, b.group].map(({ teamId }) => `(${teamId}, ${teamId * 10})`);
+    await postgres.exec(`INSERT INTO orders (customer, amount) VALUES ${rows.join()}`);
+    await postgres.exec("SET SESSION AUTHORIZATION backend");
+    for (const { teamId, userGroupId } of [a.group, b.group]) {
       const { token } = await new UserGroupClient({ url, apiKey }).mintSession({ userGroupId });
       const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
-      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([{ amount }]);
+      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([
+        { amount: teamId * 10 },
+      ]);
       await expect(
         queryAs(postgres, token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
       ).rejects.toThrow(/"aud"/);
