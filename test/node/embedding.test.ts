@@ -290,11 +290,14 @@ describe("row-level security", () => {
   });
 });
 
-it.for(["backend.ts", "row-level-security.sql"])("docs/embedding.md shows %s as it is", (file, { expect }) => {
-  expect(readFileSync("docs/embedding.md", "utf8")).toContain(
-    `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
-  );
-});
+it.for(["sign-up.ts", "backend.ts", "row-level-security.sql"])(
+  "docs/embedding.md shows %s as it is",
+  (file, { expect }) => {
+    expect(readFileSync("docs/embedding.md", "utf8")).toContain(
+      `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
+    );
+  },
+);
 
 it("runs every file of examples/embedding", ({ expect }) => {
   expect(readdirSync("examples/embedding").toSorted()).toEqual([
@@ -305,6 +308,7 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "requirements.txt",
     "row-level-security.sql",
     "row-level-security.ts",
+    "sign-up.ts",
     "verify-jose.ts",
     "verify_pyjwt.py",
   ]);
