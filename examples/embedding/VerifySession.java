@@ -30,7 +30,7 @@ import java.util.regex.Pattern;
  */
 public class VerifySession {
     static final String SERVICE_URL = System.getenv("SERVICE_URL");
-    /** The environment, such as acme/Customer: in another one, the same id is another customer. */
+    /** The environment, such as acme/Customer: in another one, the same number is another customer. */
     static final String AUDIENCE = System.getenv("AUDIENCE");
     /** The header Origin of the request that presents the session. Programs send none. */
     static final String ORIGIN = System.getenv("ORIGIN");
@@ -40,7 +40,8 @@ public class VerifySession {
         try {
             Map<?, ?> claims = verify(token, fetchKeys());
             String viewer = quote(claims.get("viewer_id"));
-            System.out.println("{\"customer\":" + quote(claims.get("sub")) + ",\"viewer\":" + viewer + "}");
+            long teamId = ((Double) claims.get("team_id")).longValue();
+            System.out.println("{\"team_id\":" + teamId + ",\"viewer\":" + viewer + "}");
         } catch (GeneralSecurityException | IllegalArgumentException error) {
             System.err.println(error.getMessage());
             System.exit(1);

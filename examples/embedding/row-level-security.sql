@@ -4,8 +4,8 @@ CREATE FUNCTION session_claim(name text) RETURNS text STABLE LANGUAGE sql
 
 CREATE TABLE orders (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The user_group_id of the customer.
-  customer text NOT NULL,
+  -- The team_id of the customer's group, which never changes. The answer that created the group has it.
+  customer bigint NOT NULL,
   amount int NOT NULL
 );
 
@@ -16,7 +16,7 @@ GRANT SELECT ON orders TO dashboard;
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
 -- The table's owner sees no row either. Policies never bind superusers and roles with BYPASSRLS.
 ALTER TABLE orders FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_orders ON orders FOR SELECT TO dashboard USING (customer = session_claim('sub'));
+CREATE POLICY own_orders ON orders FOR SELECT TO dashboard USING (customer = session_claim('team_id')::bigint);
 
 -- The role with which the dashboards' backend logs in. It has no right but to become dashboard.
 CREATE ROLE backend LOGIN NOINHERIT;

@@ -25,7 +25,7 @@ export async function queryAs(
     typ: "JWT",
     issuer,
     audience,
-    requiredClaims: ["sub", "exp"],
+    requiredClaims: ["team_id", "exp"],
   });
   const { origins } = payload;
   if (origin !== undefined && Array.isArray(origins) && !origins.includes(origin))

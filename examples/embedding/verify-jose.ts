@@ -12,14 +12,14 @@ try {
     algorithms: ["ES256"],
     typ: "JWT",
     issuer: SERVICE_URL,
-    // The environment, such as acme/Customer: in another one, the same id is another customer.
+    // The environment, such as acme/Customer: in another one, the same number is another customer.
     audience: AUDIENCE,
-    requiredClaims: ["sub", "exp"],
+    requiredClaims: ["team_id", "exp"],
   });
   const { origins } = payload;
   if (ORIGIN !== undefined && Array.isArray(origins) && !origins.includes(ORIGIN))
     throw new errors.JWTClaimValidationFailed("The session is for pages of other origins.", payload, "origins");
-  console.info(JSON.stringify({ customer: payload.sub, viewer: payload.viewer_id ?? null }));
+  console.info(JSON.stringify({ team_id: payload.team_id, viewer: payload.viewer_id ?? null }));
 } catch (error) {
   if (!(error instanceof errors.JOSEError)) throw error;
   console.error(`${error.code}: ${error.message}`);

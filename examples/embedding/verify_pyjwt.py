@@ -7,7 +7,7 @@ import sys
 import jwt
 
 SERVICE_URL = os.environ["SERVICE_URL"]
-# The environment, such as acme/Customer: in another one, the same id is another customer.
+# The environment, such as acme/Customer: in another one, the same number is another customer.
 AUDIENCE = os.environ["AUDIENCE"]
 # The header Origin of the request that presents the session. Programs send none.
 ORIGIN = os.environ.get("ORIGIN")
@@ -22,11 +22,11 @@ try:
         algorithms=["ES256"],
         issuer=SERVICE_URL,
         audience=AUDIENCE,
-        options={"require": ["iss", "aud", "sub", "exp"]},
+        options={"require": ["iss", "aud", "team_id", "exp"]},
     )
     if ORIGIN is not None and ORIGIN not in claims.get("origins", [ORIGIN]):
         raise jwt.InvalidTokenError("The session is for pages of other origins.")
 except jwt.PyJWTError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 
-print(json.dumps({"customer": claims["sub"], "viewer": claims.get("viewer_id")}, ensure_ascii=False))
+print(json.dumps({"team_id": claims["team_id"], "viewer": claims.get("viewer_id")}, ensure_ascii=False))

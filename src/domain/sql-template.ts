@@ -206,7 +206,7 @@ function mergesWith(before: Piece | undefined, next: Piece | undefined): boolean
 function writeSql(
   pieces: BoundPiece[],
   style: PlaceholderStyle,
-): Result<{ sql: string; params: unknown[] }, FailureOf<"unusable_variable">> {
+): Result<{ sql: string; params: unknown[] }, FailureOf<"invalid_template" | "unusable_variable">> {
   const sql: string[] = [];
   const params: unknown[] = [];
   const known = new Map<unknown, Parameters | undefined>();
@@ -216,6 +216,9 @@ function writeSql(
       sql.push(piece.text);
       continue;
     }
+    const isList = Array.isArray(piece.value);
+    if (isList && QUANTIFIED.test(nameBefore(pieces, index)))
+      return fail({ code: "invalid_template", position: piece.at, reason: QUANTIFIED_REASON });
     // Measured once for each value, because a template can repeat a long one.
     if (!known.has(piece.value)) known.set(piece.value, parametersOf(piece.value));
     const parameters = known.get(piece.value);
@@ -223,7 +226,7 @@ function writeSql(
     units += parameters?.units ?? 0;
     if (
       !parameters ||
-      (Array.isArray(piece.value) && !isListItem(pieces, index)) ||
+      (isList && !isListItem(pieces, index)) ||
       params.length + parameters.values.length > QUERY_PARAMETERS_MAX ||
       units > QUERY_PARAMETER_UNITS_MAX
     )
@@ -248,6 +251,24 @@ function parametersOf(value: unknown): Parameters | undefined {
  */
 const isListItem = (pieces: Piece[], index: number): boolean =>
   /[([,]$/.test(textBeside(pieces, index, -1)) && /^[)\],]/.test(textBeside(pieces, index, 1));
+
+/** Comparisons with the items of one value, such as an array. */
+const QUANTIFIED = /^(?:any|all|some)$/i;
+const QUANTIFIED_REASON =
+  "ANY, ALL and SOME take one value, and a list becomes several. Write IN ({{list}}) instead of = ANY, and NOT IN ({{list}}) " +
+  "instead of <> ALL.";
+
+/** The name before the parentheses that open directly before a piece; empty when anything else is there. */
+function nameBefore(pieces: Piece[], index: number): string {
+  let isOpen = false;
+  for (let at = index - 1; ; at -= 1) {
+    const piece = pieces[at];
+    if (piece?.kind !== "text") return "";
+    if (piece.quoted === "comment" || /^\s*$/.test(piece.text)) continue;
+    if (!/^[\s(]*$/.test(piece.text)) return isOpen ? piece.text : "";
+    isOpen = true;
+  }
+}
 
 /** The nearest text before (-1) or after (1) a piece, without blanks and comments; empty when there is a variable. */
 function textBeside(pieces: Piece[], index: number, step: -1 | 1): string {

@@ -17,7 +17,7 @@ export type Refusal = { position: number; reason: string };
 
 export type TextToken = { kind: "text"; text: string; quoted: string | undefined; end: number };
 /** `spaced` is the name with the blanks around it. */
-export type VariableToken = { kind: "variable"; name: string; spaced: string; end: number };
+export type VariableToken = { kind: "variable"; name: string; spaced: string; at: number; end: number };
 export type Token = TextToken | VariableToken | { kind: "[["; end: number } | { kind: "]]"; end: number };
 
 /** A name after its first character. Databases read every character outside ASCII as a letter. */
@@ -169,7 +169,7 @@ function readVariable({ template, style }: Source, at: number): Result<VariableT
   const beside = BESIDE_VARIABLE.find(
     (each) => (each.only ?? style) === style && (each.before?.test(before) || each.after?.test(after)),
   );
-  return beside ? refuse(at, beside.reason) : ok({ kind: "variable", name, spaced, end });
+  return beside ? refuse(at, beside.reason) : ok({ kind: "variable", name, spaced, at, end });
 }
 
 /** Finds what databases or drivers disagree on in a text that begins at `at`. */

@@ -101,6 +101,36 @@ describe("bindTemplate", () => {
       expect(bind(template, style)).toMatchObject({ ok: false, failure: { code: "unusable_variable" } });
   });
 
+  it.for([
+    "x = ANY({{user_group.regions}})",
+    "x = any ( {{user_group.regions}} )",
+    "x <> ALL({{ user_group.one }})",
+    "x = Some /* ( */ (({{user_group.regions}}))",
+    "x = ANY({{user_group.regions}}::text[])",
+    "x = ANY({{user_group.regions}}, {{id}})",
+    "[[x = {{id}} AND x = ANY ]] [[({{user_group.regions}})]]",
+  ])("advises IN for a list in %s", (template, { expect }) => {
+    for (const style of ["?", "$1"] as const)
+      expect(bind(template, style)).toMatchObject({
+        ok: false,
+        failure: {
+          code: "invalid_template",
+          position: template.search(/\{\{ ?user_group/),
+          reason: expect.stringContaining("Write IN ({{list}})"),
+        },
+      });
+  });
+
+  it.for([
+    ["x = ANY({{id}})", "x = ANY($1)"],
+    ["x = ANY(ARRAY[{{user_group.regions}}])", "x = ANY(ARRAY[$1, $2])"],
+    ['x = "any"({{user_group.regions}})', 'x = "any"($1, $2)'],
+    ["x = many({{user_group.regions}})", "x = many($1, $2)"],
+    ["x = ANY(SELECT y WHERE z IN ({{user_group.regions}}))", "x = ANY(SELECT y WHERE z IN ($1, $2))"],
+  ] as const)("binds %s, where no list stands in ANY", ([template, sql], { expect }) => {
+    expect(bind(template, "$1")).toMatchObject({ ok: true, value: { sql } });
+  });
+
   it("changes nothing in syntax that only PostgreSQL reads", ({ expect }) => {
     for (const sql of ["e'it\\'s'", "$$ it's -- # ` $$ $tag$ $$ $tag$", "'really?'", "a # b['c'] -- ?\n"])
       expect(bind(`${sql} {{id}}`, "$1")).toMatchObject({ ok: true, value: { sql: `${sql} $1` } });

@@ -293,4 +293,17 @@ describe("a grace", () => {
     expect(codeOf(late)).toEqual([401, "credential_revoked"]);
     expect(answeredBy(late)).toBe("directory");
   });
+
+  it("is outlived by an older lease that KV keeps, for 300 seconds at most", async ({ expect }) => {
+    const pass = stopClock();
+    const { leasedTokenOf, rotate } = await newIntegrator();
+    const token = await leasedTokenOf("acme");
+    replaceKv((operation, _, real) => (operation === "delete" ? Promise.reject(new Error("KV is down.")) : real()));
+    await rotate(token, { grace_seconds: 60 });
+    pass(300);
+    const viewLate = () => view(token, { "Cache-Control": "max-age=300" });
+    expect(answeredBy(await viewLate())).toBe("index");
+    pass(1);
+    expect(codeOf(await viewLate())).toEqual([401, "credential_revoked"]);
+  });
 });

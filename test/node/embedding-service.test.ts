@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
 import { build } from "esbuild";
@@ -23,6 +24,7 @@ const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
 
 const project = mkdtempSync(join(tmpdir(), "embedding-"));
 let groups: UserGroupClient;
+let writerKey: string;
 /** A key that can mint sessions and nothing else. */
 let mintingKey: { id: number; key: string };
 
@@ -41,7 +43,8 @@ beforeAll(async () => {
     });
   for (const name of ["hono", "@hono"]) symlinkSync(resolve("node_modules", name), join(project, "node_modules", name));
 
-  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "writer" })).key });
+  writerKey = (await operator.issueKey({ ...WORKSPACE, name: "writer" })).key;
+  groups = new UserGroupClient({ url, apiKey: writerKey });
   mintingKey = await newMintingKey();
 });
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -49,6 +52,13 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 async function newMintingKey() {
   const { apiKey, key } = await operator.issueKey({ ...WORKSPACE, name: "backend", scopes: ["sessions:create"] });
   return { id: apiKey.id, key };
+}
+
+/** Runs the recipe of a sign-up. Returns the number of the customer's group. */
+async function signUp(customer: string): Promise<number> {
+  const env = { ...process.env, SERVICE_URL: url, API_KEY: writerKey, CUSTOMER: customer };
+  const { stdout } = await promisify(execFile)(process.execPath, ["sign-up.ts"], { cwd: project, env });
+  return JSON.parse(stdout).team_id;
 }
 
 /** A port that nobody listens on. */
@@ -107,14 +117,15 @@ describe("the backend of a page", () => {
     expect(log()).toBe("");
   });
 
-  it("says that a deleted customer has no data, and does not create them again", async ({ expect }) => {
-    const { group } = await groups.ensure({ userGroupId: "gone" });
+  it("does not create a deleted customer again at a sign-in, so a restore works", async ({ expect }) => {
+    const teamId = await signUp("gone");
+    expect(await signUp("gone")).toBe(teamId);
     const { address, log } = await startBackend("gone");
     expect((await askForSession(address)).status).toBe(200);
-    await groups.removeByNumber({ teamId: group.teamId });
+    await groups.removeByNumber({ teamId });
     expect(await askForSession(address)).toMatchObject({ status: 404, body: { problem: "no_such_customer" } });
     expect(log()).toBe("");
-    expect(await groups.restore({ teamId: group.teamId })).toMatchObject({ userGroupId: "gone" });
+    expect(await groups.restore({ teamId })).toMatchObject({ userGroupId: "gone" });
     expect((await askForSession(address)).status).toBe(200);
   });
 
@@ -298,18 +309,18 @@ describe("a session of the service", () => {
     const postgres = new PGlite();
     onTestFinished(() => postgres.close());
     await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
-    await postgres.exec("INSERT INTO orders (customer, amount) VALUES ('row a', 1), ('row b', 2)");
-    await postgres.exec("SET SESSION AUTHORIZATION backend");
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
-    for (const [userGroupId, amount] of [
-      ["row a", 1],
-      ["row b", 2],
-    ] as const) {
-      await groups.ensure({ userGroupId });
+    const [a, b] = [await groups.ensure({ userGroupId: "row a" }), await groups.ensure({ userGroupId: "row b" })];
+    const rows = [a.group, b.group].map(({ teamId }) => `(${teamId}, ${teamId * 10})`);
+    await postgres.exec(`INSERT INTO orders (customer, amount) VALUES ${rows.join()}`);
+    await postgres.exec("SET SESSION AUTHORIZATION backend");
+    for (const { teamId, userGroupId } of [a.group, b.group]) {
       const { token } = await new UserGroupClient({ url, apiKey }).mintSession({ userGroupId });
       const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
-      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([{ amount }]);
+      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([
+        { amount: teamId * 10 },
+      ]);
       await expect(
         queryAs(postgres, token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
       ).rejects.toThrow(/"aud"/);

@@ -112,6 +112,24 @@ describe("a driver that writes values into the SQL text", () => {
   });
 });
 
+describe("a list in PostgreSQL", () => {
+  const variables = new Map([["user_group.regions", ["eu", "us"]]]);
+  const query = (condition: string) => `SELECT DISTINCT region FROM orders WHERE region ${condition} ORDER BY region`;
+
+  it.for(["= ANY", "<> ALL", "= SOME"])("does not parse in %s, so it is refused", async (operator, { expect }) => {
+    await expect(runOnPostgres(query(`${operator}($1, $2)`), ["eu", "us"])).rejects.toThrow(/syntax error/);
+    expect(bindTemplate(query(`${operator}({{user_group.regions}})`), variables, "$1")).toMatchObject({
+      failure: { code: "invalid_template" },
+    });
+  });
+
+  it("selects its rows in IN, as the refusal advises", async ({ expect }) => {
+    const bound = bindTemplate(query("IN ({{user_group.regions}})"), variables, "$1");
+    if (!bound.ok) throw new Error(bound.failure.code);
+    expect(await runOnPostgres(bound.value.sql, bound.value.params)).toEqual([{ region: "eu" }, { region: "us" }]);
+  });
+});
+
 describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s", (style) => {
   const texts = fc.constantFrom("eu", "pro", ...HOSTILE);
   const groups = fc.record({

@@ -28,6 +28,7 @@ export type Session = {
   issuer: string;
   providedId: string;
   viewerId?: string;
+  teamId?: number;
   workspace?: string;
   origins?: string[];
   expiresInSeconds?: number;
@@ -37,10 +38,10 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /** Mints sessions for environment Customer as the service does, and returns its public keys with them. */
 export function mintSessions(sessions: Session[]): { jwks: object; tokens: string[] } {
-  const claims = sessions.map(({ workspace = "verifiers", expiresInSeconds = 300, ...session }) => ({
+  const claims = sessions.map(({ workspace = "verifiers", teamId = 4, expiresInSeconds = 300, ...session }) => ({
     ...session,
+    teamId,
     environment: { workspace, tag: "Customer" },
-    teamId: 4,
     keyId: 1,
     id: "2f1f0c0e-6f0a-4f6e-9a53-0a9f6b1f7c11",
     issuedAtSeconds: nowSeconds() - 600,
@@ -53,11 +54,12 @@ export function mintSessions(sessions: Session[]): { jwks: object; tokens: strin
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /**
- * A session of `issuer` and `sub` that is made here, and the same one with one thing wrong in each: verifiers must accept the
+ * A session of `issuer` and the group `teamId` that is made here, and the same one with one thing wrong in each: verifiers must accept the
  * first, and refuse the others.
  */
-export function forgedSessions(issuer: string, sub: string): { valid: string; wrong: Record<string, string> } {
-  const claims = { iss: issuer, aud: "verifiers/Customer", sub, iat: nowSeconds() - 1, exp: nowSeconds() + 300 };
+export function forgedSessions(issuer: string, teamId: number): { valid: string; wrong: Record<string, string> } {
+  const lifetime = { iat: nowSeconds() - 1, exp: nowSeconds() + 300 };
+  const claims = { iss: issuer, aud: "verifiers/Customer", sub: "initech", team_id: teamId, ...lifetime };
   const header = { alg: "ES256", typ: "JWT", kid: KID };
   const own = createPrivateKey({ key: PRIVATE, format: "jwk" });
   const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
@@ -83,7 +85,7 @@ export function forgedSessions(issuer: string, sub: string): { valid: string; wr
     "HS256 with the public key as PEM": hs256(
       createPrivateKey({ key: PRIVATE, format: "jwk" }).export({ type: "sec1", format: "pem" }),
     ),
-    "a changed payload": `${encode(header)}.${encode({ ...claims, sub: "other" })}.${signature}`,
+    "a changed payload": `${encode(header)}.${encode({ ...claims, team_id: 5 })}.${signature}`,
     "a signature of zeros": `${encode(header)}.${encode(claims)}.${Buffer.alloc(64).toString("base64url")}`,
     "no signature": `${encode(header)}.${encode(claims)}.`,
     "a DER signature": signed(header, claims, own, "der"),
