@@ -14,15 +14,36 @@ const SET_WITHOUT_TYPING = ["prefix", "yes"];
 /** A failure that the user of a command can fix. The command prints the message, and no stack trace. */
 export class CommandError extends Error {}
 
-/** Parses the arguments. The error does not repeat what was typed: it may be a secret. */
+/** Parses the arguments. The error names the option, and repeats nothing else that was typed: it may be a secret. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(options: Options) {
   const all = { ...SHARED_OPTIONS, ...options };
   refuseOptionsTakenByNpm(Object.keys(all), process.argv.slice(2), process.env);
   try {
     return parseArgs({ allowPositionals: true, options: all });
   } catch {
-    throw new CommandError("An option is unknown, or lacks its value; --help shows them all.");
+    throw new CommandError(optionFault(all));
   }
+}
+
+type OptionToken = { rawName: string; value?: string | undefined; inlineValue?: boolean | undefined };
+
+/** What is wrong with the first option that cannot be parsed. */
+function optionFault(options: ParseArgsOptionsConfig): string {
+  const { tokens } = parseArgs({ allowPositionals: true, options, strict: false, tokens: true });
+  const faults = tokens
+    .filter((token) => token.kind === "option")
+    .map((token) => faultOf(token, Object.hasOwn(options, token.name) ? options[token.name]?.type : undefined));
+  return `${faults.find((fault) => fault !== undefined) ?? "The options cannot be read"}; --help shows them all.`;
+}
+
+function faultOf({ rawName, value, inlineValue }: OptionToken, type: "string" | "boolean" | undefined) {
+  // Letters alone: a secret that was typed as an option has digits, too.
+  if (!type) return /^-+[a-z-]+$/i.test(rawName) ? `There is no option ${rawName}` : "An option is unknown";
+  if (type === "boolean") return value === undefined ? undefined : `${rawName} takes no value`;
+  if (value === undefined) return `${rawName} lacks its value`;
+  return value.startsWith("-") && !inlineValue
+    ? `${rawName} lacks its value, or write one that begins with - as ${rawName}=VALUE`
+    : undefined;
 }
 
 /** Without `--`, npm reads the options of a script as its own, and passes on what remains. */

@@ -11,7 +11,7 @@ import { commandErrorOf } from "./support/client-error.ts";
 import { ENVIRONMENT_OPTIONS, tagOf } from "./support/environment.ts";
 import { connectionTo, environmentAccess, namesEnvironment } from "./support/environment-access.ts";
 import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFor, operatorRefused } from "./support/operator-credential.ts";
-import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
+import { escapeInvisible, jsonLineOf, quoted } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent events -- [options]
 
@@ -48,9 +48,6 @@ const EVENTS_PER_PAGE = 1000;
 const POLL_MS = 2_000;
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;
-
-/** A text of a user in quotation marks, so that it cannot be taken for another part of the line. */
-const quoted = (text: string): string => escapeInvisible(JSON.stringify(text));
 
 /** An event with the names of the wire. */
 const toWire = ({ requestId, group, previousUserGroupId, apiKey, successorId, ...same }: ChangeEvent) => ({

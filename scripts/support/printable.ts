@@ -6,6 +6,9 @@ const escapesOf = (text: string): string =>
 export const escapeInvisible = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, escapesOf);
 
+/** A text of a user in quotation marks, so that it cannot be taken for another part of the line. */
+export const quoted = (text: string): string => escapeInvisible(JSON.stringify(text));
+
 /**
  * The value as one line of JSON for a terminal. `JSON.stringify` escapes U+0000 to U+001F alone; terminals take U+0080 to
  * U+009F for control sequences too, and some readers end a line at U+2028 and U+2029. Such characters occur only in

@@ -8,8 +8,13 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** How to reach the service. */
 export type ConnectionOptions = RetryOptions & {
-  /** The service's origin, without a path, such as `https://groups.example.com`. Without TLS, only this machine. */
+  /** The service's origin, without a path, such as `https://groups.example.com`. Without TLS, only this machine; see `allowHttp`. */
   url: string | URL;
+  /**
+   * With `true`, `url` may be `http://` of another machine, such as a container's name. Everybody on the way can then read the
+   * credential and change each answer: only for a private network that you trust.
+   */
+  allowHttp?: boolean | undefined;
   /** The global `fetch` by default. */
   fetch?: Fetch | undefined;
 };
@@ -80,7 +85,7 @@ export class Connection {
   /** Throws a `TypeError` for options that cannot work. */
   constructor(options: ConnectionOptions, credentialName: string, credential: string | undefined, protocol: Protocol) {
     this.#protocol = protocol;
-    this.#origin = originOf(options.url);
+    this.#origin = originOf(options);
     this.#credential = headerValue(credentialName, credential);
     this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     if (typeof this.#fetch !== "function") throw new TypeError("Give fetch as a function.");
@@ -211,13 +216,13 @@ function messagesOf(error: unknown): string {
   return messages.join(": ") || "an unknown error";
 }
 
-function originOf(address: string | URL): string {
+function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/`)
     throw new TypeError("Give url as the service's origin alone, without a path, such as https://groups.example.com.");
-  const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))
-    throw new TypeError("Give url as https://…; without TLS, credentials are sent to this machine alone.");
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && (isLoopback || allowHttp === true)))
+    throw new TypeError("Give url as https://…; without TLS, only this machine is called unless allowHttp is true.");
   return url.origin;
 }
 

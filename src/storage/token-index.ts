@@ -44,9 +44,9 @@ function parseLease(text: string): Lease | undefined {
   }
 }
 
-/** JSON text of an object, or `null`. Throws for text that is no JSON. */
+/** The JSON text of an object, or `null`. Throws for text that is no JSON, and for the text `null`. */
 const isObjectTextOrNull = (value: unknown): boolean =>
-  value === null || (typeof value === "string" && typeof JSON.parse(value) === "object");
+  value === null || (typeof value === "string" && Object.getPrototypeOf(JSON.parse(value)) === Object.prototype);
 
 const isSnapshot = ({ teamId, providedId, name, mapping, properties, validUntil }: GroupSnapshot): boolean =>
   typeof teamId === "number" &&

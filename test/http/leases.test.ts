@@ -257,6 +257,11 @@ describe("a viewer that accepts a stale answer", () => {
     ["a mapping that is no object", JSON.stringify({ readAt, group: { ...group, mapping: "1" } })],
     ["an entry of version 0.2", JSON.stringify(group)],
     ["no time", JSON.stringify({ readAt: null, group })],
+    ["properties that are the text null", JSON.stringify({ readAt, group: { ...group, properties: "null" } })],
+    ["properties that are a list", JSON.stringify({ readAt, group: { ...group, properties: "[1]" } })],
+    ["a mapping that is a number", JSON.stringify({ readAt, group: { ...group, mapping: "1" } })],
+    ["a mapping that is a list", JSON.stringify({ readAt, group: { ...group, mapping: "[]" } })],
+    ["a name that is missing", JSON.stringify({ readAt, group: { ...group, name: undefined } })],
     ["another group", JSON.stringify({ readAt, group: { ...group, teamId: 2 } })],
     ["a grace that has ended", JSON.stringify({ readAt, group: { ...group, validUntil: 1 } })],
   ] as const)("is answered by the directory where KV holds %s", async ([, value], { expect }) => {

@@ -747,7 +747,10 @@ describe("an argument that cannot work is refused before any call", () => {
     ["no TLS", { url: "http://service.test" }],
     ["a host whose name begins with localhost", { url: "http://localhost.service.test" }],
     ["a host whose name ends with localhost", { url: "http://not-localhost" }],
+    ["no TLS, and a text that allows it", { url: "http://service.test", allowHttp: "false" as unknown as boolean }],
     ["another protocol", { url: "ftp://localhost" }],
+    ["another protocol, although HTTP is allowed", { url: "ftp://service.test", allowHttp: true }],
+    ["a path, although HTTP is allowed", { url: "http://service.test/hidden", allowHttp: true }],
     ["a password in the URL", { url: "https://user:hidden@service.test" }],
     ["a query", { url: "https://service.test/?hidden" }],
     ["the path of a call", { url: "https://service.test/api/user" }],
@@ -770,6 +773,21 @@ describe("an argument that cannot work is refused before any call", () => {
       expect(groups(url)).toBeInstanceOf(UserGroupClient);
     },
   );
+
+  it("but not the address of a container to which HTTP is allowed", async ({ expect }) => {
+    const called: string[] = [];
+    const fetch: Fetch = async (url) => {
+      called.push(url);
+      return new Response("", { status: 404 });
+    };
+    const options = { url: "http://groups.internal:8787", allowHttp: true, fetch, retries: 0 };
+    const session = async () => ({ token: TOKEN, expires_in_seconds: 60 });
+    await errorOf(new UserGroupClient({ ...options, apiKey: API_KEY }).whoami());
+    await errorOf(new ViewerClient({ ...options, session }).view());
+    const operator = new OperatorClient({ ...options, operatorKey: API_KEY });
+    await errorOf(operator.inEnvironment({ workspace: "acme", environment: null }).get({ teamId: 1 }));
+    expect(called.map((url) => new URL(url).origin)).toEqual(Array(3).fill("http://groups.internal:8787"));
+  });
 
   it.for(["", "two words", "line\nbreak", "ünicode", undefined as unknown as string])(
     "a credential that cannot be a header: %j",

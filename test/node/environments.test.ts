@@ -62,7 +62,7 @@ it("lists all pages", async ({ expect }) => {
 it.for([
   ["no command", [], "Name a command: list"],
   ["an argument", ["list", "acme"], "list takes options alone"],
-  ["an unknown option", ["list", "--workspace", "acme"], "An option is unknown"],
+  ["an unknown option", ["list", "--workspace", "acme"], "There is no option --workspace"],
 ] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = environments(args);
   expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 1]);

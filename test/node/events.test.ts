@@ -185,7 +185,7 @@ describe("fails with a sentence", () => {
   const run = (args: string[], apiKey = "k") => events(args, apiKey);
 
   it.for<[string, string[], string | undefined, RegExp]>([
-    ["for an unknown option", ["--nope"], undefined, /An option is unknown/],
+    ["for an unknown option", ["--nope"], undefined, /There is no option --nope/],
     ["for an argument", ["export"], undefined, /takes options alone/],
     ["without an API key", [], "", /Set API_KEY/],
     ["for a refused key", [], undefined, /refused API_KEY \(unauthenticated\)/],

@@ -95,6 +95,19 @@ it.for([
     ["issue", ...WHERE.slice(0, 2), "--name", "x"],
     "Give --environment as Customer, Testing or untagged",
   ],
+  [
+    "an environment that there is not",
+    ["list", ...WHERE.slice(0, 2), "--environment", "prod\u202e"],
+    'Give --environment as Customer, Testing or untagged, not "prod\\u202e".',
+  ],
+  ["an unknown option", ["list", ...WHERE, "--nmae", "x"], "There is no option --nmae; --help shows them all."],
+  ["an option without its value", ["issue", ...WHERE, "--url", url, "--name"], "--name lacks its value; --help"],
+  [
+    "an option in the place of a value",
+    ["issue", ...WHERE, "--name", "--json"],
+    "--name lacks its value, or write one that begins with - as --name=VALUE; --help",
+  ],
+  ["a value of an option that takes none", ["list", ...WHERE, "--json=yes"], "--json takes no value; --help"],
   ["no workspace", ["list", ...WHERE.slice(2)], "Give --workspace as the slug of the workspace"],
   ["no name", ["issue", ...WHERE], "Give --name"],
   ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Give --access as read or write"],
@@ -202,8 +215,12 @@ it("reports an OPERATOR_TOKEN that cannot be in a header", ({ expect }) => {
   expect(stderr).toBe("OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
 });
 
-it("never repeats the value of an unknown option", ({ expect }) => {
-  const { status, stderr } = keys(["list", "--operator-token=hunter2"]);
+it.for([
+  ["--operator-token=hunter2"],
+  ["--hunter2"],
+  ["--environment", `ugk_hunter2${"x".repeat(60)}`, "--workspace", "acme"],
+] as const)("never repeats what may be a secret: %o", (args, { expect }) => {
+  const { status, stderr } = keys(["list", ...args]);
   expect(status).toBe(1);
   expect(stderr).not.toContain("hunter2");
 });
