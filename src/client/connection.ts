@@ -219,10 +219,10 @@ function messagesOf(error: unknown): string {
 function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/`)
-    throw new TypeError("Give url as the service's origin alone, without a path, such as https://groups.example.com.");
+    throw new TypeError("Give url as an origin without a path, such as https://groups.example.com.");
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && (isLoopback || allowHttp === true)))
-    throw new TypeError("Give url as https://…; without TLS, only this machine is called unless allowHttp is true.");
+    throw new TypeError("Give url as https://…, or set allowHttp.");
   return url.origin;
 }
 
