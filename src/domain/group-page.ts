@@ -1,6 +1,7 @@
 import { LIST_BYTES_MAX, LIST_GROUPS_MAX, TEXT_UNITS_MAX } from "../limits.ts";
 import type { GroupState, ListedGroup } from "../records.ts";
 import type { GroupStore, ListRange } from "../storage/group-store.ts";
+import type { Read } from "./turns.ts";
 
 /** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
 export type PageStart = number | string;
@@ -25,7 +26,7 @@ export type GroupPage = { groups: ListedGroup[]; next: PageStart | null };
  * that of the numbers, which are never reused, so whatever changes between two pages, no group that stays is missed or
  * repeated. With a prefix it is that of the ids, and a group that is renamed between two pages may be.
  */
-export function readPage(store: GroupStore, query: PageQuery): GroupPage {
+export function readPage(store: GroupStore, query: PageQuery): Read<GroupPage> {
   const { state, limit } = query;
   const range = rangeOf(query);
   const isFiltered = state === "active" || state === "suspended";
@@ -42,10 +43,11 @@ export function readPage(store: GroupStore, query: PageQuery): GroupPage {
     return false;
   });
   const next = sizes[end === -1 ? examinedMax : end];
-  return {
+  const page = {
     groups: store.page(range, isFiltered ? state : "all", count),
     next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
   };
+  return { page, share: Math.min(1, Math.max(sizes.length / LIST_GROUPS_MAX, bytes / LIST_BYTES_MAX)) };
 }
 
 function rangeOf({ start, prefix, state }: PageQuery): ListRange {
