@@ -48,7 +48,7 @@ const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
     options: [],
     takesId: false,
     run: async (operator, values) => {
-      const keys = await operator.listKeys(environmentOf(values));
+      const keys = await Array.fromAsync(operator.listKeys({ ...environmentOf(values), pageSize: 1000 }));
       return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
     },
   },

@@ -41,7 +41,7 @@ const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
     options: [],
     takesId: false,
     run: async (client) => {
-      const operators = await client.listOperators();
+      const operators = await Array.fromAsync(client.listOperators({ pageSize: 1000 }));
       return { body: { success: 1, operators: operators.map(toWire) }, text: tableOfOperators(operators) };
     },
   },

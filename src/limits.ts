@@ -94,8 +94,10 @@ export const LEASE_READ_SECONDS_MAX = 1;
 
 export const LIST_GROUPS_MAX = 1000;
 export const LIST_GROUPS_DEFAULT = 100;
-/** The pause of a directory after each page of a list: with it lists take a third of its thread at most, and 30 pages a second. */
+/** The pause of an object after a full page of a list; after a smaller one it is shorter. With it lists take a third of its thread at most. */
 export const LIST_PAUSE_MS = 25;
+/** How many reads of one caller may wait for their turn. */
+export const READS_WAITING_MAX = 60;
 /** The ids, names, mappings and properties of one page, in UTF-8. */
 export const LIST_BYTES_MAX = 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import { type Environment, type LocationHint, toEnvironment } from "./environment.ts";
+import type { PageInput } from "./paging.ts";
 import type { ResponseBody } from "./response-body.ts";
 
 /** What an API key may do; docs/operating.md lists the calls of each scope. */
@@ -43,6 +44,12 @@ export type ApiKey = Environment & {
   lastUsedAt: string | null;
   revokedAt: string | null;
 };
+
+/** Selects the keys of an environment; all of them by default. */
+export type KeysInput = Environment & PageInput;
+
+/** Some keys, and the cursor of the next page; `null` on the last page. */
+export type KeyPage = { keys: ApiKey[]; nextCursor: string | null };
 
 /** A key with its secret text, which the service shows only here. */
 export type IssuedKey = { apiKey: ApiKey; key: string };

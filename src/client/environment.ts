@@ -1,4 +1,5 @@
 import type { Query } from "./connection.ts";
+import type { PageInput } from "./paging.ts";
 import type { EnvironmentTag, ResponseBody } from "./response-body.ts";
 
 /** One environment of a workspace; `null` is the one without a tag. */
@@ -15,12 +16,7 @@ export type ListedEnvironment = Environment & {
 };
 
 /** Selects environments; all of them by default. */
-export type EnvironmentsInput = {
-  /** Starts after the page that had this `nextCursor`. */
-  cursor?: string | undefined;
-  /** The `limit` of one page, 1 to 1000; 100 by default. */
-  pageSize?: number | undefined;
-};
+export type EnvironmentsInput = PageInput;
 
 /** Some environments, and the cursor of the next page; `null` on the last page. */
 export type EnvironmentPage = { environments: ListedEnvironment[]; nextCursor: string | null };

@@ -5,7 +5,7 @@
  * Names are the wire's, in camelCase, and each thing has one name: `user_group_id` in requests and `provided_id` in responses
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
-export type { ApiKey, IssuedKey, IssueKeyInput, RollKeyInput, Scope } from "./api-key.ts";
+export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./api-key.ts";
 export type { Caller } from "./caller.ts";
 export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
 export type {
@@ -30,7 +30,15 @@ export type { Actor, ChangeEvent, EventPage, EventType } from "./event.ts";
 export type { EventsInput, FeedReader, FollowInput } from "./feed-reader.ts";
 export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
 export type { OnceOptions } from "./once.ts";
-export type { IssuedOperator, IssueOperatorInput, Operator, Role, RollOperatorInput } from "./operator.ts";
+export type {
+  IssuedOperator,
+  IssueOperatorInput,
+  Operator,
+  OperatorPage,
+  OperatorsInput,
+  Role,
+  RollOperatorInput,
+} from "./operator.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { EnvironmentTag } from "./response-body.ts";
 export type { MintedSession, SessionFunction } from "./session-connection.ts";

@@ -3,12 +3,14 @@ import {
   type IssuedKey,
   type IssueKeyInput,
   issueKeyBody,
+  type KeyPage,
+  type KeysInput,
   type RollKeyInput,
   toApiKey,
   toIssuedKey,
 } from "./api-key.ts";
 import { type Caller, whoami } from "./caller.ts";
-import { type CallOptions, Connection, type ConnectionOptions, numberedPath } from "./connection.ts";
+import { type CallOptions, Connection, type ConnectionOptions, numberedPath, type Query } from "./connection.ts";
 import {
   type Environment,
   type EnvironmentPage,
@@ -23,11 +25,13 @@ import {
   type IssuedOperator,
   type IssueOperatorInput,
   type Operator,
+  type OperatorPage,
+  type OperatorsInput,
   type RollOperatorInput,
   toIssuedOperator,
   toOperator,
 } from "./operator.ts";
-import { itemsOf, nextCursorOf } from "./paging.ts";
+import { itemsOf, nextCursorOf, type PageInput } from "./paging.ts";
 import { serverProtocol } from "./server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
@@ -63,15 +67,9 @@ export class OperatorClient extends FeedReader {
   }
 
   /** Gets one page of the deployment's environments. */
-  async environmentPage(
-    { cursor, pageSize }: EnvironmentsInput = {},
-    { signal }: CallOptions = {},
-  ): Promise<EnvironmentPage> {
-    const query = { cursor, limit: pageSize?.toString() };
-    const call = { method: "GET", path: "/api/environments", query, retryable: true } as const;
-    const response = await this.#connection.send(call, signal);
-    const environments = response.body.objects("environments").map(toListedEnvironment);
-    return { environments, nextCursor: nextCursorOf(response, cursor) };
+  async environmentPage(input: EnvironmentsInput = {}, options: CallOptions = {}): Promise<EnvironmentPage> {
+    const { response, nextCursor } = await this.#page("/api/environments", input, options);
+    return { environments: response.body.objects("environments").map(toListedEnvironment), nextCursor };
   }
 
   /** Yields all environments of the deployment, and requests the next page when the one before is used up. */
@@ -93,11 +91,22 @@ export class OperatorClient extends FeedReader {
     return toIssuedKey(body);
   }
 
-  /** Lists all keys of the environment, including those that are revoked or expired. */
-  async listKeys(environment: Environment, { signal }: CallOptions = {}): Promise<ApiKey[]> {
-    const call = { method: "GET", path: KEYS, query: environmentQuery(environment), retryable: true } as const;
-    const { body } = await this.#connection.send(call, signal);
-    return body.objects("api_keys").map(toApiKey);
+  /** Gets one page of the environment's keys. */
+  async keyPage(input: KeysInput, options: CallOptions = {}): Promise<KeyPage> {
+    const { response, nextCursor } = await this.#page(KEYS, input, options, environmentQuery(input));
+    return { keys: response.body.objects("api_keys").map(toApiKey), nextCursor };
+  }
+
+  /**
+   * Yields all keys of the environment, including those that are revoked or expired, and requests the next page when the one
+   * before is used up.
+   */
+  listKeys(input: KeysInput, options: CallOptions = {}): AsyncGenerator<ApiKey, void, undefined> {
+    const pageAfter = async (cursor: string | undefined) => {
+      const { keys, nextCursor } = await this.keyPage({ ...input, cursor }, options);
+      return { items: keys, nextCursor };
+    };
+    return itemsOf(input.cursor, pageAfter, options);
   }
 
   /** Revokes a key at once. A second revocation changes nothing. */
@@ -129,10 +138,22 @@ export class OperatorClient extends FeedReader {
     return toIssuedOperator((await this.#connection.send(call, signal)).body);
   }
 
-  /** Lists all operators, including those that are revoked or expired. The bootstrap token is not among them. */
-  async listOperators({ signal }: CallOptions = {}): Promise<Operator[]> {
-    const { body } = await this.#connection.send({ method: "GET", path: OPERATORS, retryable: true }, signal);
-    return body.objects("operators").map(toOperator);
+  /** Gets one page of the operators. */
+  async operatorPage(input: OperatorsInput = {}, options: CallOptions = {}): Promise<OperatorPage> {
+    const { response, nextCursor } = await this.#page(OPERATORS, input, options);
+    return { operators: response.body.objects("operators").map(toOperator), nextCursor };
+  }
+
+  /**
+   * Yields all operators, including those that are revoked or expired, and requests the next page when the one before is used
+   * up. The bootstrap token is not among them.
+   */
+  listOperators(input: OperatorsInput = {}, options: CallOptions = {}): AsyncGenerator<Operator, void, undefined> {
+    const pageAfter = async (cursor: string | undefined) => {
+      const { operators, nextCursor } = await this.operatorPage({ ...input, cursor }, options);
+      return { items: operators, nextCursor };
+    };
+    return itemsOf(input.cursor, pageAfter, options);
   }
 
   /** Revokes an operator's key at once. A second revocation changes nothing. */
@@ -149,5 +170,11 @@ export class OperatorClient extends FeedReader {
     const path = `${numberedPath(OPERATORS, "id", id)}/roll`;
     const call = { method: "POST", path, body: { grace_seconds: graceSeconds }, retryable: false } as const;
     return toIssuedOperator((await this.#connection.send(call, signal)).body);
+  }
+
+  async #page(path: string, { cursor, pageSize }: PageInput, { signal }: CallOptions, environment: Query = {}) {
+    const query = { ...environment, cursor, limit: pageSize?.toString() };
+    const response = await this.#connection.send({ method: "GET", path, query, retryable: true }, signal);
+    return { response, nextCursor: nextCursorOf(response, cursor) };
   }
 }

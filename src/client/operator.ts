@@ -1,3 +1,4 @@
+import type { PageInput } from "./paging.ts";
 import type { ResponseBody } from "./response-body.ts";
 
 const ROLES = ["viewer", "support", "admin"] as const;
@@ -33,6 +34,12 @@ export type Operator = {
   lastUsedAt: string | null;
   revokedAt: string | null;
 };
+
+/** Selects operators; all of them by default. */
+export type OperatorsInput = PageInput;
+
+/** Some operators, and the cursor of the next page; `null` on the last page. */
+export type OperatorPage = { operators: Operator[]; nextCursor: string | null };
 
 /** An operator with the secret text of the key, which the service shows only here. */
 export type IssuedOperator = { operator: Operator; key: string };

@@ -1,5 +1,13 @@
 import type { CallOptions, ServiceResponse } from "./connection.ts";
 
+/** Selects the pages of a list; all of them by default. */
+export type PageInput = {
+  /** Starts after the page that had this `nextCursor`. */
+  cursor?: string | undefined;
+  /** The `limit` of one page, 1 to 1000; 100 by default. */
+  pageSize?: number | undefined;
+};
+
 /** One page of a list; `nextCursor` is `null` on the last page. */
 type Page<Item> = { items: Item[]; nextCursor: string | null };
 

@@ -6,6 +6,7 @@ import { daysToMs } from "./days.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import type { Result } from "./result.ts";
+import type { Read } from "./turns.ts";
 
 /** Records what changes in one Durable Object, for as long as `EVENT_DAYS` sets. */
 export class ChangeLog {
@@ -61,7 +62,7 @@ export class ChangeLog {
   }
 
   /** One page of the events, oldest first. */
-  read(query: EventQuery): Result<EventPage, FailureOf<"cursor_expired">> {
+  read(query: EventQuery): Result<Read<EventPage>, FailureOf<"cursor_expired">> {
     return readEvents(this.#events, query);
   }
 

@@ -1,8 +1,9 @@
-import { EVENTS_EXAMINED_MAX } from "../limits.ts";
+import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../limits.ts";
 import type { Actor, EventDetails, EventType, StoredEvent, UserGroup } from "../records.ts";
 import type { EventStore } from "../storage/event-store.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
+import type { Read } from "./turns.ts";
 
 /** Who makes a change, and by which request. */
 export type Author = { actor: Actor; requestId: string };
@@ -49,9 +50,9 @@ export type EventQuery = {
 const NO_FEED = "";
 
 /** Reads the page of a feed whose database has no tables yet. */
-export const readNoEvents = ({ from }: EventQuery): Result<EventPage, FailureOf<"cursor_expired">> =>
+export const readNoEvents = ({ from }: EventQuery): Result<Read<EventPage>, FailureOf<"cursor_expired">> =>
   from === undefined || from === "latest" || from.incarnation === NO_FEED
-    ? ok({ events: [], next: { incarnation: NO_FEED, after: 0 }, hasMore: false })
+    ? ok({ page: { events: [], next: { incarnation: NO_FEED, after: 0 }, hasMore: false }, share: 0 })
     : fail({ code: "cursor_expired" });
 
 /** Some events, and the position after the last one that was examined. */
@@ -65,10 +66,11 @@ export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: bo
 export function readEvents(
   store: EventStore,
   { from, limit, type, providedId }: EventQuery,
-): Result<EventPage, FailureOf<"cursor_expired">> {
+): Result<Read<EventPage>, FailureOf<"cursor_expired">> {
   const incarnation = store.incarnation();
   const newest = store.newestId();
-  if (from === "latest") return ok({ events: [], next: { incarnation, after: newest }, hasMore: false });
+  if (from === "latest")
+    return ok({ page: { events: [], next: { incarnation, after: newest }, hasMore: false }, share: 0 });
 
   const oldest = store.oldest(1)[0]?.id ?? 1;
   const after = from?.after ?? oldest - 1;
@@ -83,7 +85,8 @@ export function readEvents(
   const events = matching.slice(0, limit);
   const last = matching.length > limit ? events.at(-1) : examined.at(-1);
   const next = last?.id ?? after;
-  return ok({ events, next: { incarnation, after: next }, hasMore: next < newest });
+  const page = { events, next: { incarnation, after: next }, hasMore: next < newest };
+  return ok({ page, share: examined.length / EVENTS_MAX });
 }
 
 /** Whether the event is about the group with this id, also under its previous id. */

@@ -32,12 +32,12 @@ import {
 } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
-import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./keys.ts";
 import { LeaseRequests } from "./lease-requests.ts";
 import { type IdempotencyRecord, Responses } from "./responses.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { grantOf } from "./rights.ts";
-import { Turns } from "./turns.ts";
+import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import {
   bytesOf,
   type GroupView,
@@ -80,6 +80,7 @@ type FirstOutcome = EndedLeases & Pick<StoredResponse, "response">;
 type Admitted = { author: Author; keyId: number | null; may: (scope: Scope) => boolean };
 
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
+type ListFailure = AdmitFailure | TurnFailure;
 type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environment_full">;
 type TokenFailure = FailureOf<"user_group_not_found" | "token_superseded" | "revision_mismatch">;
 type NumberFailure = AdmitFailure | FailureOf<"user_group_not_found" | "revision_mismatch">;
@@ -359,7 +360,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
-  async list(caller: Caller, query: PageQuery): Promise<Result<GroupPage, AdmitFailure>> {
+  async list(caller: Caller, query: PageQuery): Promise<Result<Waited<GroupPage>, ListFailure>> {
     return this.#inTurn(caller, "groups:read", () => ok(readPage(this.#groups, query)));
   }
 
@@ -379,7 +380,7 @@ export class GroupDirectory extends DurableObject<Env> {
   async listEvents(
     caller: Caller,
     query: EventQuery,
-  ): Promise<Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">>> {
+  ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
     return this.#inTurn(caller, "events:read", () => this.#changes.read(query));
   }
 
@@ -409,9 +410,15 @@ export class GroupDirectory extends DurableObject<Env> {
     );
   }
 
-  /** All API keys, revoked and expired ones included. */
-  listKeys(): StoredKey[] {
-    return this.#schema.exists ? this.#keys.list() : [];
+  /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
+  async listKeys(caller: Caller, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
+    if (!this.#schema.exists) return ok({ keys: [], next: null, hasWaited: false });
+    return this.#inTurn(caller, undefined, () => ok(this.#keys.list(query)));
+  }
+
+  /** Whether no API key was issued yet. */
+  hasNoKeys(): boolean {
+    return !this.#schema.exists || this.#keys.isEmpty();
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
@@ -449,15 +456,18 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#keys.hasRoom() && !this.#changes.isFull;
   }
 
-  /** Reads for a caller in its turn. The caller is admitted before it waits, and again when its turn has come. */
-  async #inTurn<Value, Failure>(
+  /**
+   * Reads for a caller in its turn. An API key is admitted before it waits, and again when its turn has come. An operator who has
+   * waited has to be admitted by the registry again.
+   */
+  async #inTurn<Page extends object, Failure>(
     caller: Caller,
-    scope: Scope,
-    read: () => Result<Value, Failure>,
-  ): Promise<Result<Value, Failure | AdmitFailure>> {
+    scope: Scope | undefined,
+    read: () => Result<Read<Page>, Failure>,
+  ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
     const admitted = this.#admit(caller, scope);
     if (!admitted.ok) return admitted;
-    return this.#turns.take(`${caller.kind} ${caller.id}`, () => {
+    return this.#turns.take<Page, Failure | AdmitFailure>(`${caller.kind} ${caller.id}`, () => {
       const stillAdmitted = this.#admit(caller, scope);
       return stillAdmitted.ok ? read() : stillAdmitted;
     });

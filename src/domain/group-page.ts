@@ -1,6 +1,7 @@
 import { LIST_BYTES_MAX, LIST_GROUPS_MAX, TEXT_UNITS_MAX } from "../limits.ts";
 import type { GroupState, ListedGroup } from "../records.ts";
 import type { GroupStore, ListRange } from "../storage/group-store.ts";
+import type { Read } from "./turns.ts";
 
 /** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
 export type PageStart = number | string;
@@ -27,11 +28,12 @@ export type GroupPage = { groups: ListedGroup[]; next: PageStart | null };
  * that of the numbers, which are never reused, so whatever changes between two pages, no group that stays is missed or
  * repeated. With a prefix it is that of the ids, and a group that is renamed between two pages may be.
  */
-export function readPage(store: GroupStore, query: PageQuery): GroupPage {
+export function readPage(store: GroupStore, query: PageQuery): Read<GroupPage> {
   const { state, limit, providedId } = query;
   const isFiltered = state === "active" || state === "suspended";
   const filter = isFiltered ? state : "all";
-  if (providedId !== undefined) return { groups: store.page(exactly(providedId), filter, 1), next: null };
+  if (providedId !== undefined)
+    return { page: { groups: store.page(exactly(providedId), filter, 1), next: null }, share: 1 / LIST_GROUPS_MAX };
 
   const range = rangeOf(query);
   const examinedMax = isFiltered ? LIST_GROUPS_MAX : limit;
@@ -47,10 +49,11 @@ export function readPage(store: GroupStore, query: PageQuery): GroupPage {
     return false;
   });
   const next = sizes[end === -1 ? examinedMax : end];
-  return {
+  const page = {
     groups: store.page(range, filter, count),
     next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
   };
+  return { page, share: Math.min(1, Math.max(sizes.length / LIST_GROUPS_MAX, bytes / LIST_BYTES_MAX)) };
 }
 
 /** The range of one id. No id has control characters, so each longer one that begins with it is after the end. */

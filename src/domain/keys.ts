@@ -1,10 +1,11 @@
-import { LAST_USED_SECONDS } from "../limits.ts";
+import { LAST_USED_SECONDS, LIST_GROUPS_MAX } from "../limits.ts";
 import type { StoredKey } from "../records.ts";
 import type { KeyStore } from "../storage/key-store.ts";
 import type { PresentedKey } from "./caller.ts";
 import { sameBytes } from "./credential.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
+import type { Read } from "./turns.ts";
 
 /** A new key, of whose nonce only the hash is known here. Without `expiresInSeconds` it never expires. */
 export type KeyDraft = {
@@ -13,6 +14,12 @@ export type KeyDraft = {
   nonceHash: ArrayBuffer;
   expiresInSeconds?: number | undefined;
 };
+
+/** Asks for at most `limit` keys from the number `start` on. */
+export type KeyQuery = { start: number; limit: number };
+
+/** Some keys, and the number of the next; `null` after the last one. */
+export type KeyPage = { keys: StoredKey[]; next: number | null };
 
 export type KeyFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">;
 
@@ -41,9 +48,17 @@ export class Keys {
     return ok(key);
   }
 
-  /** All keys, revoked and expired ones included. */
-  list(): StoredKey[] {
-    return this.#store.list();
+  /** One page of the keys, revoked and expired ones included, oldest first. */
+  list({ start, limit }: KeyQuery): Read<KeyPage> {
+    const found = this.#store.page(start, limit + 1);
+    return {
+      page: { keys: found.slice(0, limit), next: found[limit]?.id ?? null },
+      share: Math.min(1, found.length / LIST_GROUPS_MAX),
+    };
+  }
+
+  isEmpty(): boolean {
+    return this.#store.count() === 0;
   }
 
   /** Whether there is room for a new key: not if all are valid. */

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { OPERATORS_MAX } from "../limits.ts";
+import { LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, Role, StoredEnvironment, StoredKey } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
@@ -11,27 +11,30 @@ import { Chores } from "./chores.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { isRevoked, type KeyDraft, type KeyFailure, Keys } from "./keys.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./keys.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { allowsRole, roleOf } from "./rights.ts";
+import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 /** The name of the deployment's only registry. */
 export const REGISTRY_NAME = "registry";
 
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
+type ListFailure = AdmitFailure | TurnFailure;
 
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
 
 /**
- * The environments and operators of the deployment, and the only authority on them. Like those of a directory, every RPC
- * method is synchronous, and checks its caller first. The registry has no tables until the first change.
+ * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
+ * the reads and the writes of an RPC method, and each checks its caller first. The registry has no tables until the first change.
  */
 export class Registry extends DurableObject<Env> {
   readonly #schema: Schema;
   readonly #environments: EnvironmentStore;
   readonly #operators: Keys;
   readonly #changes: ChangeLog;
+  readonly #turns = new Turns();
   readonly #chores: Chores;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -79,15 +82,15 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** One page of the environments, oldest first. */
-  listEnvironments(
+  async listEnvironments(
     presented: PresentedOperator,
     { start, limit }: { start: number; limit: number },
-  ): Result<EnvironmentPage, AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    if (!this.#schema.exists) return ok({ environments: [], next: null });
-    const found = this.#environments.page(start, limit + 1);
-    return ok({ environments: found.slice(0, limit), next: found[limit]?.id ?? null });
+  ): Promise<Result<Waited<EnvironmentPage>, ListFailure>> {
+    return this.#inTurn(presented, () => {
+      const found = this.#schema.exists ? this.#environments.page(start, limit + 1) : [];
+      const page = { environments: found.slice(0, limit), next: found[limit]?.id ?? null };
+      return ok({ page, share: Math.min(1, found.length / LIST_GROUPS_MAX) });
+    });
   }
 
   /** Issues the key of an operator, whose `rights` are the role. */
@@ -108,11 +111,11 @@ export class Registry extends DurableObject<Env> {
     );
   }
 
-  /** All operators, revoked and expired ones included. */
-  listOperators(presented: PresentedOperator): Result<StoredKey[], AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    return ok(this.#schema.exists ? this.#operators.list() : []);
+  /** One page of the operators, revoked and expired ones included, oldest first. */
+  async listOperators(presented: PresentedOperator, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
+    return this.#inTurn(presented, () =>
+      ok(this.#schema.exists ? this.#operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
+    );
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
@@ -153,13 +156,24 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** One page of the deployment's own events, oldest first. */
-  listEvents(
+  async listEvents(
     presented: PresentedOperator,
     query: EventQuery,
-  ): Result<EventPage, AdmitFailure | FailureOf<"cursor_expired">> {
+  ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
+    return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
+  }
+
+  /** Reads for an operator in its turn, who is admitted before it waits, and again when its turn has come. */
+  async #inTurn<Page extends object, Failure>(
+    presented: PresentedOperator,
+    read: () => Result<Read<Page>, Failure>,
+  ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
     const operator = this.#admit(presented, "viewer");
     if (!operator.ok) return operator;
-    return this.#schema.exists ? this.#changes.read(query) : readNoEvents(query);
+    return this.#turns.take<Page, Failure | AdmitFailure>(String(operator.value.id), () => {
+      const stillAdmitted = this.#admit(presented, "viewer");
+      return stillAdmitted.ok ? read() : stillAdmitted;
+    });
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {

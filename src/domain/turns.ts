@@ -1,4 +1,19 @@
-import { LIST_PAUSE_MS } from "../limits.ts";
+import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../limits.ts";
+import type { FailureOf } from "./failure.ts";
+import { fail, ok, type Result } from "./result.ts";
+
+/** What a list returns, and how much it has read, as a share of a full page. */
+export type Read<Page> = { page: Page; share: number };
+
+/** A page, and whether it has waited for another read, and not only for the pause after one. */
+export type Waited<Page> = Page & { hasWaited: boolean };
+
+export type TurnFailure = FailureOf<"rate_limited" | "directory_unavailable">;
+/** A read that waits since a time in milliseconds. `run` returns the share that it has read. */
+type Waiting = { since: number; run: () => number; drop: () => void };
+type Clock = { now: () => number; wait: (milliseconds: number) => Promise<void> };
+
+const CLOCK: Clock = { now: () => Date.now(), wait: (milliseconds) => scheduler.wait(milliseconds) };
 
 /**
  * Lets long reads take turns: one at a time, with a pause after each in which other calls of the object run. Callers take
@@ -6,35 +21,58 @@ import { LIST_PAUSE_MS } from "../limits.ts";
  */
 export class Turns {
   /** Waiting reads by caller. The caller whose turn is next comes first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #clock: Clock;
   #isRunning = false;
 
-  /** Runs `work` when the turn of this caller has come, and returns its value. */
-  take<Value>(caller: string, work: () => Value): Promise<Value> {
+  constructor(clock = CLOCK) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Runs `read` when the turn of this caller has come. Refuses a caller with too many waiting reads, and drops a read that has
+   * waited for so long that the Worker has given it up.
+   */
+  take<Page extends object, Failure>(
+    caller: string,
+    read: () => Result<Read<Page>, Failure>,
+  ): Promise<Result<Waited<Page>, Failure | TurnFailure>> {
+    const others = this.#waiting.get(caller) ?? [];
+    if (others.length >= READS_WAITING_MAX) return Promise.resolve(fail({ code: "rate_limited" }));
+    const hasWaited = this.#waiting.size > 0;
     return new Promise((resolve, reject) => {
       const run = () => {
         try {
-          resolve(work());
+          const result = read();
+          resolve(result.ok ? ok({ ...result.value.page, hasWaited }) : result);
+          return result.ok ? result.value.share : 0;
         } catch (error) {
           reject(error);
+          return 1;
         }
       };
-      this.#waiting.set(caller, [...(this.#waiting.get(caller) ?? []), run]);
+      const drop = () => resolve(fail({ code: "directory_unavailable" }));
+      this.#waiting.set(caller, [...others, { since: this.#clock.now(), run, drop }]);
       if (!this.#isRunning) void this.#runAll();
     });
   }
 
+  /** Runs all waiting reads. A small one without another after it needs no pause. */
   async #runAll(): Promise<void> {
     this.#isRunning = true;
     for (let next = this.#next(); next; next = this.#next()) {
-      next();
-      await scheduler.wait(LIST_PAUSE_MS);
+      if (this.#clock.now() - next.since >= DIRECTORY_SECONDS_MAX * 1000) {
+        next.drop();
+        continue;
+      }
+      const pauseMs = Math.floor(LIST_PAUSE_MS * next.run());
+      if (pauseMs > 0 || this.#waiting.size > 0) await this.#clock.wait(Math.max(1, pauseMs));
     }
     this.#isRunning = false;
   }
 
   /** Takes a read of the first caller, and moves that caller to the end. */
-  #next(): (() => void) | undefined {
+  #next(): Waiting | undefined {
     const [caller, [read, ...others]] = this.#waiting.entries().next().value ?? ["", []];
     this.#waiting.delete(caller);
     if (others.length > 0) this.#waiting.set(caller, others);

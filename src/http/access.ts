@@ -49,12 +49,12 @@ export const ACCESS = {
   "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
   "GET /api/events": { scope: "events:read", role: "viewer", names: "environment or none", isList: true },
 
-  "GET /api/keys": { role: "viewer", names: "environment" },
+  "GET /api/keys": { role: "viewer", names: "environment", isList: true },
   "POST /api/keys": { role: "admin", body: "required" },
   "DELETE /api/keys/:id": { role: "admin", names: "environment" },
   "POST /api/keys/:id/roll": { role: "admin", names: "environment", body: "optional" },
 
-  "GET /api/operators": { role: "viewer" },
+  "GET /api/operators": { role: "viewer", isList: true },
   "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },

@@ -17,6 +17,10 @@ export type Cursor = { start: PageStart; prefix: string | undefined };
 export const cursorOf = ({ start, prefix }: Cursor): string =>
   utf8.encode(JSON.stringify([VERSION, start, ...(prefix === undefined ? [] : [prefix])])).toBase64(BASE64URL);
 
+/** The cursor of a list that continues at a number; `null` after its last page. */
+export const numberCursorOf = (next: number | null): string | null =>
+  next === null ? null : cursorOf({ start: next, prefix: undefined });
+
 /** Parses a cursor; `undefined` for any other text, and for another spelling of one. */
 export function parseCursor(cursor: string): Cursor | undefined {
   try {

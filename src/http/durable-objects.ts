@@ -30,6 +30,7 @@ export type Directory = Remote<GroupDirectory>;
 const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   checkCaller: true,
   ensure: true,
+  hasNoKeys: true,
   identify: true,
   issueKey: false,
   list: true,

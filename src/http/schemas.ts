@@ -243,7 +243,7 @@ const Limit = lazy(() =>
 );
 
 /** The fields by which the query of a list asks for a page. */
-const pageFields = (what: "groups" | "environments") => ({
+const pageFields = (what: "groups" | "environments" | "keys" | "operators") => ({
   cursor: withMeta(z.optional(ListCursor()), {
     description: "The next_cursor of the page before; without it, the first page.",
   }),
@@ -296,19 +296,25 @@ function refuseBeside(payload: Payload, fields: Record<string, unknown>): void {
     if (value) refuseValue(payload, "Leave this field out where you give a user_group_id.", [name]);
 }
 
-/** GET /api/environments */
-export const EnvironmentsQuery = lazy(() =>
+/** The query of a list in the order of numbers, without filters. */
+const numberedQuery = (what: "environments" | "keys" | "operators") =>
   z.pipe(
-    z.strictObject({
-      ...pageFields("environments"),
-    }),
+    z.strictObject(pageFields(what)),
     z.transform(({ cursor, limit }, payload: Payload) => {
       if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
       refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
       return z.NEVER;
     }),
-  ),
-);
+  );
+
+/** GET /api/environments */
+export const EnvironmentsQuery = lazy(() => numberedQuery("environments"));
+
+/** GET /api/keys */
+export const KeysQuery = lazy(() => numberedQuery("keys"));
+
+/** GET /api/operators */
+export const OperatorsQuery = lazy(() => numberedQuery("operators"));
 
 /** GET /api/user_groups/{team_id} */
 export const ShowQuery = lazy(() =>

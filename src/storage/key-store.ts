@@ -23,9 +23,11 @@ export class KeyStore {
     return key;
   }
 
-  /** All keys, revoked and expired ones included, oldest first. */
-  list(): StoredKey[] {
-    return this.#sql.exec<StoredKey>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE id > 0 ORDER BY id`).toArray();
+  /** The first `count` keys from the id `start` on, revoked and expired ones included, oldest first. */
+  page(start: number, count: number): StoredKey[] {
+    return this.#sql
+      .exec<StoredKey>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE id >= ? ORDER BY id LIMIT ?`, start, count)
+      .toArray();
   }
 
   /** How many keys there are, valid or not. */

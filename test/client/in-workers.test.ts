@@ -79,5 +79,7 @@ it("works in a Worker", async ({ expect }) => {
   expect(variables).toEqual({ user_group_id: "a", user_group_name: "a", "user_group.region": "eu" });
 
   await groups.remove({ currentToken: token });
-  expect(await keys.listKeys({ workspace: "acme", environment: null })).toMatchObject([{ id: 1, name: "worker" }]);
+  expect(await Array.fromAsync(keys.listKeys({ workspace: "acme", environment: null }))).toMatchObject([
+    { id: 1, name: "worker" },
+  ]);
 });

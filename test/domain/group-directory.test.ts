@@ -112,6 +112,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "checkCaller",
       "constructor",
       "ensure",
+      "hasNoKeys",
       "identify",
       "issueKey",
       "list",

@@ -14,6 +14,7 @@ import { view } from "../support/viewers.ts";
  */
 const bytes = (length: number, value: number) => new Uint8Array(length).fill(value);
 const buffer = (length: number, value: number) => bytes(length, value).buffer;
+const AN_OPERATOR = { kind: "operator", id: 3, name: "ada", requestId: "request" } as const;
 const BOOTSTRAP = { actor: { kind: "operator", id: null, name: "bootstrap" }, requestId: "request" };
 
 describe("the directory takes the recorded calls of 0.4", () => {
@@ -39,7 +40,11 @@ describe("the directory takes the recorded calls of 0.4", () => {
       value: { ...key, lastUsedAt: expect.any(Number) },
     });
     expect(await directory.rollKey(BOOTSTRAP, 1, 3600, buffer(32, 2))).toMatchObject({ ok: true, value: { id: 2 } });
-    expect(await directory.listKeys()).toMatchObject([{ id: 1, revokedAt: expect.any(Number) }, { id: 2 }]);
+    expect(await directory.listKeys(AN_OPERATOR, { start: 0, limit: 2 })).toMatchObject({
+      ok: true,
+      value: { keys: [{ id: 1, revokedAt: expect.any(Number) }, { id: 2 }], next: null },
+    });
+    expect(await directory.hasNoKeys()).toBe(false);
     expect(await directory.revokeKey(BOOTSTRAP, 1)).toEqual({ ok: true, value: undefined });
     expect(await directory.revokeKey(BOOTSTRAP, 3)).toEqual({ ok: false, failure: { code: "api_key_not_found" } });
     expect(await directory.checkCaller(caller, undefined)).toEqual({
@@ -90,7 +95,7 @@ describe("the directory takes the recorded calls of 0.4", () => {
 
   it.for([
     ["an API key", undefined],
-    ["an operator", { kind: "operator", id: 3, name: "ada", role: "admin", requestId: "request" }],
+    ["an operator", { ...AN_OPERATOR, role: "admin" }],
   ] as const)("updateByNumber, rotateByNumber, removeByNumber of %s", async ([, operatorCaller], { expect }) => {
     const { directory, caller: keyCaller } = await newDirectory();
     const caller = operatorCaller ?? keyCaller;
@@ -238,6 +243,7 @@ describe("the registry takes the recorded calls of 0.4", () => {
       value: {
         environments: [{ id: 1, name: "acme/Testing", location: "weur", createdAt: expect.any(Number) }],
         next: 2,
+        hasWaited: false,
       },
     });
     expect(await registry().listEnvironments(presented, { start: 2, limit: 1 })).toMatchObject({
@@ -270,19 +276,25 @@ describe("the registry takes the recorded calls of 0.4", () => {
       ok: false,
       failure: { code: "operator_not_found" },
     });
-    expect(await registry().listOperators(presented)).toMatchObject({
+    expect(await registry().listOperators(presented, { start: 0, limit: 10 })).toMatchObject({
       ok: true,
-      value: [
-        { id: 1, revokedAt: expect.any(Number) },
-        { id: 2, revokedAt: expect.any(Number) },
-      ],
+      value: {
+        keys: [
+          { id: 1, revokedAt: expect.any(Number) },
+          { id: 2, revokedAt: expect.any(Number) },
+        ],
+        next: null,
+      },
     });
   });
 
   it("listEvents", async ({ expect }) => {
     const query = { from: undefined, limit: 10, type: undefined, providedId: undefined };
     const nothing = { events: [], next: { incarnation: "", after: 0 }, hasMore: false };
-    expect(await registry().listEvents(presented, query)).toEqual({ ok: true, value: nothing });
+    expect(await registry().listEvents(presented, query)).toEqual({
+      ok: true,
+      value: { ...nothing, hasWaited: false },
+    });
     await registry().recordEnvironment(presented, ENVIRONMENT, undefined);
     expect(await registry().listEvents(presented, { ...query, from: nothing.next })).toMatchObject({
       ok: true,

@@ -100,7 +100,7 @@ describe("GET /api/keys", () => {
     await issue({ name: "elsewhere", environment: "Customer" });
     const answer = await manage("GET", `/api/keys${ACME}`);
     expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ success: 1, api_keys: [one.api_key, two.api_key] });
+    expect(answer.body).toEqual({ success: 1, api_keys: [one.api_key, two.api_key], next_cursor: null });
   });
 
   it("reads untagged as the environment without a tag", async ({ expect }) => {

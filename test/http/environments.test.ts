@@ -127,7 +127,7 @@ describe("an environment is recorded before its first key is issued", () => {
     expect((await issue({}, callEnv)).status).toBe(500);
     expect(await listed()).toMatchObject([{ workspace: "acme", environment: "Testing" }]);
     const keys = await call("GET", `/api/keys${inEnvironment()}`, { credential: operator });
-    expect(keys.body).toEqual({ success: 1, api_keys: [] });
+    expect(keys.body).toEqual({ success: 1, api_keys: [], next_cursor: null });
     for (const path of ["/api/user_groups", "/api/user_groups/1", "/api/events"])
       expect(codeOf(await call("GET", path + inEnvironment(), { credential: operator }))).toEqual([
         404,

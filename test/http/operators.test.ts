@@ -110,6 +110,7 @@ describe("GET /api/operators", () => {
         { ...ada.operator, revoked_at: expect.any(String) },
         { ...ben.operator, last_used_at: expect.any(String) },
       ],
+      next_cursor: null,
     });
   });
 

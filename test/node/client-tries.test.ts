@@ -67,11 +67,13 @@ const RETRYABLE: [string, Caller][] = [
   ["the deployment's eventPage", (url, options, call) => operator(url, options).eventPage({}, call)],
   ["environmentPage", (url, options, call) => operator(url, options).environmentPage({}, call)],
   ["environments", (url, options, call) => Array.fromAsync(operator(url, options).environments({}, call))],
-  ["listOperators", (url, options, call) => operator(url, options).listOperators(call)],
+  ["operatorPage", (url, options, call) => operator(url, options).operatorPage({}, call)],
+  ["listOperators", (url, options, call) => Array.fromAsync(operator(url, options).listOperators({}, call))],
   ["revokeOperator", (url, options, call) => operator(url, options).revokeOperator({ id: 1 }, call)],
   ["view", (url, options, call) => viewer(url, options).view({}, call)],
   ["bindQuery", (url, options, call) => viewer(url, options).bindQuery({ sql: "" }, call)],
-  ["listKeys", (url, options, call) => operator(url, options).listKeys(ENVIRONMENT, call)],
+  ["keyPage", (url, options, call) => operator(url, options).keyPage(ENVIRONMENT, call)],
+  ["listKeys", (url, options, call) => Array.fromAsync(operator(url, options).listKeys(ENVIRONMENT, call))],
   ["revokeKey", (url, options, call) => operator(url, options).revokeKey({ ...ENVIRONMENT, id: 1 }, call)],
 ];
 
@@ -886,10 +888,10 @@ describe("no credential is in any error", () => {
     [TOKEN, (options) => groups(SERVICE, options).rotateToken({ currentToken: TOKEN })],
     [ODD_TOKEN, (options) => groups(SERVICE, options).remove({ currentToken: ODD_TOKEN })],
     [TOKEN, (options) => viewer(SERVICE, options).view()],
-    [OPERATOR_KEY, (options) => operator(SERVICE, options).listKeys(ENVIRONMENT)],
+    [OPERATOR_KEY, (options) => operator(SERVICE, options).keyPage(ENVIRONMENT)],
     [
       BOOTSTRAP_TOKEN,
-      (options) => new OperatorClient({ url: SERVICE, operatorKey: BOOTSTRAP_TOKEN, ...options }).listOperators(),
+      (options) => new OperatorClient({ url: SERVICE, operatorKey: BOOTSTRAP_TOKEN, ...options }).operatorPage(),
     ],
   ];
 

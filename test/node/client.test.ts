@@ -402,7 +402,9 @@ describe("operators", () => {
 
     for (const { id } of [issued, rolled.operator, rolled.operator]) await operator.revokeOperator({ id });
     expect((await refused(old.whoami())).code).toBe("credential_revoked");
-    const listed = (await operator.listOperators()).filter(({ name }) => name === "client operator");
+    const listed = (await Array.fromAsync(operator.listOperators({ pageSize: 1 }))).filter(
+      ({ name }) => name === "client operator",
+    );
     expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
       [issued.id, "string"],
       [rolled.operator.id, "string"],
@@ -508,7 +510,7 @@ describe("the operator", () => {
       expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
       await operator.revokeKey({ ...where, id: 2 });
       await operator.revokeKey({ ...where, id: 2 });
-      const listed = await operator.listKeys(where);
+      const listed = await Array.fromAsync(operator.listKeys({ ...where, pageSize: 1 }));
       expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
         [1, "string"],
         [2, "string"],
@@ -540,7 +542,7 @@ it("is refused with a credential of another kind", async ({ expect }) => {
   expect(await refused(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
   expect((await refused(viewer(key).view())).code).toBe("unauthenticated");
   expect(
-    (await refused(new OperatorClient({ url, operatorKey: key }).listKeys({ workspace: "client", environment: null })))
+    (await refused(new OperatorClient({ url, operatorKey: key }).keyPage({ workspace: "client", environment: null })))
       .code,
   ).toBe("unauthenticated");
 });

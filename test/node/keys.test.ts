@@ -139,7 +139,10 @@ it("prints no character that a terminal interprets or hides, and the same JSON",
     ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read", scopes: [hidden] },
     ...{ created_at: "now", expires_at: null, last_used_at: null, revoked_at: null },
   };
-  const { url: other } = await standIn(() => ({ status: 200, body: { success: 1, api_keys: [apiKey] } }));
+  const { url: other } = await standIn(() => ({
+    status: 200,
+    body: { success: 1, api_keys: [apiKey], next_cursor: null },
+  }));
   const print = async (...args: string[]) => (await runKeys(["list", ...WHERE, "--url", other, ...args])).stdout;
 
   const table = await print();

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { SCOPES } from "../../domain/rights.ts";
-import { IssueKeyBody, RollKeyBody } from "../schemas.ts";
+import { IssueKeyBody, KeysQuery, RollKeyBody } from "../schemas.ts";
 import type { apiKeyBody } from "../wire.ts";
-import { Done, KeyTimes, Success, Tag } from "./fields.ts";
+import { Done, KeyTimes, NextCursor, Success, Tag } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
 const ApiKey = z
@@ -41,7 +41,8 @@ const IssuedKey = z.strictObject({
 
 const ListedKeys = z.strictObject({
   success: Success,
-  api_keys: z.array(ApiKey).meta({ description: "All keys of the environment, oldest first." }),
+  api_keys: z.array(ApiKey).meta({ description: "One page of keys, oldest first." }),
+  next_cursor: NextCursor,
 });
 
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
@@ -71,8 +72,14 @@ export const apiKeyOperations: Operations = {
       id: "listKeys",
       tag: "API keys",
       summary: "List API keys",
-      description: "All keys of an environment, revoked and expired ones included. The list never shows a key itself.",
-      answer: { status: 200, description: "The keys.", content: { name: "ListedKeys", schema: ListedKeys } },
+      description:
+        "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
+      query: { schema: KeysQuery(), example: { limit: 10 } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedKeys", schema: ListedKeys },
+      },
       refusals: [],
     },
   },

@@ -67,3 +67,9 @@ export const KeyTimes = {
 };
 
 export const Done = z.strictObject({ success: Success });
+
+/** `next_cursor` of a page. */
+export const NextCursor = z
+  .string()
+  .nullable()
+  .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] });

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { ROLES } from "../../domain/rights.ts";
-import { EnvironmentsQuery, IssueOperatorBody, LOCATIONS, RollOperatorBody } from "../schemas.ts";
+import { EnvironmentsQuery, IssueOperatorBody, LOCATIONS, OperatorsQuery, RollOperatorBody } from "../schemas.ts";
 import type { environmentBody, operatorBody } from "../wire.ts";
-import { Done, KeyTimes, Success, Tag, time } from "./fields.ts";
+import { Done, KeyTimes, NextCursor, Success, Tag, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
 const Operator = z
@@ -30,7 +30,8 @@ const IssuedOperator = z.strictObject({
 
 const ListedOperators = z.strictObject({
   success: Success,
-  operators: z.array(Operator).meta({ description: "All operators, oldest first." }),
+  operators: z.array(Operator).meta({ description: "One page of operators, oldest first." }),
+  next_cursor: NextCursor,
 });
 
 const Environment = z
@@ -50,10 +51,7 @@ const Environment = z
 const ListedEnvironments = z.strictObject({
   success: Success,
   environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
-  next_cursor: z
-    .string()
-    .nullable()
-    .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] }),
+  next_cursor: NextCursor,
 });
 
 const OperatorId = z.strictObject({
@@ -84,10 +82,11 @@ export const operatorOperations: Operations = {
       id: "listOperators",
       tag: "Operators",
       summary: "List operators",
-      description: "All operators, revoked and expired ones included. The list never shows a key itself.",
+      description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
+      query: { schema: OperatorsQuery(), example: { limit: 10 } },
       answer: {
         status: 200,
-        description: "The operators.",
+        description: "One page, and the cursor of the next.",
         content: { name: "ListedOperators", schema: ListedOperators },
       },
       refusals: [],

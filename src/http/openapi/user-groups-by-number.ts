@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
-import { Done, SeenGroup, Success, time } from "./fields.ts";
+import { Done, NextCursor, SeenGroup, Success, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 import { createUserGroup } from "./user-groups.ts";
 
@@ -20,10 +20,7 @@ const ListedGroup = z
 const Listed = z.strictObject({
   success: Success,
   user_groups: z.array(ListedGroup).meta({ description: "One page of groups, in the order of team_id." }),
-  next_cursor: z
-    .string()
-    .nullable()
-    .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] }),
+  next_cursor: NextCursor,
 });
 
 const Shown = z.strictObject({ success: Success, user_group: ListedGroup.meta({ description: "The group." }) });

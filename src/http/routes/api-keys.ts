@@ -7,7 +7,9 @@ import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { toRights } from "../../domain/rights.ts";
 import type { Location, StoredKey } from "../../records.ts";
+import { admitAgain } from "../admit-again.ts";
 import type { AppEnv } from "../app-env.ts";
+import { numberCursorOf } from "../cursor.ts";
 import { type Directory, directoryOf, registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
@@ -16,7 +18,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueKeyBody, NoQuery, RollKeyBody } from "../schemas.ts";
+import { IssueKeyBody, KeysQuery, NoQuery, RollKeyBody } from "../schemas.ts";
 import { apiKeyBody } from "../wire.ts";
 
 /** The API keys of an environment, for operators. */
@@ -45,9 +47,14 @@ export const apiKeys = new Hono<AppEnv>()
     );
   })
 
-  .get("/", validQuery(NoQuery), async (c) => {
-    const keys = await c.get("directory").listKeys();
-    return respond(c, { success: 1, api_keys: keys.map((key) => apiKeyBody(key, c.get("environment"))) });
+  .get("/", validQuery(KeysQuery), async (c) => {
+    const listed = await c.get("directory").listKeys(c.get("caller"), c.req.valid("query"));
+    if (!listed.ok) return refuse(c, listed.failure);
+    const failure = await admitAgain(c, listed.value);
+    if (failure) return refuse(c, failure);
+    const { keys, next } = listed.value;
+    const apiKeys = keys.map((key) => apiKeyBody(key, c.get("environment")));
+    return respond(c, { success: 1, api_keys: apiKeys, next_cursor: numberCursorOf(next) });
   })
 
   .delete("/:id", validQuery(NoQuery), async (c) => {
@@ -80,8 +87,7 @@ async function openDirectory(
   if (!recorded.ok) return recorded;
   const directory = directoryOf(c.env, environment, recorded.value.location);
   const isSettled = !recorded.value.isNew && location !== undefined;
-  if (!isSettled || (location === recorded.value.location && (await directory.listKeys()).length === 0))
-    return ok(directory);
+  if (!isSettled || (location === recorded.value.location && (await directory.hasNoKeys()))) return ok(directory);
   const message = "This environment exists already, and stays where it is. Leave the location out.";
   return fail({ code: "invalid_body", issues: [{ path: ["location"], message }] });
 }

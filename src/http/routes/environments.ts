@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
-import { cursorOf } from "../cursor.ts";
+import { numberCursorOf } from "../cursor.ts";
 import { registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
@@ -18,6 +18,5 @@ export const environments = new Hono<AppEnv>()
     const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
     const { environments: page, next } = listed.value;
-    const nextCursor = next === null ? null : cursorOf({ start: next, prefix: undefined });
-    return respond(c, { success: 1, environments: page.map(environmentBody), next_cursor: nextCursor });
+    return respond(c, { success: 1, environments: page.map(environmentBody), next_cursor: numberCursorOf(next) });
   });

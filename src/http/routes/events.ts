@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { directoryName } from "../../domain/environment.ts";
 import type { EventQuery } from "../../domain/event.ts";
+import { admitAgain } from "../admit-again.ts";
 import type { AppEnv } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
@@ -37,6 +38,8 @@ export const events = new Hono<AppEnv>()
       ? await c.get("directory").listEvents(c.get("caller"), query)
       : await registryOf(c.env).listEvents(c.get("presentedOperator"), query);
     if (!listed.ok) return refuse(c, listed.failure);
+    const failure = environment && (await admitAgain(c, listed.value));
+    if (failure) return refuse(c, failure);
     const { events: page, next, hasMore } = listed.value;
     return respond(c, {
       success: 1,

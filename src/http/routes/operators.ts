@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { hashOf, mintCredential, newNonce } from "../../domain/credential.ts";
 import type { StoredKey } from "../../records.ts";
 import type { AppEnv } from "../app-env.ts";
+import { numberCursorOf } from "../cursor.ts";
 import { registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
@@ -10,7 +11,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueOperatorBody, NoQuery, RollOperatorBody } from "../schemas.ts";
+import { IssueOperatorBody, NoQuery, OperatorsQuery, RollOperatorBody } from "../schemas.ts";
 import { operatorBody } from "../wire.ts";
 
 /** The operators of the deployment, and their keys. */
@@ -28,10 +29,11 @@ export const operators = new Hono<AppEnv>()
     return issued.ok ? respondWithKey(c, issued.value, nonce) : refuse(c, issued.failure);
   })
 
-  .get("/", validQuery(NoQuery), async (c) => {
-    const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"));
+  .get("/", validQuery(OperatorsQuery), async (c) => {
+    const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    return respond(c, { success: 1, operators: listed.value.map(operatorBody) });
+    const { keys, next } = listed.value;
+    return respond(c, { success: 1, operators: keys.map(operatorBody), next_cursor: numberCursorOf(next) });
   })
 
   .delete("/:id", validQuery(NoQuery), async (c) => {

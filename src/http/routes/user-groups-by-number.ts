@@ -4,6 +4,7 @@ import type { Outcome } from "../../domain/group-directory.ts";
 import { etagOf } from "../../domain/user-group.ts";
 import { UNDO_DAYS_DEFAULT } from "../../limits.ts";
 import type { ShownGroup } from "../../records.ts";
+import { admitAgain } from "../admit-again.ts";
 import type { AppEnv } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
 import { conditionsOf } from "../conditions.ts";
@@ -46,6 +47,8 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
+    const failure = await admitAgain(c, listed.value);
+    if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
     return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
