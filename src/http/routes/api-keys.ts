@@ -13,10 +13,9 @@ import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueKeyBody, NoQuery, RollKeyBody } from "../schemas.ts";
+import { IssueKeyBody, RollKeyBody } from "../schemas.ts";
 import { apiKeyBody } from "../wire.ts";
 
 /** The API keys of an environment, for operators. */
@@ -26,7 +25,7 @@ export const apiKeys = new Hono<AppEnv>()
   .use("/:id/roll", allowMethods("POST"))
   .use(authorize)
 
-  .post("/", validQuery(NoQuery), jsonBody(IssueKeyBody), async (c) => {
+  .post("/", jsonBody(IssueKeyBody), async (c) => {
     const {
       workspace,
       environment: tag,
@@ -45,12 +44,12 @@ export const apiKeys = new Hono<AppEnv>()
     );
   })
 
-  .get("/", validQuery(NoQuery), async (c) => {
+  .get("/", async (c) => {
     const keys = await c.get("directory").listKeys();
     return respond(c, { success: 1, api_keys: keys.map((key) => apiKeyBody(key, c.get("environment"))) });
   })
 
-  .delete("/:id", validQuery(NoQuery), async (c) => {
+  .delete("/:id", async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await c.get("directory").revokeKey(authorOf(c), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
@@ -58,7 +57,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollKeyBody), async (c) => {
+  .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const id = pathNumber(c.req.param("id"));
     return respondWithKey(c, (nonceHash) => c.get("directory").rollKey(authorOf(c), id, graceSeconds, nonceHash));

@@ -7,10 +7,9 @@ import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueOperatorBody, NoQuery, RollOperatorBody } from "../schemas.ts";
+import { IssueOperatorBody, RollOperatorBody } from "../schemas.ts";
 import { operatorBody } from "../wire.ts";
 
 /** The operators of the deployment, and their keys. */
@@ -20,7 +19,7 @@ export const operators = new Hono<AppEnv>()
   .use("/:id/roll", allowMethods("POST"))
   .use(authorize)
 
-  .post("/", validQuery(NoQuery), jsonBody(IssueOperatorBody), async (c) => {
+  .post("/", jsonBody(IssueOperatorBody), async (c) => {
     const { name, role, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const draft = { name, rights: role, nonceHash: await hashOf(nonce), expiresInSeconds };
@@ -28,13 +27,13 @@ export const operators = new Hono<AppEnv>()
     return issued.ok ? respondWithKey(c, issued.value, nonce) : refuse(c, issued.failure);
   })
 
-  .get("/", validQuery(NoQuery), async (c) => {
+  .get("/", async (c) => {
     const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"));
     if (!listed.ok) return refuse(c, listed.failure);
     return respond(c, { success: 1, operators: listed.value.map(operatorBody) });
   })
 
-  .delete("/:id", validQuery(NoQuery), async (c) => {
+  .delete("/:id", async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await registryOf(c.env).revokeOperator(c.get("presentedOperator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
@@ -42,7 +41,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollOperatorBody), async (c) => {
+  .post("/:id/roll", jsonBody(RollOperatorBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const options = { graceSeconds, nonceHash: await hashOf(nonce) };

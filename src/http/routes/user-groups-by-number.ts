@@ -15,15 +15,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond, respondWithJson } from "../responses.ts";
-import {
-  EnsureBody,
-  ListQuery,
-  NoQuery,
-  RestoreBody,
-  RotateByNumberBody,
-  ShowQuery,
-  UpdateByNumberBody,
-} from "../schemas.ts";
+import { EnsureBody, ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../wire.ts";
 import { ensureGroup } from "./user-groups.ts";
 
@@ -48,9 +40,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
   })
 
-  .post("/", validQuery(NoQuery), jsonBody(EnsureBody), (c) =>
-    ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }),
-  )
+  .post("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }))
 
   .get("/:team_id", validQuery(ShowQuery), async (c) => {
     const from = c.req.valid("query").state ?? "existing";
@@ -58,7 +48,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
   })
 
-  .put("/:team_id", validQuery(NoQuery), jsonBody(UpdateByNumberBody), async (c) => {
+  .put("/:team_id", jsonBody(UpdateByNumberBody), async (c) => {
     const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const ifMatch = ifMatchOf(c);
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
@@ -72,7 +62,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, updated.value);
   })
 
-  .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody), async (c) => {
+  .post("/:team_id/rotate", jsonBody(RotateByNumberBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const ifMatch = ifMatchOf(c);
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
@@ -85,7 +75,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, rotated.value);
   })
 
-  .delete("/:team_id", validQuery(NoQuery), async (c) => {
+  .delete("/:team_id", async (c) => {
     const ifMatch = ifMatchOf(c);
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
     const teamId = pathNumber(c.req.param("team_id"));
@@ -96,7 +86,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, removed.value);
   })
 
-  .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody), async (c) => {
+  .post("/:team_id/restore", jsonBody(RestoreBody), async (c) => {
     const { new_user_group_id: newProvidedId, rotate_token: rotateToken } = c.req.valid("json");
     const teamId = pathNumber(c.req.param("team_id"));
     const restored = await c.get("directory").restore(c.get("caller"), teamId, { newProvidedId, rotateToken });
@@ -105,7 +95,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, restored.value);
   })
 
-  .post("/:team_id/purge", validQuery(NoQuery), async (c) => {
+  .post("/:team_id/purge", async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
     const purged = await c.get("directory").purge(c.get("caller"), teamId);
     if (!purged.ok) return refuse(c, purged.failure);
