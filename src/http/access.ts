@@ -15,6 +15,8 @@ export type Access = {
   isForViewers?: true;
   /** Whether the call reads much at once, and has a limit of its own. */
   isList?: true;
+  /** Whether the call takes fields in its query, besides the environment. Without it they are refused. */
+  hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
 };
@@ -29,9 +31,9 @@ export const ACCESS = {
   "POST /api/user": { scope: "tokens:rotate", body: "required" },
   "DELETE /api/user": { scope: "groups:delete", body: "required" },
 
-  "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true },
+  "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true, hasQuery: true },
   "POST /api/user_groups": { scope: "groups:read", body: "required" },
-  "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment" },
+  "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment", hasQuery: true },
   "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment", body: "required" },
   "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },
   "POST /api/user_groups/:team_id/rotate": {
@@ -47,18 +49,24 @@ export const ACCESS = {
     body: "optional",
   },
   "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
-  "GET /api/events": { scope: "events:read", role: "viewer", names: "environment or none", isList: true },
+  "GET /api/events": {
+    scope: "events:read",
+    role: "viewer",
+    names: "environment or none",
+    isList: true,
+    hasQuery: true,
+  },
 
-  "GET /api/keys": { role: "viewer", names: "environment", isList: true },
+  "GET /api/keys": { role: "viewer", names: "environment", isList: true, hasQuery: true },
   "POST /api/keys": { role: "admin", body: "required" },
   "DELETE /api/keys/:id": { role: "admin", names: "environment" },
   "POST /api/keys/:id/roll": { role: "admin", names: "environment", body: "optional" },
 
-  "GET /api/operators": { role: "viewer", isList: true },
+  "GET /api/operators": { role: "viewer", isList: true, hasQuery: true },
   "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
-  "GET /api/environments": { role: "viewer", isList: true },
+  "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
 
   "POST /api/viewer_sessions": { scope: "sessions:create", body: "required" },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },

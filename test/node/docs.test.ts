@@ -53,7 +53,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
     for (const operation of await page.locator(".opblock").all()) await successExample(operation).waitFor();
   }
 
-  const successExample = (operation: Locator) => operation.locator(".response:not(.refusal *) .highlight-code");
+  const successExample = (operation: Locator) => operation.locator(".response:not(.refusal *) .highlight-code").first();
 
   it.for([
     [1280, 0],

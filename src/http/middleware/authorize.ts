@@ -11,11 +11,11 @@ import type { AppEnv, Credential } from "../app-env.ts";
 import { checkCaller } from "../check-caller.ts";
 import { directoryOf, registryOf } from "../durable-objects.ts";
 import { refuse } from "../failures.ts";
-import { EnvironmentQuery } from "../schemas.ts";
+import { EnvironmentQuery, NoQuery } from "../schemas.ts";
 import { admitSession, admitViewer } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body-bytes.ts";
-import { readQuery, validate } from "./validate.ts";
+import { readQuery, validate, validQuery } from "./validate.ts";
 
 /**
  * Admits the callers that the table of `access.ts` names for this call, in one order for every route: what the credential
@@ -31,8 +31,12 @@ export const authorize = createMiddleware<AppEnv>(async (c, next) => {
   const candidate = candidateOf(c, access, c.get("credential"));
   if (!candidate.ok) return refuse(c, candidate.failure);
   const failure = await judge(c, access, candidate.value);
-  return failure ? refuse(c, failure) : next();
+  if (failure) return refuse(c, failure);
+  return access.hasQuery || !c.req.url.includes("?") ? next() : withoutQuery(c, next);
 });
+
+/** Refuses the fields of a query that a call does not take, so that a field in the wrong place is not ignored in silence. */
+const withoutQuery = validQuery(NoQuery);
 
 /** A caller whose credential fits the call. It is counted under `name`, and `admit` asks its Durable Object. */
 type Candidate = { name: string; limit: RateLimit; admit: () => Promise<Failure | undefined> };

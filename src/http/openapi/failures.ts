@@ -101,7 +101,7 @@ const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: s
 
 const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(code)}` });
 
-/** The schema of each code's `error`, and that of a refusal with any of them. */
+/** The schema of each code's `error`, and that of a refusal with any of them, which has the fields that all of them have. */
 export const errorSchemas = () => ({
   ...Object.assign(
     {},
@@ -124,7 +124,16 @@ export const errorSchemas = () => ({
     type: "object",
     properties: {
       success: { const: 0, description: "0 for a refusal; a success has 1." },
-      error: errorOf(CODES),
+      error: {
+        description: "What went wrong. Some codes have more fields.",
+        type: "object",
+        properties: {
+          code: { enum: CODES, description: "What went wrong, for programs." },
+          message: { type: "string", description: "How to fix it, for people; it may be reworded." },
+        },
+        required: ["code", "message"],
+        additionalProperties: true,
+      },
       request_id: {
         type: "string",
         format: "uuid",

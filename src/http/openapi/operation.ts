@@ -47,11 +47,11 @@ const WITH_OPTIONAL_BODY: Code[] = [
 ];
 
 /** All refusals of a call, sorted by where they come from. */
-export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, access: Access | undefined): Code[] => {
+export const refusalsOf = ({ body, refusals }: Operation, access: Access | undefined): Code[] => {
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
   return [
     ...EVERYWHERE,
-    ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked"] as const) : []),
+    ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked", "invalid_body"] as const) : []),
     ...(access?.isForViewers
       ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
       : []),
@@ -60,7 +60,6 @@ export const refusalsOf = ({ body, query, headers = [], refusals }: Operation, a
     ...(access?.names ? (["environment_not_found"] as const) : []),
     ...(body ? WITH_OPTIONAL_BODY : []),
     ...(access?.body === "required" ? (["body_required"] as const) : []),
-    ...(hasKeys || body || query || headers.length > 0 ? (["invalid_body"] as const) : []),
     ...refusals,
   ];
 };

@@ -18,7 +18,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueKeyBody, KeysQuery, NoQuery, RollKeyBody } from "../schemas.ts";
+import { IssueKeyBody, KeysQuery, RollKeyBody } from "../schemas.ts";
 import { apiKeyBody } from "../wire.ts";
 
 /** The API keys of an environment, for operators. */
@@ -28,7 +28,7 @@ export const apiKeys = new Hono<AppEnv>()
   .use("/:id/roll", allowMethods("POST"))
   .use(authorize)
 
-  .post("/", validQuery(NoQuery), jsonBody(IssueKeyBody), async (c) => {
+  .post("/", jsonBody(IssueKeyBody), async (c) => {
     const {
       workspace,
       environment: tag,
@@ -57,7 +57,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1, api_keys: apiKeys, next_cursor: numberCursorOf(next) });
   })
 
-  .delete("/:id", validQuery(NoQuery), async (c) => {
+  .delete("/:id", async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await c.get("directory").revokeKey(authorOf(c), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
@@ -65,7 +65,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollKeyBody), async (c) => {
+  .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const id = pathNumber(c.req.param("id"));
     return respondWithKey(c, (nonceHash) => c.get("directory").rollKey(authorOf(c), id, graceSeconds, nonceHash));

@@ -11,7 +11,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond } from "../responses.ts";
-import { IssueOperatorBody, NoQuery, OperatorsQuery, RollOperatorBody } from "../schemas.ts";
+import { IssueOperatorBody, OperatorsQuery, RollOperatorBody } from "../schemas.ts";
 import { operatorBody } from "../wire.ts";
 
 /** The operators of the deployment, and their keys. */
@@ -21,7 +21,7 @@ export const operators = new Hono<AppEnv>()
   .use("/:id/roll", allowMethods("POST"))
   .use(authorize)
 
-  .post("/", validQuery(NoQuery), jsonBody(IssueOperatorBody), async (c) => {
+  .post("/", jsonBody(IssueOperatorBody), async (c) => {
     const { name, role, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const draft = { name, rights: role, nonceHash: await hashOf(nonce), expiresInSeconds };
@@ -36,7 +36,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1, operators: keys.map(operatorBody), next_cursor: numberCursorOf(next) });
   })
 
-  .delete("/:id", validQuery(NoQuery), async (c) => {
+  .delete("/:id", async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await registryOf(c.env).revokeOperator(c.get("presentedOperator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
@@ -44,7 +44,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", validQuery(NoQuery), jsonBody(RollOperatorBody), async (c) => {
+  .post("/:id/roll", jsonBody(RollOperatorBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const options = { graceSeconds, nonceHash: await hashOf(nonce) };

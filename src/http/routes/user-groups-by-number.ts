@@ -19,15 +19,7 @@ import { allowMethods } from "../middleware/methods.ts";
 import { validQuery } from "../middleware/validate.ts";
 import { pathNumber } from "../path-number.ts";
 import { respond, respondWithJson } from "../responses.ts";
-import {
-  EnsureBody,
-  ListQuery,
-  NoQuery,
-  RestoreBody,
-  RotateByNumberBody,
-  ShowQuery,
-  UpdateByNumberBody,
-} from "../schemas.ts";
+import { EnsureBody, ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../wire.ts";
 import { ensureGroup } from "./user-groups.ts";
 
@@ -54,9 +46,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
   })
 
-  .post("/", validQuery(NoQuery), jsonBody(EnsureBody), (c) =>
-    ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }),
-  )
+  .post("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }))
 
   .get("/:team_id", validQuery(ShowQuery), async (c) => {
     const from = c.req.valid("query").state ?? "existing";
@@ -64,7 +54,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
   })
 
-  .put("/:team_id", validQuery(NoQuery), jsonBody(UpdateByNumberBody), async (c) => {
+  .put("/:team_id", jsonBody(UpdateByNumberBody), async (c) => {
     const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const ifMatch = ifMatchOf(c);
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
@@ -78,7 +68,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respondWithGroup(c, updated.value);
   })
 
-  .post("/:team_id/rotate", validQuery(NoQuery), jsonBody(RotateByNumberBody), async (c) => {
+  .post("/:team_id/rotate", jsonBody(RotateByNumberBody), async (c) => {
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
@@ -89,7 +79,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
-  .delete("/:team_id", validQuery(NoQuery), async (c) => {
+  .delete("/:team_id", async (c) => {
     const conditions = await conditionsOf(c, {});
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
     const { ifMatch, idempotency } = conditions.value;
@@ -98,7 +88,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
-  .post("/:team_id/restore", validQuery(NoQuery), jsonBody(RestoreBody), async (c) => {
+  .post("/:team_id/restore", jsonBody(RestoreBody), async (c) => {
     const body = c.req.valid("json");
     const idempotency = await idempotencyOf(c, body);
     if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
@@ -108,7 +98,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
-  .post("/:team_id/purge", validQuery(NoQuery), async (c) => {
+  .post("/:team_id/purge", async (c) => {
     const idempotency = await idempotencyOf(c, {});
     if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));

@@ -8,15 +8,14 @@ import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
 import { jsonBody } from "../middleware/json-body.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { validQuery } from "../middleware/validate.ts";
 import { respond } from "../responses.ts";
-import { NoQuery, SessionBody } from "../schemas.ts";
+import { SessionBody } from "../schemas.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
   .use(allowMethods("POST"), authorize)
 
-  .post("/", validQuery(NoQuery), jsonBody(SessionBody), async (c) => {
+  .post("/", jsonBody(SessionBody), async (c) => {
     const { user_group_id: providedId, viewer_id: viewerId, origins, ...options } = c.req.valid("json");
     const started = await c.get("directory").startSession(c.get("caller"), providedId);
     if (!started.ok) return refuse(c, started.failure);

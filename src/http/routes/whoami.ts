@@ -5,16 +5,14 @@ import type { AppEnv } from "../app-env.ts";
 import { refuse } from "../failures.ts";
 import { authorize } from "../middleware/authorize.ts";
 import { allowMethods } from "../middleware/methods.ts";
-import { validQuery } from "../middleware/validate.ts";
 import { respond } from "../responses.ts";
-import { NoQuery } from "../schemas.ts";
 import { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../wire.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
   .use(allowMethods("GET"), authorize)
 
-  .get("/", validQuery(NoQuery), async (c) => {
+  .get("/", async (c) => {
     const caller = await callerOf(c);
     return caller.ok ? respond(c, { success: 1, caller: caller.value }) : refuse(c, caller.failure);
   });
