@@ -171,7 +171,7 @@ describe("the table of access", () => {
         security: [
           ...(scope ? [{ api_key: [] }] : []),
           ...(role ? [{ operator_key: [] }] : []),
-          ...(viewers ? [{ user_group_token: [] }, { viewer_session: [] }] : []),
+          ...(viewers ? [{ viewer_session: [] }, { user_group_token: [] }] : []),
         ],
       });
     }
