@@ -14,6 +14,7 @@ import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
 import { type Growth, GrowthMeasurement } from "./bench/growth.ts";
 import { connect } from "./bench/load.ts";
+import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
@@ -78,11 +79,15 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   const directories = await measureDirectories(pool, severalNames(effort).map(find), effort.cycles);
   await pool.close();
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
+  await processes.stopAll();
+  report("Measuring single calls in directories that hold much ...");
+  const objects = await measureObjects(processes, effort);
   return {
     calls: calls.results(),
     growth: growth.results(),
     directories,
     besideLists,
+    objects,
     bundleGzipKib: gzippedBytes(bundle) / 1024,
     startupMs,
   };

@@ -10,6 +10,8 @@ export type Effort = {
   directories: number;
   /** How often, and for how long each time, viewers are measured beside lists. */
   besideLists: { turns: number; seconds: number };
+  /** What the directories hold in which single calls are timed. */
+  objects: { responses: number; groups: number };
 };
 
 export const FULL: Effort = {
@@ -20,6 +22,7 @@ export const FULL: Effort = {
   growth: [1000, 100_000, 1_000_000],
   directories: 8,
   besideLists: { turns: 5, seconds: 3 },
+  objects: { responses: 2_000_000, groups: 100_000 },
 };
 
 export const QUICK: Effort = {
@@ -30,6 +33,7 @@ export const QUICK: Effort = {
   growth: [1000, 10_000, 100_000],
   directories: 8,
   besideLists: { turns: 2, seconds: 1 },
+  objects: { responses: 100_000, groups: 10_000 },
 };
 
 /** Of each call in each cycle through all calls; `loadByTurns` divides them into rounds. */

@@ -16,12 +16,14 @@ import {
 } from "./costs.ts";
 import type { DirectoriesResult } from "./directories.ts";
 import type { Growth } from "./growth.ts";
+import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
   growth: Growth[];
   directories: DirectoriesResult[];
   besideLists: BesideLists;
+  objects: ObjectTimes[];
   bundleGzipKib: number;
   startupMs: number;
 };
@@ -31,7 +33,15 @@ const MINUTES_PER_MONTH = 30 * 24 * 60;
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 /** The results for machines, with rounded figures. */
-export function jsonOf({ calls, growth, directories, besideLists, bundleGzipKib, startupMs }: Results): string {
+export function jsonOf({
+  calls,
+  growth,
+  directories,
+  besideLists,
+  objects,
+  bundleGzipKib,
+  startupMs,
+}: Results): string {
   const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
     ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
       name,
@@ -70,13 +80,28 @@ export function jsonOf({ calls, growth, directories, besideLists, bundleGzipKib,
       in_flight_ratio: round(inFlightMs / aloneMs, 1),
       lists_per_second: round(listsPerSecond, 0),
     },
+    object_calls: objects.map(({ name, calls: count, p50Ms, longestMs }) => ({
+      name,
+      calls: count,
+      p50_ms: round(p50Ms, 3),
+      longest_ms: round(longestMs, 3),
+      longest_ms_max: CALL_MS_MAX,
+    })),
     bundle_gzip_kib: round(bundleGzipKib, 1),
     startup_ms: round(startupMs, 1),
   });
 }
 
 /** The results for people. */
-export function textOf({ calls, growth, directories, besideLists, bundleGzipKib, startupMs }: Results): string {
+export function textOf({
+  calls,
+  growth,
+  directories,
+  besideLists,
+  objects,
+  bundleGzipKib,
+  startupMs,
+}: Results): string {
   return [
     tableOf([
       [
@@ -113,6 +138,16 @@ export function textOf({ calls, growth, directories, besideLists, bundleGzipKib,
       ...directories.map(({ directories: count, rps }) => [String(count), rps.toFixed(0)]),
     ]),
     besideListsText(besideLists),
+    tableOf([
+      ["one call in a directory", "calls", "p50 ms", "longest ms", "bound"],
+      ...objects.map(({ name, calls: count, p50Ms, longestMs }) => [
+        name,
+        String(count),
+        p50Ms.toFixed(2),
+        longestMs.toFixed(2),
+        String(CALL_MS_MAX),
+      ]),
+    ]),
     `Bundle: ${bundleGzipKib.toFixed(1)} KiB gzipped. Start-up: ${startupMs.toFixed(1)} ms more than an empty Worker.`,
   ].join("\n\n");
 }

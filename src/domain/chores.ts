@@ -1,8 +1,8 @@
 import { PURGE_RETRY_SECONDS } from "../limits.ts";
 import { log } from "./log.ts";
 
-/** Work that an object does without a call. `run` does a bounded amount of it, and `dueAt` says when to run next. */
-export type Chore = { name: string; dueAt: () => number | undefined; run: (now: number) => void };
+/** Work that an object does without a call. `run` does a bounded amount of it, and `dueAt` returns when to run next. */
+export type Chore = { name: string; dueAt: (now: number) => number | undefined; run: (now: number) => void };
 
 /** The chores of one Durable Object, which has one alarm for all of them. Times are milliseconds since 1970. */
 export class Chores {
@@ -40,8 +40,8 @@ export class Chores {
   /** Runs a chore if it is due. Returns when it is due next. */
   #runOne({ name, dueAt, run }: Chore, now: number): number | undefined {
     try {
-      if ((dueAt() ?? Number.POSITIVE_INFINITY) <= now) run(now);
-      return dueAt();
+      if ((dueAt(now) ?? Number.POSITIVE_INFINITY) <= now) run(now);
+      return dueAt(now);
     } catch (error) {
       log.error({ message: `The chore "${name}" failed. The next try follows.`, error: String(error) });
       return now + PURGE_RETRY_SECONDS * 1000;
@@ -49,7 +49,8 @@ export class Chores {
   }
 
   #nextAt(): number | undefined {
-    return earliest(this.#chores.map(({ dueAt }) => dueAt()));
+    const now = Date.now();
+    return earliest(this.#chores.map(({ dueAt }) => dueAt(now)));
   }
 
   #set(time: number): void {

@@ -61,7 +61,7 @@ export class Responses {
   get purgeEnded(): Chore {
     return {
       name: "delete responses of purged groups",
-      dueAt: () => (this.#store.firstPurgedGroup() === undefined ? undefined : Date.now()),
+      dueAt: (now) => (this.#store.firstPurgedGroup() === undefined ? undefined : now),
       run: () => {
         const teamId = this.#store.firstPurgedGroup();
         if (teamId === undefined) return;
