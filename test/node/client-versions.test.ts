@@ -5,7 +5,11 @@ import { standIn } from "./support/stand-in.ts";
 const groups = (url: string) => new UserGroupClient({ url, apiKey: "ugk_x" });
 const viewer = (url: string) => new ViewerClient({ url, token: "ugt_x" });
 const operator = (url: string) => new OperatorClient({ url, operatorKey: "ugo_x" });
-const ENVIRONMENT = { workspace: "acme", environment: null };
+
+/** The API keys and the operators, read to their end. */
+const keysOf = async (url: string) =>
+  Array.fromAsync(await operator(url).listKeys({ workspace: "acme", environment: null }));
+const operatorsOf = async (url: string) => Array.fromAsync(await operator(url).listOperators());
 
 describe("a service of another version", () => {
   const LISTED = {
@@ -32,8 +36,8 @@ describe("a service of another version", () => {
     ["view", { user_group: LISTED, variables: {} }, (url) => viewer(url).view()],
     ["bindQuery", { sql: "", params: [null], dropped: [] }, (url) => viewer(url).bindQuery({ sql: "" })],
     ["whoami", { caller: CALLER_BODY }, (url) => groups(url).whoami()],
-    ["listKeys", { api_keys: [API_KEY_BODY] }, (url) => operator(url).listKeys(ENVIRONMENT)],
-    ["listOperators", { operators: [OPERATOR_BODY] }, (url) => operator(url).listOperators()],
+    ["listKeys", { api_keys: [API_KEY_BODY], next_cursor: null }, keysOf],
+    ["listOperators", { operators: [OPERATOR_BODY], next_cursor: null }, operatorsOf],
     [
       "environments",
       { environments: [{ workspace: "acme", environment: null, location: null, created_at: "" }], next_cursor: null },
@@ -76,7 +80,7 @@ describe("a service of another version", () => {
     const { url } = await answering(
       mapObjects({ user_groups: [LISTED], api_keys: [API_KEY_BODY], next_cursor: null }, without),
     );
-    const read = name === "environment" ? operator(url).listKeys(ENVIRONMENT) : groups(url).listPage();
+    const read = name === "environment" ? keysOf(url) : groups(url).listPage();
     expect(await read.catch((error) => error.code)).toBe("unexpected_answer");
   });
 });
