@@ -116,22 +116,25 @@ export type StoredResponse = {
 /** Who made a change. The operator without an id is the bootstrap token. */
 export type Actor = { kind: "api_key" | "operator" | "system"; id: number | null; name: string };
 
-export type EventType =
-  | "user_group.created"
-  | "user_group.updated"
-  | "user_group.token_rotated"
-  | "user_group.suspended"
-  | "user_group.resumed"
-  | "user_group.deleted"
-  | "user_group.restored"
-  | "user_group.purged"
-  | "api_key.issued"
-  | "api_key.rolled"
-  | "api_key.revoked"
-  | "operator.issued"
-  | "operator.rolled"
-  | "operator.revoked"
-  | "environment.created";
+/** The types of changes, on which the schemas, the documents and the client depend. */
+export const EVENT_TYPES = [
+  "user_group.created",
+  "user_group.updated",
+  "user_group.token_rotated",
+  "user_group.suspended",
+  "user_group.resumed",
+  "user_group.deleted",
+  "user_group.restored",
+  "user_group.purged",
+  "api_key.issued",
+  "api_key.rolled",
+  "api_key.revoked",
+  "operator.issued",
+  "operator.rolled",
+  "operator.revoked",
+  "environment.created",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
  * The published fields that only some events have: the first two those of an update, the others those of a key, an operator

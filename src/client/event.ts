@@ -1,8 +1,8 @@
 import { type Environment, toEnvironment } from "./environment.ts";
 import type { ResponseBody } from "./response-body.ts";
 
-/** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
-export type EventType =
+/** The types of this release's service. */
+export type KnownEventType =
   | "user_group.created"
   | "user_group.updated"
   | "user_group.token_rotated"
@@ -17,8 +17,10 @@ export type EventType =
   | "operator.issued"
   | "operator.rolled"
   | "operator.revoked"
-  | "environment.created"
-  | (string & Record<never, never>);
+  | "environment.created";
+
+/** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
+export type EventType = KnownEventType | (string & Record<never, never>);
 
 /**
  * Who made a change. `id` is the number of an API key or an operator in their lists. It is `null` for the bootstrap token, and

@@ -29,6 +29,8 @@ export async function* itemsOf<Item>(
 
 /** The `next_cursor` of the page after `cursor`; `null` on the last page. */
 export function nextCursorOf({ body, unexpected }: ServiceResponse, cursor: string | undefined): string | null {
+  // A page without the field is not the last one.
+  if (!body.has("next_cursor")) throw unexpected("has no next_cursor");
   const nextCursor = body.textOrNull("next_cursor");
   if (nextCursor !== null && nextCursor === cursor) throw unexpected("leads to the same page again");
   return nextCursor;

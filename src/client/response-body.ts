@@ -9,7 +9,7 @@ const isObject = (value: JsonValue | undefined): value is JsonObject =>
 /**
  * Reads fields of a response by their names on the wire. Each has the type of the method that reads it; otherwise the method
  * throws the error that `unexpected` makes, so that a call never returns what its type does not say. Unknown fields are
- * ignored.
+ * ignored, and a field that can be `null` may be missing: a service of another release has other fields.
  */
 export class ResponseBody {
   readonly #fields: JsonObject;
@@ -32,7 +32,7 @@ export class ResponseBody {
   }
 
   textOrNull(name: string): string | null {
-    return this.#fields[name] === null ? null : this.text(name);
+    return this.#isNull(name) ? null : this.text(name);
   }
 
   number(name: string): number {
@@ -41,7 +41,7 @@ export class ResponseBody {
   }
 
   numberOrNull(name: string): number | null {
-    return this.#fields[name] === null ? null : this.number(name);
+    return this.#isNull(name) ? null : this.number(name);
   }
 
   oneOf<const Value extends string | boolean>(name: string, values: readonly Value[]): Value {
@@ -49,11 +49,12 @@ export class ResponseBody {
   }
 
   oneOfOrNull<const Value extends string>(name: string, values: readonly Value[]): Value | null {
-    return this.#fields[name] === null ? null : this.oneOf(name, values);
+    return this.#isNull(name) ? null : this.oneOf(name, values);
   }
 
+  /** It must be there: without it, the response would be about the environment without a tag. */
   environment(name: string): EnvironmentTag {
-    return this.oneOfOrNull(name, ["Customer", "Testing"]);
+    return this.#fields[name] === null ? null : this.oneOf(name, ["Customer", "Testing"]);
   }
 
   json(name: string): JsonObject {
@@ -62,7 +63,7 @@ export class ResponseBody {
   }
 
   jsonOrNull(name: string): JsonObject | null {
-    return this.#fields[name] === null ? null : this.json(name);
+    return this.#isNull(name) ? null : this.json(name);
   }
 
   textsOrNull(name: string): Record<string, string> | null {
@@ -93,6 +94,10 @@ export class ResponseBody {
 
   objects(name: string): ResponseBody[] {
     return this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
+  }
+
+  #isNull(name: string): boolean {
+    return (this.#fields[name] ?? null) === null;
   }
 
   #refuse(name: string): never {

@@ -21,7 +21,7 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
-import type { EventType, Location } from "../records.ts";
+import { EVENT_TYPES, type Location } from "../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
@@ -324,24 +324,6 @@ export const ShowQuery = lazy(() =>
     }),
   }),
 );
-
-export const EVENT_TYPES = [
-  "user_group.created",
-  "user_group.updated",
-  "user_group.token_rotated",
-  "user_group.suspended",
-  "user_group.resumed",
-  "user_group.deleted",
-  "user_group.restored",
-  "user_group.purged",
-  "api_key.issued",
-  "api_key.rolled",
-  "api_key.revoked",
-  "operator.issued",
-  "operator.rolled",
-  "operator.revoked",
-  "environment.created",
-] as const satisfies EventType[];
 
 /** GET /api/events */
 export const EventsQuery = lazy(() =>

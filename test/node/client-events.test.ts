@@ -1,5 +1,7 @@
-import { describe, inject, it } from "vitest";
+import { describe, expectTypeOf, inject, it } from "vitest";
+import type { KnownEventType } from "../../src/client/event.ts";
 import { type ChangeEvent, type FollowInput, UserGroupClient, UserGroupServiceError } from "../../src/client/index.ts";
+import type { EVENT_TYPES } from "../../src/records.ts";
 import { type Reply, refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";
 
@@ -198,6 +200,14 @@ describe("with a service that fails", () => {
       body: { success: 1, events: [], next_cursor: "x", has_more: true },
     }));
     expect((await errorOf(Array.fromAsync(clientAt(at).events({ cursor: "x" })))).code).toBe("unexpected_answer");
+  });
+
+  it("knows the types of this service's events, and passes on those of a newer one", async ({ expect }) => {
+    expectTypeOf<KnownEventType>().toEqualTypeOf<(typeof EVENT_TYPES)[number]>();
+    const event = { ...eventOf(1), type: "user_group.archived" };
+    const body = { success: 1, events: [event], next_cursor: "x", has_more: false };
+    const { url: at } = await standIn(() => ({ status: 200, body }));
+    expect((await clientAt(at).eventPage()).events).toMatchObject([{ id: 1, type: "user_group.archived" }]);
   });
 
   it("an event without a field is refused, and a new type is not", async ({ expect }) => {

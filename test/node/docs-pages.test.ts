@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, inject, it } from "vitest";
+import { EVENT_TYPES } from "../../src/records.ts";
 
 const { url, folder } = inject("service");
 
@@ -89,6 +90,11 @@ it("docs/clients.md contains files of examples/ unchanged", ({ expect }) => {
   const shown = [...read("docs/clients.md").matchAll(/`(examples\/[\w.-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
   expect(shown.map(([, file]) => file)).toEqual(["examples/urllib_request.py", "examples/fetch.ts"]);
   for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
+});
+
+it("docs/events.md has every type of event", ({ expect }) => {
+  const rows = [...read("docs/events.md").matchAll(/^\| `(\w+\.\w+)` /gm)].map(([, type]) => type);
+  expect(rows.toSorted()).toEqual(EVENT_TYPES.toSorted());
 });
 
 it("docs/errors.md has every error code with its status", ({ expect }) => {

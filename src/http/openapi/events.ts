@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { EVENT_TYPES, EventsQuery } from "../schemas.ts";
+import { EVENT_TYPES } from "../../records.ts";
+import { EventsQuery } from "../schemas.ts";
 import type { eventBody } from "../wire.ts";
 import { Success, time } from "./fields.ts";
 import type { Operations } from "./operation.ts";
