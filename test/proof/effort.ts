@@ -17,9 +17,12 @@ export const runs = (quick: number, long: number, share: number) => ({
   ...(isLong && { interruptAfterTimeLimit: minutes * share * 60_000, markInterruptAsFailure: false }),
 });
 
-/** The same for a loop of a proof: whether another round follows after `done` rounds since `startedAt`. */
+/**
+ * The same for a loop of a proof: whether another round follows after `done` rounds since `startedAt`. However short its time
+ * is, the long form makes no fewer rounds than the quick one, or it would not see each outcome.
+ */
 export const hasAnotherRound = (done: number, startedAt: number, quick: number, long: number, share: number): boolean =>
-  done < (isLong ? long : quick) && !(isLong && Date.now() - startedAt > minutes * share * 60_000);
+  done < quick || (isLong && done < long && Date.now() - startedAt <= minutes * share * 60_000);
 
 /** Prints the counts of a proof in its long form. */
 export function report(what: string, counts: Record<string, number>): void {
