@@ -75,7 +75,7 @@ export class Responses {
 }
 
 /** The first responses that one run may delete: large ones take longer. */
-function fitting<Response extends { bytes: number }>(responses: Response[]): Response[] {
+function fitting<Item extends { bytes: number }>(responses: Item[]): Item[] {
   let bytes = 0;
   return responses.filter((response, index) => {
     bytes += response.bytes;

@@ -68,6 +68,35 @@ describe("the purge of a group with many stored responses", () => {
     expect(await inDirectory(({ sql }) => sql.exec("SELECT * FROM purged_groups").toArray())).toEqual([]);
   });
 
+  it("deletes at most 1 MiB of large responses at a time, purged or expired", async ({ expect }) => {
+    const { purge } = await newDeletedGroup();
+    const seed = (teamId: number, count: number, expiresAt: number) =>
+      inDirectory(({ sql }) => {
+        sql.exec("DELETE FROM stored_responses");
+        sql.exec(
+          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+            INSERT INTO stored_responses (key, request, expires_at, key_id, team_id, listed)
+            SELECT randomblob(32), randomblob(32), ?, 1, ?, hex(zeroblob(32768)) FROM n`,
+          count,
+          expiresAt,
+          teamId,
+        );
+      });
+    const stepsOf = async (teamId: number): Promise<number[]> => {
+      const left = [await responsesOf(teamId)];
+      while (left.at(-1) !== 0 && (await runAlarm(DIRECTORY))) left.push(await responsesOf(teamId));
+      return left;
+    };
+    await seed(1, 40, NOW.getTime() + 1000);
+    await purge(1);
+    expect(await stepsOf(1)).toEqual([40, 24, 8, 0]);
+    await runAlarm(DIRECTORY);
+
+    await seed(2, 40, NOW.getTime() - 1);
+    await inDirectory((storage) => storage.setAlarm(NOW));
+    expect(await stepsOf(2)).toEqual([40, 24, 8, 0]);
+  });
+
   it("ends them at once, and those of other groups are replayed", async ({ expect }) => {
     const { purge, rotate, token, other, kept } = await newDeletedGroup();
     await purge(1);
