@@ -45,5 +45,5 @@ it("after all tests no file of the local state holds a credential or a secret", 
 it("after all tests no log line holds a credential, except the key of npm start", ({ expect }) => {
   const log = readFileSync(logFile, "utf8");
   expect(log).toContain('"path":"/api/user"');
-  expect(log.match(CREDENTIALS)).toEqual([key, key]);
+  expect(new Set(log.match(CREDENTIALS))).toEqual(new Set([key]));
 });
