@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 // Not by name, so that the types of the Workers runtime, which contradict Node's, stay out of this program.
-const { documentOf } = await import(new URL("../src/http/openapi/document.ts", import.meta.url).href);
+const { documentOf } = await import(new URL("../src/http/document.ts", import.meta.url).href);
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const [file = "public/openapi.json"] = process.argv.slice(2);

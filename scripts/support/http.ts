@@ -1,6 +1,6 @@
 import { request } from "undici";
 import * as z from "zod";
-import { withTimeout } from "../../src/client/with-timeout.ts";
+import { withTimeout } from "../../src/client/transport/with-timeout.ts";
 import { isRedirect, redirected } from "../command.ts";
 
 /** Longer than the service takes to respond or to fail. */

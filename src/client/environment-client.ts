@@ -1,8 +1,4 @@
-import { type CallOptions, type Connection, ifMatchHeader, numberedPath, type Query } from "./connection.ts";
-import { FeedReader } from "./feed-reader.ts";
-import type { JsonObject } from "./json.ts";
-import { type OnceOptions, sendOnce } from "./once.ts";
-import { itemsOf, nextCursorOf } from "./paging.ts";
+import { FeedReader } from "./resources/feed-reader.ts";
 import {
   fieldsOf,
   type GroupFields,
@@ -11,7 +7,11 @@ import {
   type NumberedGroup,
   toListedGroup,
   toNumberedGroup,
-} from "./user-group.ts";
+} from "./resources/user-group.ts";
+import { type CallOptions, type Connection, ifMatchHeader, numberedPath, type Query } from "./transport/connection.ts";
+import type { JsonObject } from "./transport/json.ts";
+import { type OnceOptions, sendOnce } from "./transport/once.ts";
+import { itemsOf, nextCursorOf } from "./transport/paging.ts";
 
 /** A group, by the service's own number of it. */
 export type NumberInput = { teamId: number };

@@ -5,16 +5,7 @@
  * Names are the wire's, in camelCase, and each thing has one name: `user_group_id` in requests and `provided_id` in responses
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
-export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./api-key.ts";
-export type { Caller } from "./caller.ts";
-export type { CallOptions, ConnectionOptions, Fetch } from "./connection.ts";
-export type {
-  Environment,
-  EnvironmentPage,
-  EnvironmentsInput,
-  ListedEnvironment,
-  LocationHint,
-} from "./environment.ts";
+
 export type {
   EnvironmentClient,
   GetInput,
@@ -26,10 +17,18 @@ export type {
   RotateByNumberInput,
   UpdateByNumberInput,
 } from "./environment-client.ts";
-export type { Actor, ChangeEvent, EventPage, EventType } from "./event.ts";
-export type { EventsInput, FeedReader, FollowInput } from "./feed-reader.ts";
-export type { JsonObject, JsonProperties, JsonValue } from "./json.ts";
-export type { OnceOptions } from "./once.ts";
+export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
+export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./resources/api-key.ts";
+export type { Caller } from "./resources/caller.ts";
+export type {
+  Environment,
+  EnvironmentPage,
+  EnvironmentsInput,
+  ListedEnvironment,
+  LocationHint,
+} from "./resources/environment.ts";
+export type { Actor, ChangeEvent, EventPage, EventType } from "./resources/event.ts";
+export type { EventsInput, FeedReader, FollowInput } from "./resources/feed-reader.ts";
 export type {
   IssuedOperator,
   IssueOperatorInput,
@@ -38,10 +37,7 @@ export type {
   OperatorsInput,
   Role,
   RollOperatorInput,
-} from "./operator.ts";
-export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
-export type { EnvironmentTag } from "./response-body.ts";
-export type { MintedSession, SessionFunction } from "./session-connection.ts";
+} from "./resources/operator.ts";
 export type {
   EnsuredGroup,
   GroupFields,
@@ -52,7 +48,19 @@ export type {
   RotatedGroup,
   UpdatedGroup,
   ViewedGroup,
-} from "./user-group.ts";
+} from "./resources/user-group.ts";
+export type { MintSessionInput, ViewerSession } from "./resources/viewer-session.ts";
+export type { CallOptions, ConnectionOptions, Fetch } from "./transport/connection.ts";
+export type { JsonObject, JsonProperties, JsonValue } from "./transport/json.ts";
+export type { OnceOptions } from "./transport/once.ts";
+export type { EnvironmentTag } from "./transport/response-body.ts";
+export type { MintedSession, SessionFunction } from "./transport/session-connection.ts";
+export {
+  type ErrorCode,
+  type Issue,
+  type RefusalCode,
+  UserGroupServiceError,
+} from "./transport/user-group-service-error.ts";
 export {
   type EnsureInput,
   type RemoveInput,
@@ -63,12 +71,6 @@ export {
   type UserGroupClientOptions,
 } from "./user-group-client.ts";
 export {
-  type ErrorCode,
-  type Issue,
-  type RefusalCode,
-  UserGroupServiceError,
-} from "./user-group-service-error.ts";
-export {
   type BindQueryInput,
   type BoundQuery,
   type CurrentSession,
@@ -78,4 +80,3 @@ export {
   type ViewerClientOptions,
   type ViewInput,
 } from "./viewer-client.ts";
-export type { MintSessionInput, ViewerSession } from "./viewer-session.ts";

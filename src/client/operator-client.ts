@@ -1,3 +1,4 @@
+import { EnvironmentClient } from "./environment-client.ts";
 import {
   type ApiKey,
   type IssuedKey,
@@ -8,9 +9,8 @@ import {
   type RollKeyInput,
   toApiKey,
   toIssuedKey,
-} from "./api-key.ts";
-import { type Caller, whoami } from "./caller.ts";
-import { type CallOptions, Connection, type ConnectionOptions, numberedPath, type Query } from "./connection.ts";
+} from "./resources/api-key.ts";
+import { type Caller, whoami } from "./resources/caller.ts";
 import {
   type Environment,
   type EnvironmentPage,
@@ -18,9 +18,8 @@ import {
   environmentQuery,
   type ListedEnvironment,
   toListedEnvironment,
-} from "./environment.ts";
-import { EnvironmentClient } from "./environment-client.ts";
-import { FeedReader } from "./feed-reader.ts";
+} from "./resources/environment.ts";
+import { FeedReader } from "./resources/feed-reader.ts";
 import {
   type IssuedOperator,
   type IssueOperatorInput,
@@ -30,9 +29,16 @@ import {
   type RollOperatorInput,
   toIssuedOperator,
   toOperator,
-} from "./operator.ts";
-import { itemsOf, nextCursorOf, type PageInput } from "./paging.ts";
-import { serverProtocol } from "./server-protocol.ts";
+} from "./resources/operator.ts";
+import {
+  type CallOptions,
+  Connection,
+  type ConnectionOptions,
+  numberedPath,
+  type Query,
+} from "./transport/connection.ts";
+import { itemsOf, nextCursorOf, type PageInput } from "./transport/paging.ts";
+import { serverProtocol } from "./transport/server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
 export type OperatorClientOptions = ConnectionOptions & {

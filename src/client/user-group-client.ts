@@ -1,9 +1,5 @@
-import { type Caller, whoami } from "./caller.ts";
-import { type CallOptions, Connection, type ConnectionOptions, ifMatchHeader } from "./connection.ts";
 import { EnvironmentClient } from "./environment-client.ts";
-import type { JsonObject } from "./json.ts";
-import { type OnceOptions, sendOnce } from "./once.ts";
-import { serverProtocol } from "./server-protocol.ts";
+import { type Caller, whoami } from "./resources/caller.ts";
 import {
   type EnsuredGroup,
   fieldsOf,
@@ -13,8 +9,12 @@ import {
   toRotatedGroup,
   toUpdatedGroup,
   type UpdatedGroup,
-} from "./user-group.ts";
-import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./viewer-session.ts";
+} from "./resources/user-group.ts";
+import { type MintSessionInput, mintBody, toViewerSession, type ViewerSession } from "./resources/viewer-session.ts";
+import { type CallOptions, Connection, type ConnectionOptions, ifMatchHeader } from "./transport/connection.ts";
+import type { JsonObject } from "./transport/json.ts";
+import { type OnceOptions, sendOnce } from "./transport/once.ts";
+import { serverProtocol } from "./transport/server-protocol.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {

@@ -1,9 +1,9 @@
-import { type Caller, viewerWhoami } from "./caller.ts";
-import { type CallOptions, Connection, type ConnectionOptions } from "./connection.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
-import { SessionConnection, type SessionFunction } from "./session-connection.ts";
-import { toViewedGroup, type ViewedGroup } from "./user-group.ts";
-import { viewerProtocol } from "./viewer-protocol.ts";
+import { type Caller, viewerWhoami } from "./resources/caller.ts";
+import { toViewedGroup, type ViewedGroup } from "./resources/user-group.ts";
+import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
+import type { JsonObject, JsonValue } from "./transport/json.ts";
+import { SessionConnection, type SessionFunction } from "./transport/session-connection.ts";
+import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
 export type ViewerClientOptions = ConnectionOptions &

@@ -15,12 +15,13 @@ import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { ResponseStore } from "../storage/response-store.ts";
 import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
-import { type Caller, operatorAuthor, type PresentedKey, renameRefusal } from "./caller.ts";
 import { ChangeLog } from "./change-log.ts";
 import { type Chore, Chores } from "./chores.ts";
-import { sameBytes } from "./credential.ts";
+import { type Caller, operatorAuthor, type PresentedKey, renameRefusal } from "./credentials/caller.ts";
+import { sameBytes } from "./credentials/credential.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./credentials/keys.ts";
+import { grantOf } from "./credentials/rights.ts";
 import { daysToMs } from "./days.ts";
-import { allowsChange, type IfMatch } from "./entity-tag.ts";
 import {
   type Author,
   type ChangeDescription,
@@ -31,13 +32,12 @@ import {
   updateType,
 } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
-import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./keys.ts";
-import { LeaseRequests } from "./lease-requests.ts";
-import { type IdempotencyRecord, Responses } from "./responses.ts";
 import { fail, ok, type Result } from "./result.ts";
-import { grantOf } from "./rights.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
+import { allowsChange, type IfMatch } from "./user-groups/entity-tag.ts";
+import { type GroupPage, type PageQuery, readPage } from "./user-groups/group-page.ts";
+import { LeaseRequests } from "./user-groups/lease-requests.ts";
+import { type IdempotencyRecord, Responses } from "./user-groups/responses.ts";
 import {
   bytesOf,
   type GroupView,
@@ -50,7 +50,7 @@ import {
   type UserGroupChanges,
   type UserGroupDraft,
   withChanges,
-} from "./user-group.ts";
+} from "./user-groups/user-group.ts";
 
 /** A token whose signature the Worker has checked. `id` is the number of its group. */
 export type PresentedToken = { id: number; nonce: Uint8Array };

@@ -5,15 +5,15 @@ import { EnvironmentStore } from "../storage/environment-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
-import { BOOTSTRAP, type Operator, operatorAuthor, type PresentedOperator } from "./caller.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
+import { BOOTSTRAP, type Operator, operatorAuthor, type PresentedOperator } from "./credentials/caller.ts";
+import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./credentials/keys.ts";
+import { allowsRole, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./keys.ts";
 import { fail, ok, type Result } from "./result.ts";
-import { allowsRole, roleOf } from "./rights.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 /** The name of the deployment's only registry. */

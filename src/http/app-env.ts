@@ -1,8 +1,8 @@
-import type { Caller, Operator, PresentedOperator } from "../domain/caller.ts";
-import type { SigningRing, VerifiedClaim } from "../domain/credential.ts";
+import type { Caller, Operator, PresentedOperator } from "../domain/credentials/caller.ts";
+import type { SigningRing, VerifiedClaim } from "../domain/credentials/credential.ts";
+import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
-import type { VerifiedSession } from "../domain/viewer-session.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";
 import type { Directory } from "./durable-objects.ts";

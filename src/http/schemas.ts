@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { BOOTSTRAP_NAME } from "../domain/caller.ts";
+import { BOOTSTRAP_NAME } from "../domain/credentials/caller.ts";
+import { type Grant, ROLES, SCOPES } from "../domain/credentials/rights.ts";
+import { normalizeOrigin } from "../domain/credentials/viewer-session.ts";
 import { WORKSPACE } from "../domain/environment.ts";
-import { type Grant, ROLES, SCOPES } from "../domain/rights.ts";
-import type { UserGroupDraft } from "../domain/user-group.ts";
-import { normalizeOrigin } from "../domain/viewer-session.ts";
+import type { UserGroupDraft } from "../domain/user-groups/user-group.ts";
 import {
   EVENTS_DEFAULT,
   EVENTS_MAX,
@@ -22,7 +22,7 @@ import {
   TEXT_UNITS_MAX,
 } from "../limits.ts";
 import { EVENT_TYPES, type Location } from "../records.ts";
-import { parseCursor } from "./cursor.ts";
+import { parseCursor } from "./resources/cursor.ts";
 
 /**
  * The schemas of bodies and queries, by their published names. Unknown fields are refused, and nothing is trimmed or coerced.

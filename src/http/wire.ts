@@ -1,9 +1,9 @@
-import type { Operator } from "../domain/caller.ts";
+import type { Operator } from "../domain/credentials/caller.ts";
+import { grantOf, roleOf } from "../domain/credentials/rights.ts";
+import type { SessionClaims } from "../domain/credentials/viewer-session.ts";
 import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
 import type { RotatedView } from "../domain/group-directory.ts";
-import { grantOf, roleOf } from "../domain/rights.ts";
-import { type GroupView, stateOf } from "../domain/user-group.ts";
-import type { SessionClaims } from "../domain/viewer-session.ts";
+import { type GroupView, stateOf } from "../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */

@@ -16,7 +16,7 @@ import {
   type ViewedGroup,
   ViewerClient,
 } from "../../src/client/index.ts";
-import type { UserGroupDraft } from "../../src/domain/user-group.ts";
+import type { UserGroupDraft } from "../../src/domain/user-groups/user-group.ts";
 import { app } from "../../src/http/app.ts";
 import type {
   apiKeyBody,

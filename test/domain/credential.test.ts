@@ -6,7 +6,7 @@ import {
   parseSigningKeys,
   type SigningRing,
   verifyCredential,
-} from "../../src/domain/credential.ts";
+} from "../../src/domain/credentials/credential.ts";
 import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
 import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";

@@ -2,7 +2,7 @@ import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { allowsRole, ROLES, SCOPES } from "../../src/domain/rights.ts";
+import { allowsRole, ROLES, SCOPES } from "../../src/domain/credentials/rights.ts";
 import type { Role, Scope } from "../../src/records.ts";
 import { report, runs } from "../proof/effort.ts";
 import { runAlarm } from "../support/alarm.ts";

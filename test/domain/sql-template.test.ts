@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { bindTemplate } from "../../src/domain/sql-template.ts";
-import type { PlaceholderStyle } from "../../src/domain/sql-tokens.ts";
+import { bindTemplate } from "../../src/domain/sql/template.ts";
+import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
 const VARIABLES = new Map<string, unknown>([
   ["id", "acme"],

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { mintCredential, parseSigningKeys } from "../../src/domain/credential.ts";
+import { mintCredential, parseSigningKeys } from "../../src/domain/credentials/credential.ts";
 import { REGISTRY_NAME } from "../../src/domain/registry.ts";
 import { call } from "../support/client.ts";
 import { issueKey, operator } from "../support/states.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, describe, it, vi } from "vitest";
-import { parseSigningKeys, type SigningRing } from "../../src/domain/credential.ts";
-import type { EnvironmentTag } from "../../src/domain/environment.ts";
+import { parseSigningKeys, type SigningRing } from "../../src/domain/credentials/credential.ts";
 import {
   allowsOrigin,
   jwksOf,
@@ -11,7 +10,8 @@ import {
   type SessionClaims,
   variablesFit,
   verifySession,
-} from "../../src/domain/viewer-session.ts";
+} from "../../src/domain/credentials/viewer-session.ts";
+import type { EnvironmentTag } from "../../src/domain/environment.ts";
 import { SESSION_UNITS_MAX } from "../../src/limits.ts";
 import { forgedCredential } from "../support/forged.ts";
 

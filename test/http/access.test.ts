@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ROLES, SCOPES } from "../../src/domain/rights.ts";
+import { ROLES, SCOPES } from "../../src/domain/credentials/rights.ts";
 import { ACCESS } from "../../src/http/access.ts";
 import type { Role, Scope } from "../../src/records.ts";
 import { call } from "../support/client.ts";

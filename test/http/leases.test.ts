@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { LeaseRequests } from "../../src/domain/lease-requests.ts";
+import { LeaseRequests } from "../../src/domain/user-groups/lease-requests.ts";
 import { call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";

@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import { SCOPES } from "../../src/domain/rights.ts";
+import { SCOPES } from "../../src/domain/credentials/rights.ts";
 import type { Scope } from "../../src/records.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";

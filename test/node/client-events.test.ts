@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, inject, it } from "vitest";
-import type { KnownEventType } from "../../src/client/event.ts";
 import { type ChangeEvent, type FollowInput, UserGroupClient, UserGroupServiceError } from "../../src/client/index.ts";
+import type { KnownEventType } from "../../src/client/resources/event.ts";
 import type { EVENT_TYPES } from "../../src/records.ts";
 import { type Reply, refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";

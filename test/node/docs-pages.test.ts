@@ -98,7 +98,7 @@ it("docs/events.md has every type of event", ({ expect }) => {
 });
 
 it("docs/errors.md has every error code with its status", ({ expect }) => {
-  const statuses = [...read("src/http/failures.ts").matchAll(/^ {2}(\w+): \{\s*status: (\d+)/gm)].map(
+  const statuses = [...read("src/http/response/failures.ts").matchAll(/^ {2}(\w+): \{\s*status: (\d+)/gm)].map(
     ([, code, status]) => `${status} ${code}`,
   );
   const rows = [...read("docs/errors.md").matchAll(/^\| (\d+) +\| `(\w+)`/gm)].map(

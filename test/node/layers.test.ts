@@ -27,6 +27,6 @@ it("the client and the Worker share nothing, and the client needs no package", (
   const importsOf = (files: typeof all) =>
     files.flatMap(({ text }) => [...text.matchAll(/\b(?:from|import)\b[\s(]*"([^"]+)"/g)].map(([, path = ""]) => path));
   expect(importsOf(client).length).toBeGreaterThan(10);
-  expect(importsOf(client).filter((path) => !/^\.\/[\w-]+\.ts$/.test(path))).toEqual([]);
+  expect(importsOf(client).filter((path) => !/^\.\.?\/[\w./-]+\.ts$/.test(path))).toEqual([]);
   expect(importsOf(sources).filter((path) => /\/client\//.test(path))).toEqual([]);
 });

@@ -11,8 +11,8 @@ import {
   ViewerClient,
   type ViewerClientOptions,
 } from "../../src/client/index.ts";
+import { viewerProtocol } from "../../src/client/transport/viewer-protocol.ts";
 import * as viewerEntry from "../../src/client/viewer.ts";
-import { viewerProtocol } from "../../src/client/viewer-protocol.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
 
 const BUNDLE_BYTES_MAX = 4 * 1024;

@@ -3,8 +3,8 @@ import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
 import pgPromise from "pg-promise";
 import { afterAll, describe, it } from "vitest";
-import { bindTemplate } from "../../src/domain/sql-template.ts";
-import type { PlaceholderStyle } from "../../src/domain/sql-tokens.ts";
+import { bindTemplate } from "../../src/domain/sql/template.ts";
+import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
 /**
  * Bound templates in real databases: with parameters, and as drivers run them that write the values into the SQL text. A

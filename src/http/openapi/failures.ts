@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
-import { ROLES, SCOPES } from "../../domain/rights.ts";
 import { ISSUES_MAX } from "../../limits.ts";
-import { FAILURES } from "../failures.ts";
+import { FAILURES } from "../response/failures.ts";
 import { components, jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];

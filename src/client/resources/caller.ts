@@ -1,0 +1,52 @@
+import type { CallOptions, Connection } from "../transport/connection.ts";
+import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
+import { type Role, roleOf } from "./operator.ts";
+
+/** Who presents a credential, as the service knows them. */
+export type Caller = {
+  /** A newer service may have more kinds than these. */
+  kind: "api_key" | "operator" | "user_group_token" | "viewer_session" | (string & Record<never, never>);
+  /** The number of the API key or the operator, or the group's `teamId`; `null` for the bootstrap token. */
+  id: number | null;
+  /** The name of the API key, the operator or the group. */
+  name: string;
+  /** `null` for an operator, who may act in each environment. */
+  workspace: string | null;
+  /** `null` for an operator, and for the environment without a tag. */
+  environment: EnvironmentTag;
+  /** What an API key may do. */
+  scopes?: string[];
+  /** What an operator may do. */
+  role?: Role;
+  /** When the credential ends, for a group token by a grace; `null` if no end is set. */
+  expiresAt: string | null;
+};
+
+/** Asks the service who presents the credential of this connection. */
+async function requestCaller(connection: Pick<Connection, "send">, { signal }: CallOptions): Promise<ResponseBody> {
+  const { body } = await connection.send({ method: "GET", path: "/api/whoami", retryable: true }, signal);
+  return body.object("caller");
+}
+
+const toViewer = (caller: ResponseBody): Caller => ({
+  kind: caller.text("kind"),
+  id: caller.numberOrNull("id"),
+  name: caller.text("name"),
+  workspace: caller.textOrNull("workspace"),
+  environment: caller.environment("environment"),
+  expiresAt: caller.textOrNull("expires_at"),
+});
+
+/** Who a viewer is. It has neither scopes nor a role, and the page that loads this does without the code for them. */
+export const viewerWhoami = async (connection: Pick<Connection, "send">, options: CallOptions): Promise<Caller> =>
+  toViewer(await requestCaller(connection, options));
+
+/** Who an integrator or an operator is. */
+export async function whoami(connection: Connection, options: CallOptions): Promise<Caller> {
+  const caller = await requestCaller(connection, options);
+  return {
+    ...toViewer(caller),
+    ...(caller.has("scopes") && { scopes: caller.texts("scopes") }),
+    ...(caller.has("role") && { role: roleOf(caller) }),
+  };
+}

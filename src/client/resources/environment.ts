@@ -1,0 +1,39 @@
+import type { Query } from "../transport/connection.ts";
+import type { PageInput } from "../transport/paging.ts";
+import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
+
+/** One environment of a workspace; `null` is the one without a tag. */
+export type Environment = { workspace: string; environment: EnvironmentTag };
+
+/** Where an environment's database is placed: a location hint of Durable Objects. */
+export type LocationHint = "wnam" | "enam" | "sam" | "weur" | "eeur" | "apac" | "oc" | "afr" | "me";
+
+/** An environment in a list. Times are ISO 8601 in UTC. */
+export type ListedEnvironment = Environment & {
+  /** The location hint with which the environment was made; `null` if there was none. */
+  location: string | null;
+  createdAt: string;
+};
+
+/** Selects environments; all of them by default. */
+export type EnvironmentsInput = PageInput;
+
+/** Some environments, and the cursor of the next page; `null` on the last page. */
+export type EnvironmentPage = { environments: ListedEnvironment[]; nextCursor: string | null };
+
+/** The query by which an operator names an environment. */
+export const environmentQuery = ({ workspace, environment }: Environment): Query => ({
+  workspace,
+  environment: environment ?? "untagged",
+});
+
+export const toEnvironment = (environment: ResponseBody): Environment => ({
+  workspace: environment.text("workspace"),
+  environment: environment.environment("environment"),
+});
+
+export const toListedEnvironment = (environment: ResponseBody): ListedEnvironment => ({
+  ...toEnvironment(environment),
+  location: environment.textOrNull("location"),
+  createdAt: environment.text("created_at"),
+});

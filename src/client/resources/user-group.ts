@@ -1,0 +1,143 @@
+import type { ServiceResponse } from "../transport/connection.ts";
+import type { JsonObject, JsonProperties } from "../transport/json.ts";
+import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
+
+/** Maps the ids of your schemas to data sources. */
+export type Mapping = Record<string, string>;
+
+/**
+ * The fields of a group besides its id. A field that is left out stays as it is; `null` clears it. `properties` is any
+ * object that JSON can hold, of a `type` or an `interface` of yours.
+ */
+export type GroupFields<Properties extends object = JsonObject> = {
+  name?: string | undefined;
+  mapping?: Mapping | null | undefined;
+  properties?: (Properties & JsonProperties<Properties>) | null | undefined;
+};
+
+/** The fields that each call on one group returns. */
+type CommonFields = {
+  /** The service's own number of the group, which is unique in its environment and never reused. */
+  teamId: number;
+  userGroupId: string;
+  name: string;
+  /** For `ifMatch` of the next update. */
+  etag: string;
+};
+
+/** A group as `ensure` returns it. */
+export type EnsuredGroup = CommonFields & {
+  /**
+   * The group's credential: a dashboard that presents it shows this group's data. It is always there for an API key with the
+   * scope `tokens:read`, and never for one without it.
+   */
+  token?: string | undefined;
+  properties: JsonObject | null;
+};
+
+/** A group as `update` returns it. */
+export type UpdatedGroup = EnsuredGroup & { apiEnvironmentTag: EnvironmentTag };
+
+/** A group as `rotateToken` returns it, with the new token. */
+export type RotatedGroup = CommonFields & { token: string; apiEnvironmentTag: EnvironmentTag };
+
+/** A group as its viewers see it, without the token. */
+export type ViewedGroup = {
+  teamId: number;
+  userGroupId: string;
+  name: string;
+  mapping: Mapping | null;
+  properties: JsonObject | null;
+  apiEnvironmentTag: EnvironmentTag;
+};
+
+const STATES = ["active", "suspended", "deleted"] as const;
+
+/** Whether viewers see a group, are refused with `user_group_suspended`, or find none. */
+export type GroupState = (typeof STATES)[number];
+
+/** A group in a list, without the token. Times are ISO 8601 in UTC. */
+export type ListedGroup = ViewedGroup & {
+  state: GroupState;
+  createdAt: string;
+  /** When the content or the token last changed. Suspending, resuming, deleting and restoring do not count. */
+  updatedAt: string;
+  /** When it was deleted; only of a deleted group. */
+  deletedAt?: string;
+  /** Until when it can be restored; only of a deleted group. */
+  purgeAt?: string;
+};
+
+/** A group as a call by its number returns it, without the token. */
+export type NumberedGroup = ListedGroup & {
+  /** For `ifMatch` of the next change. */
+  etag: string;
+};
+
+const identityOf = (group: ResponseBody) => ({
+  teamId: group.number("team_id"),
+  userGroupId: group.text("provided_id"),
+  name: group.text("name"),
+});
+
+function etagOf({ headers, unexpected }: ServiceResponse): string {
+  const etag = headers.get("ETag");
+  if (etag === null) throw unexpected("has no ETag");
+  // A proxy that compresses a response weakens its ETag, which If-Match cannot use. The ETag names the group's revision, and
+  // compression does not change that, so the strong form is still right.
+  return etag.replace(/^W\//, "");
+}
+
+const commonFieldsOf = (response: ServiceResponse): CommonFields => ({
+  ...identityOf(response.body.object("user_group")),
+  etag: etagOf(response),
+});
+
+const environmentOf = ({ body }: ServiceResponse) => ({
+  apiEnvironmentTag: body.object("user_group").environment("api_environment_tag"),
+});
+
+export function toEnsuredGroup(response: ServiceResponse): EnsuredGroup {
+  const group = response.body.object("user_group");
+  return {
+    ...commonFieldsOf(response),
+    ...(group.has("token") && { token: group.text("token") }),
+    properties: group.jsonOrNull("properties"),
+  };
+}
+
+export const toUpdatedGroup = (response: ServiceResponse): UpdatedGroup => ({
+  ...toEnsuredGroup(response),
+  ...environmentOf(response),
+});
+
+export const toRotatedGroup = (response: ServiceResponse): RotatedGroup => ({
+  ...commonFieldsOf(response),
+  token: response.body.object("user_group").text("token"),
+  ...environmentOf(response),
+});
+
+export const toViewedGroup = (group: ResponseBody): ViewedGroup => ({
+  ...identityOf(group),
+  mapping: group.textsOrNull("mapping"),
+  properties: group.jsonOrNull("properties"),
+  apiEnvironmentTag: group.environment("api_environment_tag"),
+});
+
+export const toListedGroup = (group: ResponseBody): ListedGroup => ({
+  ...toViewedGroup(group),
+  state: group.oneOf("state", STATES),
+  createdAt: group.text("created_at"),
+  updatedAt: group.text("updated_at"),
+  ...(group.has("deleted_at") && { deletedAt: group.text("deleted_at") }),
+  ...(group.has("purge_at") && { purgeAt: group.text("purge_at") }),
+});
+
+export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({
+  ...toListedGroup(response.body.object("user_group")),
+  etag: etagOf(response),
+});
+
+/** The fields of a group, as a body has them. */
+export const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
+  ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;

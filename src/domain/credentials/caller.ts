@@ -1,0 +1,43 @@
+import type { Role } from "../../records.ts";
+import type { Author } from "../event.ts";
+import type { FailureOf } from "../failure.ts";
+import { allowsRole } from "./rights.ts";
+
+/** A key whose signature the Worker has checked. Whether it is still valid, only its Durable Object knows. */
+export type PresentedKey = { id: number; nonceHash: ArrayBuffer };
+
+/** An operator as the registry knows it. The one without an id is the bootstrap token. */
+export type Operator = { id: number | null; name: string; role: Role; expiresAt: number | null };
+
+/** The name of the bootstrap token, which no other operator may have. */
+export const BOOTSTRAP_NAME = "bootstrap";
+
+/** The operator of the bootstrap token. */
+export const BOOTSTRAP: Operator = { id: null, name: BOOTSTRAP_NAME, role: "admin", expiresAt: null };
+
+/**
+ * Who calls a directory, and by which request: an API key, which the directory checks, or an operator, whom the registry has
+ * admitted for this call.
+ */
+export type Caller = { requestId: string } & (
+  | ({ kind: "api_key" } & PresentedKey)
+  | ({ kind: "operator" } & Pick<Operator, "id" | "name" | "role">)
+);
+
+/** Why a caller may not give a group this id, if it may not. The id decides whose data the group's token shows. */
+export const renameRefusal = (
+  caller: Caller,
+  newProvidedId: string | undefined,
+): FailureOf<"insufficient_access"> | undefined =>
+  newProvidedId !== undefined && caller.kind === "operator" && !allowsRole(caller.role, "admin")
+    ? { code: "insufficient_access", required_role: "admin" }
+    : undefined;
+
+/** Who calls the registry: the key of an operator, or the bootstrap token, which the Worker has compared. */
+export type PresentedOperator = { requestId: string; key: PresentedKey | "bootstrap" };
+
+/** The operator as the author of a change. */
+export const operatorAuthor = ({ id, name }: Pick<Operator, "id" | "name">, requestId: string): Author => ({
+  actor: { kind: "operator", id, name },
+  requestId,
+});

@@ -1,0 +1,207 @@
+import {
+  MAC_BYTES,
+  NONCE_BYTES,
+  SIGNING_KEY_BYTES_MAX,
+  SIGNING_KEY_BYTES_MIN,
+  SIGNING_KEYS_MAX,
+  VERIFIED_CREDENTIALS_MAX,
+} from "../../limits.ts";
+import type { Environment, EnvironmentTag } from "../environment.ts";
+import { fail, ok, type Result } from "../result.ts";
+import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
+
+/**
+ * Credentials: `ugk_<tag>_<payload>` is an API key, `ugt_<tag>_<payload>` the token of a user group, and `ugo_<payload>` the
+ * key of an operator. The payload is base64url (RFC 4648, section 5, without padding) of
+ *
+ *     version 1 | length, signing key id | length, workspace | 8-byte number | 16-byte nonce | 16-byte MAC
+ *
+ * where the MAC is HMAC-SHA-256 (RFC 2104, cut to 128 bits) over the prefix and all bytes before it. An operator's key has
+ * an empty workspace. The Worker has the signing keys, the Durable Objects have the nonces, and it takes both to make a
+ * credential.
+ */
+
+/** The number of the credential's key or group, and the nonce. */
+type Numbered = { id: number; nonce: Uint8Array<ArrayBuffer> };
+
+/** The content of a credential. */
+export type Claim = Numbered &
+  (
+    | { kind: "api_key"; environment: Environment }
+    | { kind: "token"; environment: Environment }
+    | { kind: "operator_key" }
+  );
+
+/**
+ * The content of a credential with a valid MAC, the SHA-256 of its nonce, and a name for it that reveals nothing of it. Only
+ * a Durable Object knows whether the credential is still valid.
+ */
+export type VerifiedClaim = Claim & { nonceHash: ArrayBuffer; fingerprint: string };
+
+/** The verified content of a credential of this kind. */
+export type VerifiedClaimOf<Kind extends Claim["kind"]> = Extract<VerifiedClaim, { kind: Kind }>;
+
+/** The signing keys by id; the first one signs, and all of them verify. */
+export type SigningRing = {
+  signingId: string;
+  keys: ReadonlyMap<string, CryptoKey>;
+  /** A cache of verified credentials: the same few come again and again. */
+  verified: Map<string, VerifiedClaim>;
+  /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
+  sessionSeeds: readonly SessionSeed[];
+  /** A cache of those key pairs, which are derived when a session first needs them. */
+  sessionKeys?: readonly SessionKey[];
+};
+
+const VERSION = 1;
+const NUMBER_BYTES = 8;
+const PREFIXES = { api_key: "ugk", token: "ugt", operator_key: "ugo" } as const;
+const TAG_WORDS = ["customer", "testing", "untagged"] as const;
+const TAGS: Record<(typeof TAG_WORDS)[number], EnvironmentTag> = {
+  customer: "Customer",
+  testing: "Testing",
+  untagged: null,
+};
+// The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace; an operator's key has no workspace.
+const CREDENTIAL = /^(?:(ug[kt])_(customer|testing|untagged)_([\w-]{60,154})|ugo_([\w-]{59,100}))$/;
+const SIGNING_KEY = /^([\w-]{1,32}):([A-Za-z0-9+/]+={0,2})$/;
+const HMAC = { name: "HMAC", hash: "SHA-256" };
+const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
+
+const utf8 = new TextEncoder();
+const ascii = new TextDecoder();
+
+/** 128 random bits. */
+export const newNonce = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+
+/** The SHA-256 of a nonce, which is all that is stored of a key's nonce. */
+export const hashOf = (nonce: BufferSource): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", nonce);
+
+/** Compares nonces or hashes in constant time. */
+export const sameBytes = (one: ArrayBuffer, other: BufferSource): boolean =>
+  one.byteLength === other.byteLength && crypto.subtle.timingSafeEqual(one, other);
+
+/**
+ * Parses `SIGNING_KEYS`: `id:base64,id:base64`, each key of 32 to 64 bytes. A failure is a sentence for the operator that
+ * says what is wrong and never quotes a key.
+ */
+export async function parseSigningKeys(text: string): Promise<Result<SigningRing, string>> {
+  const entries = text.split(",").map((entry) => entry.trim());
+  if (entries.length > SIGNING_KEYS_MAX)
+    return fail(`it holds ${entries.length} keys; ${SIGNING_KEYS_MAX} is the most`);
+
+  const keys = new Map<string, CryptoKey>();
+  const sessionSeeds: SessionSeed[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const [, id, base64] = SIGNING_KEY.exec(entry) ?? [];
+    if (!id || !base64) return fail(`entry ${index + 1} is not of the form id:base64`);
+    if (keys.has(id)) return fail(`the id of entry ${index + 1} is given twice`);
+    const secret = decode(base64, "base64");
+    if (!secret) return fail(`entry ${index + 1} is not valid base64`);
+    if (secret.length < SIGNING_KEY_BYTES_MIN || secret.length > SIGNING_KEY_BYTES_MAX)
+      return fail(
+        `entry ${index + 1} has ${secret.length} bytes; give ${SIGNING_KEY_BYTES_MIN} to ${SIGNING_KEY_BYTES_MAX}`,
+      );
+    keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
+    sessionSeeds.push(await importSeed(secret));
+  }
+  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map(), sessionSeeds });
+}
+
+/**
+ * Makes the credential of `claim`, signed with the ring's first key, or with `signingId` if the ring still has that key. The
+ * same claim and key give the same string.
+ */
+export async function mintCredential(ring: SigningRing, claim: Claim, signingId = ring.signingId): Promise<string> {
+  const signer = ring.keys.has(signingId) ? signingId : ring.signingId;
+  const workspace = claim.kind === "operator_key" ? "" : claim.environment.workspace;
+
+  const prefix = prefixOf(claim);
+  const char = String.fromCharCode;
+  // All of it is ASCII, a byte for each character.
+  const start = `${prefix}${char(VERSION, signer.length)}${signer}${char(workspace.length)}${workspace}`;
+  const nonceAt = start.length + NUMBER_BYTES;
+  const macAt = nonceAt + NONCE_BYTES;
+  const bytes = new Uint8Array(macAt + MAC_BYTES);
+  utf8.encodeInto(start, bytes);
+  new DataView(bytes.buffer).setBigUint64(start.length, BigInt(claim.id));
+  bytes.set(claim.nonce, nonceAt);
+  const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
+  if (!mac) throw new Error("The signing ring lacks its own first key.");
+  bytes.set(mac.subarray(0, MAC_BYTES), macAt);
+  return prefix + bytes.subarray(prefix.length).toBase64(BASE64URL);
+}
+
+const prefixOf = (claim: Claim): string =>
+  claim.kind === "operator_key"
+    ? `${PREFIXES.operator_key}_`
+    : `${PREFIXES[claim.kind]}_${(claim.environment.tag ?? "untagged").toLowerCase()}_`;
+
+/**
+ * The content of a credential of any kind, or `undefined` if this service did not sign it: for another spelling of the same
+ * bytes, or a key that has left the ring. It does no I/O.
+ */
+export async function verifyCredential(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
+  const cached = ring.verified.get(credential);
+  if (cached) return cached;
+  const claim = await verify(ring, credential);
+  if (!claim) return undefined;
+  if (ring.verified.size === VERIFIED_CREDENTIALS_MAX) ring.verified.clear();
+  ring.verified.set(credential, claim);
+  return claim;
+}
+
+async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
+  const [matched, prefix, word, environmentPayload, operatorPayload] = CREDENTIAL.exec(credential) ?? [];
+  const payload = environmentPayload ?? operatorPayload;
+  if (!matched || !payload) return undefined;
+  const bytes = decode(payload, "base64url");
+  if (!bytes || bytes.toBase64(BASE64URL) !== payload) return undefined;
+
+  const body = bytes.subarray(0, -MAC_BYTES);
+  const fields = readFields(body);
+  if (!fields) return undefined;
+  const start = utf8.encode(credential.slice(0, -payload.length));
+  const mac = await macOf(ring, fields.signingId, concat(start, body));
+  if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;
+  const { workspace, id, nonce } = fields;
+  // The part of the MAC that no credential contains looks random to everybody without the signing key.
+  const fingerprint = mac.subarray(MAC_BYTES).toHex();
+  const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint };
+  const tagWord = TAG_WORDS.find((each) => each === word);
+  if (!tagWord) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
+  const kind = prefix === PREFIXES.api_key ? "api_key" : "token";
+  return { ...verified, kind, environment: { workspace, tag: TAGS[tagWord] } };
+}
+
+function readFields(body: Uint8Array<ArrayBuffer>) {
+  const signingIdEnd = 2 + (body[1] ?? 0);
+  const workspaceEnd = signingIdEnd + 1 + (body[signingIdEnd] ?? 0);
+  if (body[0] !== VERSION || body.length !== workspaceEnd + NUMBER_BYTES + NONCE_BYTES) return undefined;
+  return {
+    signingId: ascii.decode(body.subarray(2, signingIdEnd)),
+    workspace: ascii.decode(body.subarray(signingIdEnd + 1, workspaceEnd)),
+    id: Number(new DataView(body.buffer, workspaceEnd, NUMBER_BYTES).getBigUint64(0)),
+    nonce: body.slice(workspaceEnd + NUMBER_BYTES),
+  };
+}
+
+async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array<ArrayBuffer>) {
+  const key = ring.keys.get(signingId);
+  return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
+}
+
+function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.fromBase64(text, { alphabet });
+  } catch {
+    return undefined;
+  }
+}
+
+function concat(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(one.length + other.length);
+  whole.set(one);
+  whole.set(other, one.length);
+  return whole;
+}

@@ -1,0 +1,264 @@
+import {
+  ISSUER_UNITS_MAX,
+  NONCE_BYTES,
+  ORIGIN_UNITS_MAX,
+  SESSION_CLOCK_SECONDS_MAX,
+  SESSION_ORIGINS_MAX,
+  SESSION_SECONDS_MAX,
+  SESSION_UNITS_MAX,
+  SESSION_VARIABLES_BYTES_MAX,
+  TEXT_UNITS_MAX,
+} from "../../limits.ts";
+import { directoryName, type Environment, type EnvironmentTag, WORKSPACE } from "../environment.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { SigningRing } from "./credential.ts";
+import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
+
+/**
+ * Viewer sessions: short-lived credentials of pages. A session is a JWT (RFC 7519) in the compact form, signed with ES256
+ * (RFC 7518, section 3.4) by a key pair that is derived from a signing key. So anybody can verify it with the public keys,
+ * and only this service can make it.
+ */
+
+/** The content of a session. Whole seconds since 1970, as JWTs have them. */
+export type SessionClaims = {
+  issuer: string;
+  environment: Environment;
+  providedId: string;
+  teamId: number;
+  /** Random bits that the directory makes and stores with each token: a signing key alone does not know them. */
+  generation: Uint8Array<ArrayBuffer>;
+  /** The number of the API key that minted the session. */
+  keyId: number;
+  /** A random UUID: the session's fingerprint. */
+  id: string;
+  issuedAtSeconds: number;
+  expiresAtSeconds: number;
+  /** The normalised origins of the pages that may present the session; without it, any. */
+  origins?: string[];
+  viewerId?: string;
+  /** A copy for verifiers that do not call the service. The service itself reads the group. */
+  variables?: Record<string, unknown>;
+};
+
+/**
+ * A session that this service has signed. Only the directory knows whether it was revoked. An expired one has what limits and
+ * the log need.
+ */
+export type VerifiedSession =
+  | { state: "valid"; claims: SessionClaims }
+  | { state: "expired"; claims: Pick<SessionClaims, "environment" | "teamId" | "id"> };
+
+/** The claims by their published names. */
+type Payload = {
+  iss: string;
+  aud: string;
+  sub: string;
+  team_id: number;
+  gen: string;
+  key: number;
+  jti: string;
+  iat: number;
+  exp: number;
+  origins?: string[];
+  viewer_id?: string;
+  variables?: Record<string, unknown>;
+};
+
+/** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
+const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
+const ES256 = { name: "ECDSA", hash: "SHA-256" };
+const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
+const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+const TAGS: EnvironmentTag[] = ["Customer", "Testing", null];
+/** A scheme, a host and perhaps a port. A `*` could be part of a host, where people mean a wildcard by it. */
+const ORIGIN = /^https?:\/\/[^\s/\\?#@*]+\/?$/i;
+
+const utf8 = new TextEncoder();
+const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The public keys of the whole ring, as a JWK Set (RFC 7517, section 5), each once: verifiers refuse two keys of one `kid`. */
+export async function jwksOf(ring: SigningRing): Promise<{ keys: PublicJwk[] }> {
+  const keys = await sessionKeysOf(ring);
+  return { keys: [...new Map(keys.map(({ jwk }) => [jwk.kid, jwk])).values()] };
+}
+
+/** Makes the text of a session, signed with the ring's first key. */
+export async function mintSession(ring: SigningRing, claims: SessionClaims): Promise<string> {
+  const [signer] = await sessionKeysOf(ring);
+  if (!signer) throw new Error("The signing ring has no key.");
+  const payload = utf8.encode(JSON.stringify(payloadOf(claims))).toBase64(BASE64URL);
+  const signed = `${signer.header}.${payload}`;
+  const signature = await crypto.subtle.sign(ES256, signer.privateKey, utf8.encode(signed));
+  return `${signed}.${new Uint8Array(signature).toBase64(BASE64URL)}`;
+}
+
+/**
+ * Verifies the text of a session at the time `now`, in milliseconds since 1970. Returns `undefined` for any text that is not
+ * a session of this ring. Most other texts, and every other credential, are refused before any key is used. It does no I/O.
+ */
+export async function verifySession(
+  ring: SigningRing,
+  text: string,
+  now: number,
+): Promise<VerifiedSession | undefined> {
+  if (text.length > SESSION_UNITS_MAX) return undefined;
+  const [, header, payload = "", signature = ""] = SESSION.exec(text) ?? [];
+  if (!header) return undefined;
+  // A header that is not, to the letter, the one of a key of the ring is refused, whatever it says.
+  const key = (await sessionKeysOf(ring)).find((each) => each.header === header);
+  if (!key) return undefined;
+  const payloadBytes = decode(payload);
+  const signatureBytes = decode(signature);
+  if (!payloadBytes || !signatureBytes) return undefined;
+  const signed = utf8.encode(`${header}.${payload}`);
+  if (!(await crypto.subtle.verify(ES256, key.publicKey, signatureBytes, signed))) return undefined;
+
+  const claims = readClaims(payloadBytes);
+  if (!claims) return undefined;
+  const { issuedAtSeconds, expiresAtSeconds, environment, teamId, id } = claims;
+  const seconds = expiresAtSeconds - issuedAtSeconds;
+  if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
+  if (issuedAtSeconds * 1000 > now + SESSION_CLOCK_SECONDS_MAX * 1000) return undefined;
+  return expiresAtSeconds * 1000 > now
+    ? { state: "valid", claims }
+    : { state: "expired", claims: { environment, teamId, id } };
+}
+
+/** Whether a session may carry these variables. */
+export const variablesFit = (variables: Record<string, unknown>): boolean =>
+  utf8.encode(JSON.stringify(variables)).length <= SESSION_VARIABLES_BYTES_MAX;
+
+/** The origin that an integrator means by `text`, as browsers write it. A failure is a sentence that says how to fix it. */
+export function normalizeOrigin(text: string): Result<string, string> {
+  const url = ORIGIN.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (!url)
+    return fail(
+      "Give an origin such as https://app.example.com: http or https, a host, and perhaps a port; no path, no query, no user, no wildcard.",
+    );
+  if (url.origin.length > ORIGIN_UNITS_MAX) return fail(`Give at most ${ORIGIN_UNITS_MAX} characters.`);
+  return ok(url.origin);
+}
+
+/**
+ * Whether a request with this `Origin` may present a session with these origins. Programs send none, and pass: the list
+ * stops the pages of other sites. `null`, which pages without an origin of their own send, does not pass.
+ */
+export const allowsOrigin = (origins: readonly string[] | undefined, originHeader: string | undefined): boolean =>
+  origins === undefined || originHeader === undefined || origins.includes(originHeader);
+
+/**
+ * The key pairs of the ring, derived at the first use. What is cached is not their promise: a promise belongs to the request
+ * that made it, and could end with it.
+ */
+async function sessionKeysOf(ring: SigningRing): Promise<readonly SessionKey[]> {
+  ring.sessionKeys ??= await Promise.all(ring.sessionSeeds.map(deriveSessionKey));
+  return ring.sessionKeys;
+}
+
+const payloadOf = (claims: SessionClaims): Payload => ({
+  iss: claims.issuer,
+  aud: directoryName(claims.environment),
+  sub: claims.providedId,
+  team_id: claims.teamId,
+  gen: claims.generation.toBase64(BASE64URL),
+  key: claims.keyId,
+  jti: claims.id,
+  iat: claims.issuedAtSeconds,
+  exp: claims.expiresAtSeconds,
+  ...(claims.origins && { origins: claims.origins }),
+  ...(claims.viewerId !== undefined && { viewer_id: claims.viewerId }),
+  ...(claims.variables && { variables: claims.variables }),
+});
+
+function readClaims(bytes: Uint8Array): SessionClaims | undefined {
+  const payload = parsePayload(bytes);
+  if (!payload) return undefined;
+  const environment = environmentOf(payload.aud);
+  const generation = decode(payload.gen);
+  if (!environment || generation?.length !== NONCE_BYTES) return undefined;
+  const { origins, viewer_id: viewerId, variables } = payload;
+  return {
+    issuer: payload.iss,
+    environment,
+    providedId: payload.sub,
+    teamId: payload.team_id,
+    generation,
+    keyId: payload.key,
+    id: payload.jti,
+    issuedAtSeconds: payload.iat,
+    expiresAtSeconds: payload.exp,
+    ...(origins && { origins }),
+    ...(viewerId !== undefined && { viewerId }),
+    ...(variables && { variables }),
+  };
+}
+
+/** Whose directory an audience names. */
+function environmentOf(audience: string): Environment | undefined {
+  const [workspace = "", word] = audience.split("/");
+  const tag = TAGS.find((each) => (each ?? "untagged") === word);
+  if (tag === undefined || !WORKSPACE.test(workspace)) return undefined;
+  const environment = { workspace, tag };
+  return directoryName(environment) === audience ? environment : undefined;
+}
+
+function parsePayload(bytes: Uint8Array): Payload | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8Text.decode(bytes));
+    return isPayload(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === "string" && value.length > 0 && value.length <= TEXT_UNITS_MAX;
+const isNumber: Check = (value) => Number.isSafeInteger(value) && Number(value) > 0;
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isOrigin: Check = (value) => {
+  const origin = typeof value === "string" ? normalizeOrigin(value) : undefined;
+  return origin?.ok === true && origin.value === value;
+};
+
+const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL>, Check> = {
+  iss: (value) => typeof value === "string" && value.length > 0 && value.length <= ISSUER_UNITS_MAX,
+  aud: isText,
+  sub: isText,
+  team_id: isNumber,
+  gen: isText,
+  key: isNumber,
+  jti: (value) => typeof value === "string" && UUID.test(value),
+  iat: isNumber,
+  exp: isNumber,
+};
+
+const OPTIONAL = {
+  origins: (value: unknown) =>
+    Array.isArray(value) && value.length > 0 && value.length <= SESSION_ORIGINS_MAX && value.every(isOrigin),
+  viewer_id: isText,
+  variables: isObject,
+};
+
+const KNOWN = new Set([...Object.keys(REQUIRED), ...Object.keys(OPTIONAL)]);
+
+/** A claim that this version does not know is refused: a later one could restrict the session by it. */
+function isPayload(value: unknown): value is Payload {
+  if (!isObject(value)) return false;
+  const claims = new Map(Object.entries(value));
+  const isRequired = Object.entries(REQUIRED).every(([name, check]) => check(claims.get(name)));
+  const isOptional = Object.entries(OPTIONAL).every(([name, check]) => !claims.has(name) || check(claims.get(name)));
+  return isRequired && isOptional && [...claims.keys()].every((name) => KNOWN.has(name));
+}
+
+/** The bytes of base64url, if it is spelled as this service spells them. */
+function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
+    return bytes.toBase64(BASE64URL) === text ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,281 @@
+import { QUERY_PARAMETER_UNITS_MAX, QUERY_PARAMETERS_MAX } from "../../limits.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import {
+  findAmbiguity,
+  findLoneControl,
+  type PlaceholderStyle,
+  type Refusal,
+  readToken,
+  type Source,
+  type TextToken,
+  type Token,
+  type VariableToken,
+} from "./tokens.ts";
+
+/**
+ * SQL templates. `{{variable}}` becomes a placeholder and its value a parameter. `[[ ... ]]` is an optional clause: it is
+ * dropped when a variable in it is missing. The resulting SQL consists of the template's own text and of placeholders,
+ * whatever the values are. A template that could lose a filter is refused.
+ */
+
+/** `dropped` names the missing variables for which optional clauses were dropped. */
+export type BoundQuery = { sql: string; params: unknown[]; dropped: string[] };
+
+type Variables = ReadonlyMap<string, unknown>;
+type Piece = TextToken | VariableToken;
+type BoundPiece = TextToken | (VariableToken & { value: unknown });
+type Parameters = { values: unknown[]; units: number };
+/** An optional clause, or the text between two of them. */
+type Clause = { isOptional: boolean; pieces: Piece[] };
+
+/** The names that some viewer can have. Any other name is an error, which must not drop a filter. */
+const POSSIBLE_NAME = /^(?:viewer_id|user_group(?:_id|_name|\..+))$/s;
+/** What separates tokens in every database. */
+const BLANK = /[\t-\r ]/;
+const SPACE: TextToken = { kind: "text", text: " ", quoted: undefined, end: 0 };
+
+/**
+ * Binds `variables` into `template`. Refuses a template that is not well formed, a variable that is missing outside an
+ * optional clause or that no group can have, and a value that cannot be a parameter.
+ */
+export function bindTemplate(
+  template: string,
+  variables: Variables,
+  style: PlaceholderStyle,
+): Result<BoundQuery, FailureOf<"invalid_template" | "unknown_variable" | "unusable_variable">> {
+  const parsed = parseTemplate({ template, style });
+  if (!parsed.ok) return fail({ code: "invalid_template", ...parsed.failure });
+  const kept = keepClauses(parsed.value, variables);
+  if (!kept.ok) return kept;
+  const written = writeSql(kept.value.pieces, style);
+  if (!written.ok) return written;
+  return ok({ ...written.value, dropped: kept.value.dropped });
+}
+
+/** Splits a template into clauses, without regard to any value. */
+function parseTemplate(source: Source): Result<Clause[], Refusal> {
+  const lone = findLoneControl(source);
+  if (lone) return fail(lone);
+
+  const clauses = new Clauses();
+  const continuation = new StringContinuation();
+  for (let at = 0; at < source.template.length; ) {
+    const read = readToken(source, at);
+    if (!read.ok) return read;
+    const token = read.value;
+    const refusal =
+      continuation.add(token, at) ??
+      (token.kind === "text" ? findAmbiguity(source, at, token) : undefined) ??
+      clauses.add(token, at);
+    if (refusal) return fail(refusal);
+    at = token.end;
+  }
+  const refusal = clauses.findUnclosed();
+  return refusal ? fail(refusal) : ok(clauses.all);
+}
+
+/** Collects tokens into clauses, and finds brackets that do not pair. */
+class Clauses {
+  readonly all: Clause[] = [{ isOptional: false, pieces: [] }];
+  #openedAt: number | undefined;
+
+  add(token: Token, at: number): Refusal | undefined {
+    if (token.kind === "[[") return this.#open(at);
+    if (token.kind === "]]") return this.#close(at);
+    this.all.at(-1)?.pieces.push(token);
+    return undefined;
+  }
+
+  findUnclosed(): Refusal | undefined {
+    return this.#openedAt === undefined
+      ? undefined
+      : { position: this.#openedAt, reason: "This clause in [[ ]] is not closed. Close it with ]]." };
+  }
+
+  #open(at: number): Refusal | undefined {
+    if (this.#openedAt !== undefined)
+      return { position: at, reason: "A clause in [[ ]] cannot contain another one. Close the first one before this." };
+    this.#openedAt = at;
+    this.all.push({ isOptional: true, pieces: [] });
+    return undefined;
+  }
+
+  #close(at: number): Refusal | undefined {
+    if (this.#openedAt === undefined)
+      return {
+        position: at,
+        reason: "These brackets close no clause. Remove them, or put a space between them if they are two brackets.",
+      };
+    if (!this.all.at(-1)?.pieces.some(({ kind }) => kind === "variable"))
+      return {
+        position: this.#openedAt,
+        reason: "This clause in [[ ]] contains no variable. Put a space between two brackets that begin no clause.",
+      };
+    this.#openedAt = undefined;
+    this.all.push({ isOptional: false, pieces: [] });
+    return undefined;
+  }
+}
+
+/**
+ * PostgreSQL joins a string to one on an earlier line when only blanks and comments stand between them, and reads it by
+ * the rules of the first: `E'a'` makes backslashes of the second escape quotes. A variable counts as a string, because some
+ * drivers write its value as one.
+ */
+class StringContinuation {
+  /** Where the last string begins, if only blanks and comments follow it: on this line, or on an earlier one. */
+  #last: { onThisLine?: number | undefined; onEarlierLine?: number | undefined } = {};
+  #beforeClause = this.#last;
+
+  /** Refuses a token that continues a string. */
+  add(token: Token, at: number): Refusal | undefined {
+    if (token.kind === "[[") {
+      this.#beforeClause = this.#last;
+    } else if (token.kind === "]]") {
+      // The clause may be kept or dropped.
+      this.#last = {
+        onThisLine: this.#last.onThisLine ?? this.#beforeClause.onThisLine,
+        onEarlierLine: this.#last.onEarlierLine ?? this.#beforeClause.onEarlierLine,
+      };
+    } else {
+      const continued = this.#last.onEarlierLine;
+      if (continued !== undefined && (token.kind === "variable" || token.text.startsWith("'")))
+        return {
+          position: continued,
+          reason:
+            "Databases disagree on a string or variable that another one on a later line follows. Write one string, or put an " +
+            "operator or comma between them.",
+        };
+      this.#pass(token, at);
+    }
+    return undefined;
+  }
+
+  #pass(token: Piece, at: number): void {
+    if (token.kind === "variable" || token.quoted === "string") this.#last = { onThisLine: at };
+    else if (token.quoted !== "comment" && /\S/.test(token.text)) this.#last = {};
+    else if (token.text.includes("\n"))
+      this.#last = { onEarlierLine: this.#last.onThisLine ?? this.#last.onEarlierLine };
+  }
+}
+
+/** Finds the values of the variables, and drops the optional clauses of which a variable is missing. */
+function keepClauses(
+  clauses: Clause[],
+  variables: Variables,
+): Result<{ pieces: BoundPiece[]; dropped: string[] }, FailureOf<"unknown_variable">> {
+  const kept: BoundPiece[] = [];
+  const dropped = new Set<string>();
+  for (const { isOptional, pieces } of clauses) {
+    const bound = pieces.map((piece) =>
+      piece.kind === "text" ? piece : { ...piece, value: findValue(variables, piece) },
+    );
+    const missing = bound.flatMap((piece) =>
+      piece.kind === "variable" && piece.value === undefined ? [piece.name] : [],
+    );
+    const unknown = missing.find((name) => !isOptional || !POSSIBLE_NAME.test(name));
+    if (unknown !== undefined) return fail({ code: "unknown_variable", variable: unknown });
+    for (const name of missing) dropped.add(name);
+    if (missing.length > 0) continue;
+    // Without its brackets, a clause must not merge with the text next to it.
+    if (mergesWith(kept.at(-1), bound[0])) kept.push(SPACE);
+    kept.push(...bound);
+  }
+  return ok({ pieces: kept, dropped: [...dropped] });
+}
+
+/**
+ * The value of a variable, or `undefined` when it is missing. The name of a property may end with blanks. So the blanks after
+ * a name are ignored only when no variable has them, or else the filter on such a property would be dropped.
+ */
+function findValue(variables: Variables, { name, spaced }: VariableToken): unknown {
+  const exact = spaced.trimStart();
+  return variables.get(variables.has(exact) ? exact : name);
+}
+
+/** Whether no blank separates `next` from the piece before it. */
+function mergesWith(before: Piece | undefined, next: Piece | undefined): boolean {
+  if (!before || !next) return false;
+  const endsInBlank = before.kind === "text" && BLANK.test(before.text.charAt(before.text.length - 1));
+  const beginsWithBlank = next.kind === "text" && BLANK.test(next.text.charAt(0));
+  return !endsInBlank && !beginsWithBlank;
+}
+
+/** Writes the SQL with a placeholder for each value, and collects the values. */
+function writeSql(
+  pieces: BoundPiece[],
+  style: PlaceholderStyle,
+): Result<{ sql: string; params: unknown[] }, FailureOf<"invalid_template" | "unusable_variable">> {
+  const sql: string[] = [];
+  const params: unknown[] = [];
+  const known = new Map<unknown, Parameters | undefined>();
+  let units = 0;
+  for (const [index, piece] of pieces.entries()) {
+    if (piece.kind === "text") {
+      sql.push(piece.text);
+      continue;
+    }
+    const isList = Array.isArray(piece.value);
+    if (isList && QUANTIFIED.test(nameBefore(pieces, index)))
+      return fail({ code: "invalid_template", position: piece.at, reason: QUANTIFIED_REASON });
+    // Measured once for each value, because a template can repeat a long one.
+    if (!known.has(piece.value)) known.set(piece.value, parametersOf(piece.value));
+    const parameters = known.get(piece.value);
+    const first = params.length + 1;
+    units += parameters?.units ?? 0;
+    if (
+      !parameters ||
+      (isList && !isListItem(pieces, index)) ||
+      params.length + parameters.values.length > QUERY_PARAMETERS_MAX ||
+      units > QUERY_PARAMETER_UNITS_MAX
+    )
+      return fail({ code: "unusable_variable", variable: piece.name });
+    params.push(...parameters.values);
+    sql.push(parameters.values.map((_, offset) => (style === "?" ? "?" : `$${first + offset}`)).join(", "));
+  }
+  return ok({ sql: sql.join(""), params });
+}
+
+/** The parameters that stand for a value, and their length as JSON; `undefined` for a value that cannot be a parameter. */
+function parametersOf(value: unknown): Parameters | undefined {
+  const values: unknown[] = Array.isArray(value) ? value : [value];
+  return values.length > 0 && values.every((each) => each === null || typeof each !== "object")
+    ? { values, units: JSON.stringify(values).length }
+    : undefined;
+}
+
+/**
+ * Whether a piece is an item of a list in parentheses or brackets, where several placeholders can take its place:
+ * `LIMIT {{list}}` would become `LIMIT ?, ?`, a limit with an offset.
+ */
+const isListItem = (pieces: Piece[], index: number): boolean =>
+  /[([,]$/.test(textBeside(pieces, index, -1)) && /^[)\],]/.test(textBeside(pieces, index, 1));
+
+/** Comparisons with the items of one value, such as an array. */
+const QUANTIFIED = /^(?:any|all|some)$/i;
+const QUANTIFIED_REASON =
+  "ANY, ALL and SOME take one value, and a list becomes several. Write IN ({{list}}) instead of = ANY, and NOT IN ({{list}}) " +
+  "instead of <> ALL.";
+
+/** The name before the parentheses that open directly before a piece; empty when anything else is there. */
+function nameBefore(pieces: Piece[], index: number): string {
+  let isOpen = false;
+  for (let at = index - 1; ; at -= 1) {
+    const piece = pieces[at];
+    if (piece?.kind !== "text") return "";
+    if (piece.quoted === "comment" || /^\s*$/.test(piece.text)) continue;
+    if (!/^[\s(]*$/.test(piece.text)) return isOpen ? piece.text : "";
+    isOpen = true;
+  }
+}
+
+/** The nearest text before (-1) or after (1) a piece, without blanks and comments; empty when there is a variable. */
+function textBeside(pieces: Piece[], index: number, step: -1 | 1): string {
+  for (let at = index + step; ; at += step) {
+    const piece = pieces[at];
+    if (piece?.kind !== "text") return "";
+    const text = piece.quoted === "comment" ? "" : piece.text.trim();
+    if (text !== "") return text;
+  }
+}

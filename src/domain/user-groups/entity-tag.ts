@@ -1,0 +1,24 @@
+import type { UserGroup } from "../../records.ts";
+import { etagOf } from "./user-group.ts";
+
+/** The states in which a change is allowed: those with one of these entity tags, or any (`"*"`). */
+export type IfMatch = "*" | string[];
+
+/** One element of the list: an entity tag, or nothing (RFC 9110, sections 5.6.1 and 8.8.3). */
+const ELEMENT = /[\t ]*(?:(?:W\/)?("[!#-~\u0080-\u{10ffff}]*")[\t ]*)?(?:,|$)/guy;
+
+/**
+ * Parses the header `If-Match` (RFC 9110, section 13.1.1); `undefined` if it is no list of entity tags. A weak tag counts as
+ * the strong one, because proxies that compress a response weaken its tag.
+ */
+export function parseIfMatch(header: string): IfMatch | undefined {
+  if (header.trim() === "*") return "*";
+  const elements = [...header.matchAll(ELEMENT)];
+  const length = elements.reduce((sum, [text]) => sum + text.length, 0);
+  const tags = elements.flatMap(([, tag]) => tag ?? []);
+  return length === header.length && tags.length > 0 ? tags : undefined;
+}
+
+/** Whether `ifMatch` allows a change of `group`. Without the header every change is allowed. */
+export const allowsChange = (ifMatch: IfMatch | undefined, group: UserGroup): boolean =>
+  ifMatch === undefined || ifMatch === "*" || ifMatch.includes(etagOf(group));

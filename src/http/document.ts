@@ -1,0 +1,268 @@
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import { type Access, accessOf } from "./access.ts";
+import { curlOf } from "./openapi/curl.ts";
+import { errorSchemas, refusedWith } from "./openapi/failures.ts";
+import { components, jsonSchema } from "./openapi/json-schema.ts";
+import {
+  type CredentialName,
+  type Operation,
+  type Operations,
+  REQUEST_HEADERS,
+  refusalsOf,
+} from "./openapi/operation.ts";
+import { referenceOperations } from "./openapi/reference.ts";
+import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
+import { eventOperations } from "./resources/events/openapi.ts";
+import { operatorOperations } from "./resources/operators/openapi.ts";
+import { userGroupOperations } from "./resources/user-groups/openapi.ts";
+import { userGroupByNumberOperations } from "./resources/user-groups-by-number/openapi.ts";
+import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer-sessions/openapi.ts";
+import { viewerOperations } from "./resources/viewers/openapi.ts";
+import { whoamiOperations } from "./resources/whoami/openapi.ts";
+import { EnvironmentQuery } from "./schemas.ts";
+
+const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
+
+Send a credential as \`Authorization: Token <credential>\`; the scheme \`Bearer\` is taken as well, for every credential.
+
+A call that fails has a real status and says what to do:
+\`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
+lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
+
+A call is checked in this order: the signature of the credential; limits; time, size and media type of the body; what the
+service knows of the credential; JSON; fields. Unknown fields are refused, and nothing is
+trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
+breaks and tabs.
+
+The guides, with examples to paste, are in the folder \`docs/\` of the service's source: begin with \`api.md\`.
+
+The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
+group) and \`OPERATOR_KEY\`.`;
+
+const TAGS: Record<Operation["tag"], string> = {
+  "User groups": "What integrators do with their groups, from their servers.",
+  Events: "The changes of an environment: who changed what, and when.",
+  Dashboards:
+    "What dashboards call with a viewer session or the token of a group, from browsers too, and how sessions are minted.",
+  "API keys": "What operators do for integrators.",
+  Operators: "Who runs the deployment, and which environments it has.",
+  About: "The service itself. Only `whoami` takes a credential.",
+};
+
+const CREDENTIALS: Record<CredentialName, string> = {
+  api_key:
+    "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
+  viewer_session: "A viewer session: `Authorization: Token eyJ…`. Browsers may send it.",
+  user_group_token:
+    "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it; a page should have a session instead.",
+  operator_key:
+    "The key of an operator, `Authorization: Token ugo_…`, or OPERATOR_TOKEN, the admin named bootstrap. It is refused when a " +
+    "browser sends it. An operator names an environment in the query.",
+};
+
+const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
+  "X-Request-Id": {
+    description: "The request's id, to look up in the log.",
+    schema: { type: "string", format: "uuid" },
+  },
+  ETag: {
+    description: "The state of the group, for If-Match.",
+    schema: { type: "string", examples: ['"1.1"'] },
+  },
+  "Retry-After": {
+    description: "The seconds after which to repeat the call.",
+    schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
+  },
+  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
+  Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
+  "X-Answered-By": {
+    description:
+      "Which of the two has answered: the directory, which knows every change, or the index, which may be stale.",
+    schema: { enum: ["directory", "index"] },
+  },
+  Age: {
+    description: "The age of an answer of the index, in seconds. An answer of the directory has none.",
+    schema: { type: "string", pattern: "^\\d+$" },
+    required: false,
+  },
+  "Idempotent-Replayed": {
+    description: "Stands in the answer to a repeated call, which is that to the first one. Nothing was changed.",
+    schema: { const: "true" },
+    required: false,
+  },
+  "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
+};
+
+/** Every call of the service. Those of one tag are neighbours, because the page /docs groups them by tag. */
+const OPERATIONS: Operations = {
+  ...userGroupOperations,
+  ...userGroupByNumberOperations,
+  ...eventOperations,
+  ...viewerOperations,
+  ...viewerSessionOperations,
+  ...apiKeyOperations,
+  ...operatorOperations,
+  ...publicKeyOperations,
+  ...whoamiOperations,
+  ...referenceOperations,
+};
+
+const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => map(value, name)));
+
+const headerRefs = (names: readonly string[]) =>
+  Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const BODY = `At most ${BODY_BYTES_MAX} bytes of JSON in UTF-8. What cannot be kept exactly is refused.`;
+
+/** The members of an object as parameters of a path or a query. */
+function parameters(place: "path" | "query", object: Operation["path"] | Operation["query"]): object[] {
+  if (!object) return [];
+  const { properties = {}, required = [] } = jsonSchema(object.schema, "input");
+  return Object.entries(properties).map(([name, schema]) => {
+    const { description, ...rest } = typeof schema === "object" ? schema : {};
+    return {
+      name,
+      in: place,
+      required: required.includes(name),
+      description,
+      schema: rest,
+      ...(name in object.example ? { example: object.example[name] } : {}),
+    };
+  });
+}
+
+/** The table's entry for an operation. */
+const accessFor = (method: string, path: string): Access | undefined =>
+  accessOf(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ":$1"));
+
+/** The credentials that a call takes. */
+function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialName[] {
+  return [
+    ...(scope ? (["api_key"] as const) : []),
+    ...(role ? (["operator_key"] as const) : []),
+    ...(isForViewers ? (["viewer_session", "user_group_token"] as const) : []),
+  ];
+}
+
+/** The query by which an operator names an environment. An API key must not send it. */
+function environmentParameters({ names, scope }: Access = {}): object[] {
+  if (!names) return [];
+  const found = parameters("query", { schema: EnvironmentQuery(), example: AN_ENVIRONMENT });
+  return found.map((parameter) => ({
+    ...parameter,
+    ...(scope && { required: false, example: undefined, "x-for": "operators" }),
+  }));
+}
+
+const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
+
+/** The response to a call that succeeds. */
+const success = ({ content, headers = [] }: Operation["answer"], description: string) => ({
+  description,
+  headers: headerRefs(headers),
+  content:
+    typeof content === "string"
+      ? {
+          [content]: {
+            schema:
+              content === "application/json" ? { type: "object", additionalProperties: true } : { type: "string" },
+          },
+        }
+      : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
+});
+
+/** One operation as the document has it. */
+function described(method: string, path: string, operation: Operation): object {
+  const { body, answer } = operation;
+  const access = accessFor(method, path);
+  const credentials = credentialsOf(access);
+  const curlQuery = { ...(access?.names && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: operation.description,
+    security: credentials.map((name) => ({ [name]: [] })),
+    ...(access?.scope && access.scope !== "any" && { "x-scope": access.scope }),
+    ...(access?.role && { "x-role": access.role }),
+    parameters: [
+      ...parameters("path", operation.path),
+      ...parameters("query", operation.query),
+      ...environmentParameters(access),
+      ...(operation.headers ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ],
+    ...(body && {
+      requestBody: {
+        description: BODY,
+        required: access?.body === "required",
+        content: {
+          "application/json": { schema: { $ref: `#/components/schemas/${body.name}` }, example: body.example },
+        },
+      },
+    }),
+    "x-codeSamples": [
+      {
+        lang: "Shell",
+        label: "curl",
+        source: curlOf({ method, path, credential: credentials[0], query: curlQuery }, operation),
+      },
+    ],
+    responses: {
+      ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
+      [answer.status]: success(answer, answer.description),
+      ...Object.fromEntries(
+        refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
+          status,
+          { $ref: `#/components/responses/${name}` },
+        ]),
+      ),
+    },
+  };
+}
+
+/** The OpenAPI document of the service in this version. It is made at build time; the Worker serves the file. */
+export function documentOf(version: string): object {
+  const operations = Object.values(OPERATIONS).flatMap((methods) => Object.values(methods));
+  const refusals = Object.entries(OPERATIONS).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => refusalsOf(operation, accessFor(method, path))),
+  );
+  return {
+    openapi: "3.1.0",
+    info: { title: "User group service", version, description: DESCRIPTION },
+    servers: [
+      { url: "/", description: "The service that this document comes from; $SERVICE_URL in the examples for curl." },
+    ],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths: mapEntries(OPERATIONS, (methods, path) => [
+      path,
+      mapEntries(methods, (operation, method) => [method, described(method, path, operation)]),
+    ]),
+    components: {
+      securitySchemes: mapEntries(CREDENTIALS, (description, name) => [
+        name,
+        { type: "apiKey", in: "header", name: "Authorization", description },
+      ]),
+      headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { required: true, ...header }]),
+      parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
+      responses: Object.fromEntries(
+        refusals
+          .flatMap(refusedWith)
+          .map(({ name, headers, description, content }) => [
+            name,
+            { description, headers: headerRefs(headers), content },
+          ]),
+      ),
+      schemas: {
+        ...Object.assign(
+          {},
+          ...operations.flatMap(({ body, answer: { content } }) => [
+            body && components(body.name, body.schema, "input"),
+            typeof content === "string" ? undefined : components(content.name, content.schema, "output"),
+          ]),
+        ),
+        ...errorSchemas(),
+      },
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { Context } from "hono";
+import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
+import { allowsOrigin, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
+import type { Failure } from "../../domain/failure.ts";
+import { log } from "../../domain/log.ts";
+import { withTimeout } from "../../domain/with-timeout.ts";
+import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
+import type { Lease } from "../../records.ts";
+import { TokenIndex } from "../../storage/token-index.ts";
+import type { AppEnv } from "../app-env.ts";
+import { directoryOf } from "../durable-objects.ts";
+import { maxAgeOf } from "./cache-control.ts";
+
+/**
+ * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
+ * that is young enough. If KV fails in any way, the directory answers.
+ */
+export async function admitViewer(c: Context<AppEnv>, claim: VerifiedClaimOf<"token">): Promise<Failure | undefined> {
+  const maxAge = maxAgeOf(c.req.header("Cache-Control"));
+  const headers = c.get("headers");
+  const lease = maxAge === undefined ? undefined : await findLease(c.env, claim, maxAge);
+  if (lease) {
+    headers["X-Answered-By"] = "index";
+    headers.Age = String(lease.ageSeconds);
+    c.set("group", lease.group);
+    return undefined;
+  }
+
+  headers["X-Answered-By"] = "directory";
+  const directory = directoryOf(c.env, claim.environment);
+  const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
+  if (!viewed.ok) return viewed.failure;
+  const { readAt, group, writeLease } = viewed.value;
+  if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
+  c.set("group", group);
+  return undefined;
+}
+
+/** Finds the group of a viewer session. The directory always answers. */
+export async function admitSession(c: Context<AppEnv>, session: VerifiedSession): Promise<Failure | undefined> {
+  // The body may have arrived after the session had expired.
+  if (session.state === "expired" || session.claims.expiresAtSeconds * 1000 <= Date.now())
+    return { code: "credential_expired" };
+  const { teamId, generation, keyId, origins, viewerId, environment } = session.claims;
+  if (!allowsOrigin(origins, c.req.header("Origin"))) return { code: "origin_not_allowed" };
+
+  c.get("headers")["X-Answered-By"] = "directory";
+  const viewed = await directoryOf(c.env, environment).viewSession({ teamId, generation, keyId });
+  if (!viewed.ok) return viewed.failure;
+  c.set("group", viewed.value);
+  c.set("viewerId", viewerId);
+  return undefined;
+}
+
+/**
+ * The lease of a token, if KV answers in time and the lease is at most `maxAge` seconds old. Its age is the time since the
+ * directory read the group, so a write that was late, lost or repeated can only make a lease older.
+ */
+async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxAge: number) {
+  const read = new TokenIndex(env.TOKEN_INDEX).find(nonce);
+  const lease = await withTimeout(read, LEASE_READ_SECONDS_MAX).catch(() => undefined);
+  if (lease?.group.teamId !== id) return undefined;
+  const { readAt, group } = lease;
+  // The clock is read after KV has answered: KV may take a while.
+  const now = Date.now();
+  const age = (now - readAt) / 1000;
+  const isValid = group.validUntil === null || now < group.validUntil;
+  return isValid && age >= -LEASE_CLOCK_SECONDS_MAX && age <= Math.min(maxAge, LEASE_SECONDS_MAX)
+    ? { group, ageSeconds: Math.max(0, Math.floor(age)) }
+    : undefined;
+}
+
+/** Writes a lease. A failure only means that the directory goes on answering. */
+async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
+  try {
+    await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);
+  } catch (error) {
+    log.warn({ request_id: c.get("requestId"), message: "A lease could not be written.", error: String(error) });
+  }
+}

@@ -1,0 +1,111 @@
+import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
+import { verifyCredential } from "../../domain/credentials/credential.ts";
+import { verifySession } from "../../domain/credentials/viewer-session.ts";
+import type { FailureOf } from "../../domain/failure.ts";
+import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
+import type { AppEnv, Credential } from "../app-env.ts";
+import { refuse } from "../response/failures.ts";
+import { clientAddress } from "./client-address.ts";
+
+/** The kinds of credentials that browsers must not have. */
+const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bootstrap"];
+
+/**
+ * Reads the request's credential on every route. Refuses the secrets of servers when a browser sends them: browsers send
+ * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
+ * Deno and Bun sends neither. Of a browser every form of the header is examined, also those that the service does not take: a
+ * secret has leaked to its visitors in any form.
+ *
+ * Refused credentials are counted by client address: those that this service did not sign, and keys that their Durable Object
+ * does not know. A token that was valid once is not a guess; its own limit counts it. From a browser they are counted before they
+ * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
+ */
+export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
+  const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
+  const header = c.req.header("Authorization") ?? "";
+  const [, text = ""] = /^(?:token|bearer) +(\S+)$/i.exec(header) ?? [];
+  const signed = await signedCredential(c, text);
+  const isGuessOfBrowser = isBrowser && !signed && header !== "";
+  if (isGuessOfBrowser && !(await countRefused(c))) return refuse(c, { code: "rate_limited" });
+
+  const credential = signed ?? (await unsignedCredential(c, text));
+  c.set("credential", credential);
+  if (credential.kind === "api_key") {
+    c.set("keyId", credential.id);
+    c.set("environment", credential.environment);
+  }
+  if (credential.kind === "operator_key") c.set("operatorId", credential.id);
+  const failure = isBrowser ? await browserFailure(c, header, credential) : undefined;
+  if (failure) return refuse(c, failure);
+
+  await next();
+
+  const isRefused = credential.kind === "unknown" || c.get("failureCode") === "unauthenticated";
+  if (isRefused && !isGuessOfBrowser && !(await countRefused(c))) {
+    // Hono adds the headers of the response that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
+    c.res = undefined;
+    c.res = refuse(c, { code: "rate_limited" });
+  }
+});
+
+/** Why a browser may not send this header, if it may not. */
+async function browserFailure(
+  c: Context<AppEnv>,
+  header: string,
+  credential: Credential,
+): Promise<FailureOf<"secret_key_in_browser" | "token_in_browser"> | undefined> {
+  if (isSecret(credential)) return { code: "secret_key_in_browser" };
+  const isUnread = credential.kind === "none" || credential.kind === "unknown";
+  if (isUnread && (await hasSecret(c, header))) return { code: "secret_key_in_browser" };
+  return credential.kind === "token" && !allowsBrowserTokens(c.env) ? { code: "token_in_browser" } : undefined;
+}
+
+async function signedCredential(c: Context<AppEnv>, text: string): Promise<Credential | undefined> {
+  const session = await verifySession(c.get("ring"), text, Date.now());
+  return session ? { kind: "viewer_session", session } : verifyCredential(c.get("ring"), text);
+}
+
+async function unsignedCredential(c: Context<AppEnv>, text: string): Promise<Credential> {
+  if (text === "") return { kind: "none" };
+  return { kind: (await isOperatorToken(c.env, text)) ? "bootstrap" : "unknown" };
+}
+
+/** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
+async function isOperatorToken(env: Env, text: string): Promise<boolean> {
+  const operatorToken = usableOperatorToken(env);
+  const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
+  return operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
+}
+
+const isSecret = ({ kind }: Credential): boolean => SECRETS_OF_SERVERS.includes(kind);
+
+/** Whether a header of a form that the service does not take has a secret: as a word, or in Basic (RFC 7617). */
+async function hasSecret(c: Context<AppEnv>, header: string): Promise<boolean> {
+  const words = header.split(/[\s,]+/, AUTHORIZATION_WORDS_MAX);
+  const texts = [...words, ...words.flatMap((word) => decodeBase64(word).split(":", AUTHORIZATION_WORDS_MAX))];
+  for (const text of texts.filter((each) => each !== ""))
+    if (isSecret((await signedCredential(c, text)) ?? (await unsignedCredential(c, text)))) return true;
+  return false;
+}
+
+function decodeBase64(word: string): string {
+  try {
+    return atob(word);
+  } catch {
+    return "";
+  }
+}
+
+/** Whether browsers may send group tokens. A misspelt value refuses them, which is the safe reading. */
+const allowsBrowserTokens = ({ BROWSER_TOKENS }: Env): boolean => (BROWSER_TOKENS ?? "allow") === "allow";
+
+/** OPERATOR_TOKEN, unless it is missing or short. */
+export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined =>
+  (OPERATOR_TOKEN ?? "").length >= OPERATOR_TOKEN_UNITS_MIN ? OPERATOR_TOKEN : undefined;
+
+/** Counts a refused credential. Returns whether its address is still within the limit. */
+async function countRefused(c: Context<AppEnv>): Promise<boolean> {
+  const key = clientAddress(c.req.header("CF-Connecting-IP"));
+  return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
+}

@@ -1,0 +1,111 @@
+import type { Issue } from "../../domain/failure.ts";
+import { BODY_DEPTH_MAX, ISSUES_MAX } from "../../limits.ts";
+
+/** JSON's tokens (RFC 8259), for a text that is known to be valid. */
+const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
+
+/** An object or a list around the current token. */
+type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
+
+/**
+ * Finds what `JSON.parse` would change silently, as issues with their places: numbers that a double holds as another decimal
+ * value, keys that stand twice in one object, strings with lone surrogates; and nesting deeper than the service walks. `text`
+ * must be valid JSON. A reviver would not do: it knows no places, does not see doubled keys, and overflows the stack on deep
+ * nesting.
+ */
+export function findInexact(text: string, value: object): Issue[] {
+  if (isCanonical(text, value)) return [];
+  const scan = new InexactScan();
+  for (const { 0: token, index } of text.matchAll(TOKENS)) if (!scan.take(token, index)) break;
+  return scan.issues;
+}
+
+/** Reads the tokens of a JSON text in order, and collects issues. */
+class InexactScan {
+  readonly issues: Issue[] = [];
+  readonly #frames: Frame[] = [];
+  #position = 0;
+
+  /** Reads the token at `position`, in UTF-16 code units. Returns whether to go on. */
+  take(token: string, position: number): boolean {
+    this.#position = position;
+    const [first = ""] = token;
+    if (first === "{" || first === "[") return this.#open(first);
+    if (first === "}" || first === "]") this.#frames.pop();
+    else if (first === ",") this.#next();
+    else if (first === ":") this.#expectKey(false);
+    else if (first === '"') this.#takeString(token);
+    else if (!isExact(token))
+      this.#report(`The number ${token.slice(0, 40)} cannot be kept exactly; send it as a string.`);
+    return true;
+  }
+
+  #open(bracket: "{" | "["): boolean {
+    if (this.#frames.length === BODY_DEPTH_MAX) {
+      this.#report(`Nest at most ${BODY_DEPTH_MAX} levels.`);
+      return false;
+    }
+    this.#frames.push(
+      bracket === "{" ? { kind: "object", keys: new Set(), key: "", atKey: true } : { kind: "array", index: 0 },
+    );
+    return true;
+  }
+
+  #next(): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "array") frame.index += 1;
+    else this.#expectKey(true);
+  }
+
+  #expectKey(atKey: boolean): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "object") frame.atKey = atKey;
+  }
+
+  #takeString(token: string): void {
+    const text: string = JSON.parse(token);
+    const frame = this.#frames.at(-1);
+    if (frame?.kind === "object" && frame.atKey) {
+      frame.key = text;
+      if (frame.keys.has(text)) this.#report("This key is given twice; give it once.");
+      frame.keys.add(text);
+    }
+    if (!text.isWellFormed())
+      this.#report("This text has an unpaired surrogate, which is no character; send whole characters.");
+  }
+
+  #report(message: string): void {
+    const path = this.#frames.map((frame) => (frame.kind === "object" ? frame.key : frame.index));
+    if (this.issues.length < ISSUES_MAX)
+      this.issues.push({ path, message: `${message} It is at position ${this.#position} of the body.` });
+  }
+}
+
+/**
+ * Whether `value` prints as `text` again, so that nothing was lost: a fast path for the many clients that print JSON as
+ * JavaScript does. It does not decide on text that may nest too deep, nor on unpaired surrogates, which print as they came.
+ */
+function isCanonical(text: string, value: object): boolean {
+  const brackets = text.match(/[[{]/g)?.length ?? 0;
+  return brackets <= BODY_DEPTH_MAX && !text.includes("\\ud") && JSON.stringify(value) === text;
+}
+
+/** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */
+function isExact(number: string): boolean {
+  return decimalOf(number) === decimalOf(String(Number(number)));
+}
+
+/** One spelling for each decimal value: sign, significant digits, exponent. Zero has no sign. */
+function decimalOf(number: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  if (!whole) return number;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  // By hand: /0+$/ takes quadratic time on zeros that are not the last ones.
+  let end = digits.length;
+  while (digits[end - 1] === "0") end -= 1;
+  const significant = digits.slice(0, end);
+  if (!significant) return "0";
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
+  return `${sign}${significant}e${power}`;
+}

@@ -1,0 +1,47 @@
+import { createMiddleware } from "hono/factory";
+import type * as z from "zod/mini";
+import type { FailureOf } from "../../domain/failure.ts";
+import { fail, type Result } from "../../domain/result.ts";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../response/failures.ts";
+import { checkCaller } from "./check-caller.ts";
+import { findInexact } from "./exact-json.ts";
+import { validate } from "./validate.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Parses the body, whose bytes `authorize` has read, as JSON of `schema`, for `c.req.valid("json")`. The directory checks an
+ * API key before a body is refused, so that a caller without a valid key learns nothing about the body.
+ */
+export const jsonBody = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
+  createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
+    async (c, next) => {
+      const body = parseBody(c.get("body"), schema(), c.get("access")?.body === "optional");
+      if (!body.ok) return refuse(c, (await checkCaller(c)) ?? body.failure);
+      c.req.addValidatedData("json", body.value as object);
+      return next();
+    },
+  );
+
+/** Where the body is optional, no body counts as an object without fields. */
+function parseBody<Schema extends z.ZodMiniType>(
+  bytes: Uint8Array,
+  schema: Schema,
+  isOptional: boolean,
+): Result<z.output<Schema>, FailureOf<"body_required" | "malformed_json" | "invalid_body">> {
+  if (bytes.byteLength === 0) return isOptional ? validate(schema, {}) : fail({ code: "body_required" });
+  const json = parseObject(bytes);
+  if (!json) return fail({ code: "malformed_json" });
+  return validate(schema, json.value, findInexact(json.text, json.value));
+}
+
+function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {
+  try {
+    const text = utf8.decode(bytes);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { text, value } : undefined;
+  } catch {
+    return undefined;
+  }
+}

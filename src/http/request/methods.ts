@@ -1,0 +1,26 @@
+import { createMiddleware } from "hono/factory";
+import { getPath } from "hono/utils/url";
+import type { AppEnv } from "../app-env.ts";
+import { refuse } from "../response/failures.ts";
+
+/**
+ * Refuses all other methods. HEAD is one of them unless named: Hono would answer it by running the GET, which on some of
+ * these paths creates.
+ */
+export const allowMethods = (...allow: string[]) =>
+  createMiddleware<AppEnv>((c, next) =>
+    allow.includes(c.req.method) ? next() : Promise.resolve(refuse(c, { code: "method_not_allowed", allow })),
+  );
+
+/**
+ * Gives a POST to `/api/user` the method that its `X-HTTP-Method-Override` names, for clients that send no body with a
+ * GET. The method is set on the request itself, before routing: `new Request` refuses a GET with a body (Fetch standard,
+ * section 5.4), and would read the body through a copy. The path is read as the router reads it.
+ */
+export function overrideMethod(request: Request): Request {
+  if (request.method !== "POST") return request;
+  const override = request.headers.get("X-HTTP-Method-Override");
+  if (override === null || !/^\/api\/user\/?$/.test(getPath(request))) return request;
+  const method = ["GET", "PUT", "POST", "DELETE"].find((name) => name === override.toUpperCase()) ?? "UNKNOWN";
+  return Object.defineProperty(request, "method", { value: method });
+}

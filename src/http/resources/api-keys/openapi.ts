@@ -1,0 +1,110 @@
+import * as z from "zod";
+import { SCOPES } from "../../../domain/credentials/rights.ts";
+import { Done, KeyTimes, NextCursor, Success, Tag } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { IssueKeyBody, KeysQuery, RollKeyBody } from "../../schemas.ts";
+import type { apiKeyBody } from "../../wire.ts";
+
+const ApiKey = z
+  .strictObject({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: "The key's number in its environment.", examples: [1] }),
+    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    environment: Tag.meta({ description: "The environment in which the key acts." }),
+    name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
+    access: z
+      .enum(["read", "write"])
+      .nullable()
+      .meta({ description: "The access that was chosen, or null for a key with scopes.", examples: ["write"] }),
+    scopes: z
+      .array(z.enum(SCOPES))
+      .readonly()
+      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    ...KeyTimes,
+  })
+  .meta({ id: "ApiKey", description: "An API key's properties, without the key itself." }) satisfies z.ZodType<
+  ReturnType<typeof apiKeyBody>
+>;
+
+/** It has the form of a real key, and no service has signed it. */
+const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
+
+const Key = z.string().meta({ description: "The key itself. No other answer shows it.", examples: [EXAMPLE_KEY] });
+
+const IssuedKey = z.strictObject({
+  success: Success,
+  api_key: ApiKey.meta({ description: "The key's properties." }),
+  key: Key,
+});
+
+const ListedKeys = z.strictObject({
+  success: Success,
+  api_keys: z.array(ApiKey).meta({ description: "One page of keys, oldest first." }),
+  next_cursor: NextCursor,
+});
+
+const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
+
+const KeyId = z.strictObject({
+  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The key's number, as the list shows it." }),
+});
+
+/** The calls of operators on API keys. */
+export const apiKeyOperations: Operations = {
+  "/api/keys": {
+    post: {
+      id: "issueKey",
+      tag: "API keys",
+      summary: "Issue an API key",
+      description:
+        "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
+      body: {
+        name: "IssueKeyBody",
+        schema: IssueKeyBody(),
+        example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
+      },
+      answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
+      refusals: ["environment_full"],
+    },
+    get: {
+      id: "listKeys",
+      tag: "API keys",
+      summary: "List API keys",
+      description:
+        "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
+      query: { schema: KeysQuery(), example: { limit: 10 } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedKeys", schema: ListedKeys },
+      },
+      refusals: [],
+    },
+  },
+  "/api/keys/{id}/roll": {
+    post: {
+      id: "rollKey",
+      tag: "API keys",
+      summary: "Roll an API key",
+      description:
+        "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
+      path: { schema: KeyId, example: { id: 1 } },
+      body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
+      answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
+      refusals: ["api_key_not_found", "environment_full"],
+    },
+  },
+  "/api/keys/{id}": {
+    delete: {
+      id: "revokeKey",
+      tag: "API keys",
+      summary: "Revoke an API key",
+      description: "The key is refused from the answer on. A second call changes nothing.",
+      path: { schema: KeyId, example: { id: 1 } },
+      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+      refusals: ["api_key_not_found"],
+    },
+  },
+};

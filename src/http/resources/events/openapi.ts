@@ -1,0 +1,120 @@
+import * as z from "zod";
+import { EVENT_TYPES } from "../../../records.ts";
+import { Success, time } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { EventsQuery } from "../../schemas.ts";
+import type { eventBody } from "../../wire.ts";
+
+const Actor = z
+  .strictObject({
+    kind: z
+      .enum(["api_key", "operator", "system"])
+      .meta({ description: "What made the change.", examples: ["api_key"] }),
+    id: z
+      .int()
+      .nullable()
+      .meta({ description: "The number of the key, or null.", examples: [1] }),
+    name: z.string().meta({ description: "The name of the key or operator.", examples: ["backend"] }),
+  })
+  .meta({ id: "Actor", description: "Who makes a change." });
+
+const Event = z
+  .strictObject({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: "The event's number, which rises from event to event.", examples: [17] }),
+    at: time("When the change was made."),
+    type: z.enum(EVENT_TYPES).meta({ description: "What was changed.", examples: ["user_group.updated"] }),
+    actor: Actor.meta({ description: "Who made the change." }),
+    request_id: z
+      .string()
+      .meta({ description: "The X-Request-Id of the call.", examples: ["306fb79b-9ed8-482d-a39e-014f5a254811"] }),
+    user_group: z.exactOptional(
+      z
+        .strictObject({
+          team_id: z
+            .int()
+            .min(1)
+            .meta({ description: "The group's number.", examples: [4] }),
+          provided_id: z.string().meta({ description: "The group's id after the change.", examples: ["acme"] }),
+        })
+        .meta({ description: "The group of a change to a group." }),
+    ),
+    changed: z.exactOptional(
+      z.array(z.string()).meta({ description: "The changed fields of an update.", examples: [["name", "properties"]] }),
+    ),
+    previous_provided_id: z.exactOptional(
+      z.string().meta({ description: "The id of a renamed group before the change.", examples: ["acme-old"] }),
+    ),
+    api_key: z.exactOptional(
+      z
+        .strictObject({
+          id: z
+            .int()
+            .min(1)
+            .meta({ description: "The key's number.", examples: [1] }),
+          name: z.string().meta({ description: "The key's name.", examples: ["backend"] }),
+        })
+        .meta({ description: "The key of a change to a key; of a roll, the old one." }),
+    ),
+    operator: z.exactOptional(
+      z
+        .strictObject({
+          id: z
+            .int()
+            .min(1)
+            .meta({ description: "The operator's number.", examples: [1] }),
+          name: z.string().meta({ description: "The operator's name.", examples: ["ada"] }),
+        })
+        .meta({ description: "The operator of a change to an operator; of a roll, the old key." }),
+    ),
+    environment: z.exactOptional(
+      z
+        .strictObject({
+          workspace: z.string().meta({ description: "The integrating application.", examples: ["acme"] }),
+          environment: z
+            .string()
+            .nullable()
+            .meta({ description: "Its tag, or null.", examples: ["Testing"] }),
+        })
+        .meta({ description: "The environment of a change to an environment." }),
+    ),
+    successor_id: z.exactOptional(
+      z
+        .int()
+        .min(1)
+        .meta({ description: "The number of the key that a roll has issued.", examples: [2] }),
+    ),
+  })
+  .meta({ id: "Event", description: "One change." }) satisfies z.ZodType<ReturnType<typeof eventBody>>;
+
+const ListedEvents = z.strictObject({
+  success: Success,
+  events: z.array(Event).meta({ description: "One page of events, oldest first." }),
+  next_cursor: z.string().meta({ description: "The cursor to poll with next.", examples: ["WzJd"] }),
+  has_more: z.boolean().meta({ description: "Whether there are more events now.", examples: [false] }),
+});
+
+/** The feed of changes. */
+export const eventOperations: Operations = {
+  "/api/events": {
+    get: {
+      id: "listEvents",
+      tag: "Events",
+      summary: "List the changes of an environment or of the deployment",
+      description:
+        "An operator who names no environment gets the changes of the deployment: to its operators and environments.\n\n" +
+        "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +
+        "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
+        "after it. A cursor from before the oldest event is 410 `cursor_expired`.",
+      query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedEvents", schema: ListedEvents },
+      },
+      refusals: ["cursor_expired"],
+    },
+  },
+};

@@ -1,0 +1,138 @@
+import * as z from "zod";
+import { ROLES } from "../../../domain/credentials/rights.ts";
+import { Done, KeyTimes, NextCursor, Success, Tag, time } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { EnvironmentsQuery, IssueOperatorBody, LOCATIONS, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
+import type { environmentBody, operatorBody } from "../../wire.ts";
+
+const Operator = z
+  .strictObject({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: "The operator's number.", examples: [1] }),
+    name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
+    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
+    ...KeyTimes,
+  })
+  .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
+  ReturnType<typeof operatorBody>
+>;
+
+/** It has the form of a real key, and no service has signed it. */
+const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB3O1jw";
+
+const IssuedOperator = z.strictObject({
+  success: Success,
+  operator: Operator.meta({ description: "The operator, without the key." }),
+  key: z.string().meta({ description: "The operator's key. No other answer shows it.", examples: [EXAMPLE_KEY] }),
+});
+
+const ListedOperators = z.strictObject({
+  success: Success,
+  operators: z.array(Operator).meta({ description: "One page of operators, oldest first." }),
+  next_cursor: NextCursor,
+});
+
+const Environment = z
+  .strictObject({
+    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    environment: Tag.meta({ description: "Its tag, or null." }),
+    location: z
+      .enum(LOCATIONS)
+      .nullable()
+      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
+    created_at: time("When it was recorded."),
+  })
+  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
+  ReturnType<typeof environmentBody>
+>;
+
+const ListedEnvironments = z.strictObject({
+  success: Success,
+  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
+  next_cursor: NextCursor,
+});
+
+const OperatorId = z.strictObject({
+  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The operator's number, as the list shows it." }),
+});
+
+const BY_ID = { path: { schema: OperatorId, example: { id: 1 } } };
+
+/** The calls on operators and environments. */
+export const operatorOperations: Operations = {
+  "/api/operators": {
+    post: {
+      id: "issueOperator",
+      tag: "Operators",
+      summary: "Issue the key of an operator",
+      description:
+        "Names a person or a job that runs the deployment. The answer is the only one that shows the key. The first operator " +
+        "is issued with OPERATOR_TOKEN, the admin named bootstrap.",
+      body: {
+        name: "IssueOperatorBody",
+        schema: IssueOperatorBody(),
+        example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
+      },
+      answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+      refusals: ["environment_full"],
+    },
+    get: {
+      id: "listOperators",
+      tag: "Operators",
+      summary: "List operators",
+      description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
+      query: { schema: OperatorsQuery(), example: { limit: 10 } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedOperators", schema: ListedOperators },
+      },
+      refusals: [],
+    },
+  },
+  "/api/operators/{id}/roll": {
+    post: {
+      id: "rollOperator",
+      tag: "Operators",
+      summary: "Roll the key of an operator",
+      description:
+        "Makes a key with the same name, role and expiry, and revokes the old one after the grace; at once where none is given.",
+      ...BY_ID,
+      body: {
+        name: "RollOperatorBody",
+        schema: RollOperatorBody(),
+        example: { grace_seconds: 3600 },
+      },
+      answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+      refusals: ["operator_not_found", "environment_full"],
+    },
+  },
+  "/api/operators/{id}": {
+    delete: {
+      id: "revokeOperator",
+      tag: "Operators",
+      summary: "Revoke the key of an operator",
+      description: "The key is refused from the answer on. A second call changes nothing.",
+      ...BY_ID,
+      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+      refusals: ["operator_not_found"],
+    },
+  },
+  "/api/environments": {
+    get: {
+      id: "listEnvironments",
+      tag: "Operators",
+      summary: "List environments",
+      description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
+      query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedEnvironments", schema: ListedEnvironments },
+      },
+      refusals: [],
+    },
+  },
+};

@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { Success, time } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { SessionBody } from "../../schemas.ts";
+
+/** It has the form of a real session, and no service has signed it. */
+const EXAMPLE_SESSION =
+  "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IkdKdyJ9.eyJzdWIiOiJhY21lIn0." +
+  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+const ViewerSession = z
+  .strictObject({
+    token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
+    expires_at: time("When it expires."),
+    expires_in_seconds: z
+      .int()
+      .min(1)
+      .meta({ description: "For how many seconds it is valid.", examples: [300] }),
+  })
+  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
+
+const Minted = z.strictObject({ success: Success, session: ViewerSession.meta({ description: "The session." }) });
+
+const PublicKey = z
+  .strictObject({
+    kty: z.literal("EC").meta({ description: "The kind of key: an elliptic curve." }),
+    crv: z.literal("P-256").meta({ description: "The curve." }),
+    x: z.string().meta({ description: "The point's first coordinate, base64url." }),
+    y: z.string().meta({ description: "The point's second coordinate, base64url." }),
+    kid: z.string().meta({ description: "The key's thumbprint (RFC 7638), as in the header of its sessions." }),
+    alg: z.literal("ES256").meta({ description: "The algorithm of the signatures." }),
+    use: z.literal("sig").meta({ description: "What the key is for: signatures." }),
+  })
+  .meta({ id: "PublicKey", description: "A public key that verifies sessions (RFC 7517)." });
+
+const KeySet = z.strictObject({
+  keys: z.array(PublicKey).meta({ description: "The keys; the first one signs, and all of them verify." }),
+});
+
+/** The call that mints viewer sessions. */
+export const viewerSessionOperations: Operations = {
+  "/api/viewer_sessions": {
+    post: {
+      id: "mintSession",
+      tag: "Dashboards",
+      summary: "Mint a viewer session",
+      description:
+        "Makes a short-lived credential for a page, a JWT signed with ES256. The page presents it to /api/viewer in place of the " +
+        "group's token. The rotation, suspension and deletion of the group, and the revocation of the API key that minted it, end it at " +
+        "once. This call never creates a group.",
+      body: {
+        name: "SessionBody",
+        schema: SessionBody(),
+        example: { user_group_id: "acme", expires_in_seconds: 300, origins: ["https://app.example.com"] },
+      },
+      answer: { status: 201, description: "The session.", content: { name: "MintedSession", schema: Minted } },
+      refusals: ["user_group_not_found", "user_group_suspended", "variables_too_large"],
+    },
+  },
+};
+
+/** The call that lists the public keys of viewer sessions. */
+export const publicKeyOperations: Operations = {
+  "/.well-known/jwks.json": {
+    get: {
+      id: "listPublicKeys",
+      tag: "About",
+      summary: "Get the public keys of sessions",
+      description:
+        "A JWK Set (RFC 7517), by which anything that verifies JWTs can verify sessions without calling the service. It may be " +
+        "cached for five minutes. HEAD is answered as well.",
+      answer: {
+        status: 200,
+        description: "The public keys.",
+        content: { name: "KeySet", schema: KeySet },
+        headers: ["Access-Control-Allow-Origin"],
+      },
+      refusals: [],
+    },
+  },
+};

@@ -1,0 +1,83 @@
+import * as z from "zod";
+import { SeenGroup, Success } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { QueryBody } from "../../schemas.ts";
+import type { viewBody } from "../../wire.ts";
+
+const UserGroup = z
+  .strictObject(SeenGroup)
+  .meta({ id: "UserGroup", description: "A group as its viewers see it, without its token." }) satisfies z.ZodType<
+  ReturnType<typeof viewBody>
+>;
+
+const Viewed = z.strictObject({
+  success: Success,
+  user_group: UserGroup.meta({ description: "The group." }),
+  variables: z.record(z.string(), z.unknown()).meta({
+    description:
+      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and viewer_id if the session has one.",
+    examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
+  }),
+});
+
+const Bound = z.strictObject({
+  success: Success,
+  sql: z
+    .string()
+    .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
+  params: z
+    .array(z.unknown())
+    .meta({ description: "The values of the placeholders, in their order.", examples: [["eu", "us"]] }),
+  dropped: z.array(z.string()).meta({
+    description:
+      "The missing variables for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
+    examples: [["user_group.tier"]],
+  }),
+});
+
+/** The calls of dashboards. */
+export const viewerOperations: Operations = {
+  "/api/viewer": {
+    get: {
+      id: "viewUserGroup",
+      tag: "Dashboards",
+      summary: "View the user group",
+      description:
+        "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
+        "suspension or deletion it is refused at once, unless a caller with a token accepts a stale answer.",
+      headers: ["Cache-Control"],
+      answer: {
+        status: 200,
+        description: "The group, without its token.",
+        content: { name: "Viewed", schema: Viewed },
+        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+      },
+      refusals: [],
+    },
+  },
+  "/api/viewer/query": {
+    post: {
+      id: "bindQuery",
+      tag: "Dashboards",
+      summary: "Bind an SQL template",
+      description:
+        "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
+        "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
+        "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
+        "that could lose a filter.",
+      headers: ["Cache-Control"],
+      body: {
+        name: "QueryBody",
+        schema: QueryBody(),
+        example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
+      },
+      answer: {
+        status: 200,
+        description: "The SQL, its parameters, and the missing variables.",
+        content: { name: "Bound", schema: Bound },
+        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+      },
+      refusals: ["unknown_variable", "unusable_variable", "invalid_template"],
+    },
+  },
+};

@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
+import { Success, Tag, timeOrNull } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import type { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../../wire.ts";
+
+const Named = {
+  name: z.string().meta({ description: "The name of the key, the operator or the group.", examples: ["backend"] }),
+};
+
+const InEnvironment = {
+  workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+  environment: Tag.meta({ description: "The environment's tag, or null." }),
+};
+
+const number = (description: string) =>
+  z
+    .int()
+    .min(1)
+    .meta({ description, examples: [1] });
+
+const expires_at = timeOrNull("When the credential expires, or null.");
+
+const ApiKeyCaller = z
+  .strictObject({
+    kind: z.literal("api_key").meta({ description: "The kind of credential." }),
+    id: number("The key's number."),
+    ...Named,
+    ...InEnvironment,
+    scopes: z
+      .array(z.enum(SCOPES))
+      .readonly()
+      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    expires_at,
+  })
+  .meta({ id: "ApiKeyCaller", description: "An API key." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof apiKeyCaller>, "kind">
+>;
+
+const OperatorCaller = z
+  .strictObject({
+    kind: z.literal("operator").meta({ description: "The kind of credential." }),
+    id: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: "The operator's number, or null for OPERATOR_TOKEN.", examples: [1] }),
+    ...Named,
+    workspace: z.null().meta({ description: "An operator belongs to no workspace." }),
+    environment: z.null().meta({ description: "An operator belongs to no environment." }),
+    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["admin"] }),
+    expires_at,
+  })
+  .meta({ id: "OperatorCaller", description: "An operator." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof operatorCaller>, "kind">
+>;
+
+const TokenCaller = z
+  .strictObject({
+    kind: z.literal("user_group_token").meta({ description: "The kind of credential." }),
+    id: number("The group's number."),
+    ...Named,
+    ...InEnvironment,
+    expires_at,
+  })
+  .meta({ id: "TokenCaller", description: "The token of a user group." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof tokenCaller>, "kind">
+>;
+
+const SessionCaller = z
+  .strictObject({
+    kind: z.literal("viewer_session").meta({ description: "The kind of credential." }),
+    id: number("The group's number."),
+    ...Named,
+    ...InEnvironment,
+    expires_at,
+  })
+  .meta({ id: "SessionCaller", description: "A viewer session." }) satisfies z.ZodType<
+  Omit<ReturnType<typeof sessionCaller>, "kind">
+>;
+
+const Caller = z
+  .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
+  .meta({ id: "Caller", description: "Whose credential a request has." });
+
+const Identified = z.strictObject({ success: Success, caller: Caller.meta({ description: "The caller." }) });
+
+/** The call that any credential can make. */
+export const whoamiOperations: Operations = {
+  "/api/whoami": {
+    get: {
+      id: "whoami",
+      tag: "About",
+      summary: "See whose credential it is",
+      description:
+        "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
+      answer: { status: 200, description: "The caller.", content: { name: "Identified", schema: Identified } },
+      refusals: [],
+    },
+  },
+};

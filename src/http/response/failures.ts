@@ -1,0 +1,227 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_SECONDS_MAX,
+  RATE_LIMIT_SECONDS,
+  SESSION_VARIABLES_BYTES_MAX,
+  UNAVAILABLE_RETRY_SECONDS,
+} from "../../limits.ts";
+import type { AppEnv, Credential } from "../app-env.ts";
+import { respond } from "./respond.ts";
+
+/** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
+export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; message: string }> = {
+  malformed_json: {
+    status: 400,
+    message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
+  },
+  body_required: {
+    status: 400,
+    message:
+      "No body arrived. Send the JSON body with a Content-Length header (not chunked). If a client or proxy drops the body of a " +
+      "call to /api/user, send POST /api/user with the header X-HTTP-Method-Override: GET, PUT or DELETE.",
+  },
+  body_timeout: {
+    status: 408,
+    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it without a pause, with the right Content-Length.`,
+  },
+  unauthenticated: {
+    status: 401,
+    message: unauthenticatedMessage("a credential that this service has issued for this call"),
+  },
+  credential_expired: { status: 401, message: "This credential has expired. Ask for a new one." },
+  credential_revoked: {
+    status: 401,
+    message: revokedMessage("credential"),
+  },
+  insufficient_access: {
+    status: 403,
+    message:
+      "This credential may not make this call. Use an API key with the required_scope, or an operator with the required_role.",
+  },
+  secret_key_in_browser: {
+    status: 403,
+    message:
+      "This credential is a secret of your servers, and the request comes from a browser, where every visitor can read it. " +
+      "Revoke it, issue a new one, and make this call from a server. A browser may send a viewer session, to /api/viewer.",
+  },
+  token_in_browser: {
+    status: 403,
+    message:
+      "This service does not take the long-lived token of a user group from a browser. Let your server mint a viewer session, " +
+      "POST /api/viewer_sessions, and give the page that.",
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: "This session is for the pages of other origins. Mint it with this page's origin among its origins.",
+  },
+  user_group_suspended: {
+    status: 403,
+    message: "This user group is suspended, so its viewers see nothing. The integrator can resume it.",
+  },
+  user_group_not_found: {
+    status: 404,
+    message:
+      "This environment has no such user group. Check the id or token, and that the API key is of the right environment. " +
+      "With a key that has groups:write, GET /api/user and POST /api/user_groups create a group; no other call does.",
+  },
+  api_key_not_found: {
+    status: 404,
+    message: "This environment has no such API key, or the key is no longer valid. GET /api/keys lists its keys.",
+  },
+  operator_not_found: {
+    status: 404,
+    message: "There is no such operator, or the key is no longer valid. GET /api/operators lists them.",
+  },
+  environment_not_found: {
+    status: 404,
+    message:
+      "There is no such environment. GET /api/environments lists them; POST /api/keys creates one with its first API key.",
+  },
+  route_not_found: { status: 404, message: "Nothing is served at this path. User groups are at /api/user." },
+  method_not_allowed: {
+    status: 405,
+    message: "This path does not take this method. The Allow header lists those that it takes.",
+  },
+  cursor_expired: {
+    status: 410,
+    message:
+      "This cursor is before the oldest event, or belongs to a feed that no longer exists. Take the cursor of cursor=latest, list " +
+      "everything once, then follow the events from that cursor.",
+  },
+  user_group_id_taken: {
+    status: 409,
+    message: "Another user group of this environment has this id. Choose another new_user_group_id.",
+  },
+  token_superseded: {
+    status: 409,
+    message: "This token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
+  },
+  user_group_mismatch: {
+    status: 409,
+    message: mismatchMessage("user_group_id"),
+  },
+  user_group_not_deleted: {
+    status: 409,
+    message: "This user group exists, and only a deleted one can be purged. Delete it first.",
+  },
+  revision_mismatch: {
+    status: 412,
+    message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
+  },
+  body_too_large: { status: 413, message: `The body is larger than ${BODY_BYTES_MAX} bytes. Send less.` },
+  unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
+  invalid_body: {
+    status: 422,
+    message: "The request does not fit this call. Each of the issues names a field and how to fix it.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message:
+      "This Idempotency-Key was used for another call within the last 24 hours. Repeat that call exactly, or give this one a " +
+      "key of its own.",
+  },
+  unknown_variable: {
+    status: 422,
+    message:
+      "The user group has no such variable. Check the name (user_group_id, user_group_name, user_group.<property>, or viewer_id in a " +
+      "session that was minted with one), give the group the property, or put a clause that is optional in [[ ]].",
+  },
+  unusable_variable: {
+    status: 422,
+    message:
+      "The variable's value cannot be a parameter here. Objects, empty lists, lists of lists and too many values never can; a list " +
+      "can only as an item of a list in parentheses or brackets, such as IN ({{variable}}).",
+  },
+  invalid_template: {
+    status: 422,
+    message: "The SQL template is not well formed. Fix it at the position as the reason says.",
+  },
+  variables_too_large: {
+    status: 422,
+    message: `The group's variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON. Leave include_variables out, or shrink the group's properties.`,
+  },
+  rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
+  internal_error: {
+    status: 500,
+    message: "The service failed to handle this call. Report the request id to its operator.",
+  },
+  overloaded: {
+    status: 503,
+    message:
+      "The service is reading as many bodies as it can. Repeat the call after the time in Retry-After; it has changed nothing.",
+  },
+  directory_unavailable: {
+    status: 503,
+    message:
+      "The directory of this environment, or the registry, is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
+      "It is unknown whether this call has changed anything; a GET shows it.",
+  },
+  service_not_configured: {
+    status: 503,
+    message: "The service is not configured. Its operator finds the reason in its log.",
+  },
+  environment_full: {
+    status: 507,
+    message:
+      "This environment is full, or all of its 1,000 API keys, or of the 1,000 operators, are valid. Purge deleted groups, or shrink " +
+      "the properties of others, and leave the header Idempotency-Key out. Revoke keys that are no longer needed.",
+  },
+};
+
+/** Answers with a failure: its status, its fields, and the headers that its status calls for. */
+export function refuse(c: Context<AppEnv>, failure: Failure): Response {
+  const { code, ...fields } = failure;
+  const { status } = FAILURES[code];
+  c.set("failureCode", code);
+  const error = { code, message: messageOf(c, failure), ...fields };
+  const body = { success: 0, error, request_id: c.get("requestId") };
+  return respond(c, body, headersOf(failure, status), status);
+}
+
+/** The message that names what this call takes, or what was wrong with it, where the general one does not. */
+function messageOf(c: Context<AppEnv>, failure: Failure): string {
+  const takes = c.get("takes");
+  if (failure.code === "unauthenticated" && takes) return unauthenticatedMessage(takes);
+  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential").kind]);
+  if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
+  return FAILURES[failure.code].message;
+}
+
+/** What messages call a credential. */
+const CREDENTIALS: Record<Credential["kind"], string> = {
+  api_key: "API key",
+  operator_key: "operator key",
+  bootstrap: "bootstrap token",
+  token: "group token",
+  viewer_session: "viewer session",
+  unknown: "credential",
+  none: "credential",
+};
+
+function revokedMessage(kind: string): string {
+  return `This ${kind} was valid once and has been revoked. Use the current one, or ask for a new one.`;
+}
+
+function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): string {
+  const difference =
+    guard === "user_group_id"
+      ? "The token's user group has another user_group_id"
+      : "The mapping of the token's user group has no such data_source_provided_id";
+  return `${difference}. Nothing was deleted.`;
+}
+
+function unauthenticatedMessage(takes: string): string {
+  return `This call takes ${takes}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
+}
+
+/** The headers that RFC 9110 asks for beside a status. */
+function headersOf(failure: Failure, status: number): Record<string, string> {
+  if (status === 401) return { "WWW-Authenticate": "Token" };
+  if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };
+  if (status === 503) return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
+  if (failure.code === "method_not_allowed") return { Allow: failure.allow.join(", ") };
+  return {};
+}
