@@ -290,14 +290,15 @@ describe("row-level security", () => {
   });
 });
 
-it.for(["sign-up.ts", "backend.ts", "row-level-security.sql"])(
-  "docs/embedding.md shows %s as it is",
-  (file, { expect }) => {
-    expect(readFileSync("docs/embedding.md", "utf8")).toContain(
-      `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
-    );
-  },
-);
+it.for([
+  ["embedding.md", "sign-up.ts"],
+  ["embedding.md", "backend.ts"],
+  ["verifying.md", "row-level-security.sql"],
+] as const)("docs/%s shows %s as it is", ([page, file], { expect }) => {
+  expect(readFileSync(`docs/${page}`, "utf8")).toContain(
+    `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
+  );
+});
 
 it("runs every file of examples/embedding", ({ expect }) => {
   expect(readdirSync("examples/embedding").toSorted()).toEqual([
