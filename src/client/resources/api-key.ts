@@ -2,7 +2,7 @@ import type { PageInput } from "../transport/paging.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { type Environment, type LocationHint, toEnvironment } from "./environment.ts";
 
-/** What an API key may do; docs/operating.md lists the calls of each scope. */
+/** What an API key may do; docs/access.md lists the calls of each scope. */
 export type Scope =
   | "groups:read"
   | "groups:write"
