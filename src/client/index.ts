@@ -6,17 +6,6 @@
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
 
-export type {
-  EnvironmentClient,
-  GetInput,
-  GroupPage,
-  ListInput,
-  NumberInput,
-  RemoveByNumberInput,
-  RestoreInput,
-  RotateByNumberInput,
-  UpdateByNumberInput,
-} from "./environment-client.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./resources/api-key.ts";
 export type { Caller } from "./resources/caller.ts";
@@ -29,6 +18,17 @@ export type {
 } from "./resources/environment.ts";
 export type { Actor, ChangeEvent, EventPage, EventType } from "./resources/event.ts";
 export type { EventsInput, FeedReader, FollowInput } from "./resources/feed-reader.ts";
+export type {
+  EnvironmentClient,
+  GetInput,
+  GroupPage,
+  ListInput,
+  NumberInput,
+  RemoveByNumberInput,
+  RestoreInput,
+  RotateByNumberInput,
+  UpdateByNumberInput,
+} from "./resources/groups-by-number.ts";
 export type {
   IssuedOperator,
   IssueOperatorInput,

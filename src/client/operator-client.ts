@@ -1,4 +1,3 @@
-import { EnvironmentClient } from "./environment-client.ts";
 import {
   type ApiKey,
   type IssuedKey,
@@ -20,6 +19,7 @@ import {
   toListedEnvironment,
 } from "./resources/environment.ts";
 import { FeedReader } from "./resources/feed-reader.ts";
+import { EnvironmentClient } from "./resources/groups-by-number.ts";
 import {
   type IssuedOperator,
   type IssueOperatorInput,
@@ -37,7 +37,7 @@ import {
   numberedPath,
   type Query,
 } from "./transport/connection.ts";
-import { itemsOf, nextCursorOf, type PageInput } from "./transport/paging.ts";
+import { itemsOf, nextCursorOf, type PageInput } from "./transport/paged-list.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
 
 /** The service's address, and the operator's credential. */

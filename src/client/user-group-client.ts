@@ -1,5 +1,5 @@
-import { EnvironmentClient } from "./environment-client.ts";
 import { type Caller, whoami } from "./resources/caller.ts";
+import { EnvironmentClient } from "./resources/groups-by-number.ts";
 import {
   type EnsuredGroup,
   fieldsOf,

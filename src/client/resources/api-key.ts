@@ -1,4 +1,4 @@
-import type { PageInput } from "../transport/paging.ts";
+import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { type Environment, type LocationHint, toEnvironment } from "./environment.ts";
 

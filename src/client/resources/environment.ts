@@ -1,5 +1,5 @@
 import type { Query } from "../transport/connection.ts";
-import type { PageInput } from "../transport/paging.ts";
+import type { PageInput } from "../transport/paged-list.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
 
 /** One environment of a workspace; `null` is the one without a tag. */

@@ -1,4 +1,4 @@
-import type { PageInput } from "../transport/paging.ts";
+import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 
 const ROLES = ["viewer", "support", "admin"] as const;

@@ -1,4 +1,8 @@
-import { FeedReader } from "./resources/feed-reader.ts";
+import { type CallOptions, type Connection, ifMatchHeader, numberedPath, type Query } from "../transport/connection.ts";
+import type { JsonObject } from "../transport/json.ts";
+import { type OnceOptions, sendOnce } from "../transport/once.ts";
+import { itemsOf, nextCursorOf } from "../transport/paged-list.ts";
+import { FeedReader } from "./feed-reader.ts";
 import {
   fieldsOf,
   type GroupFields,
@@ -7,11 +11,7 @@ import {
   type NumberedGroup,
   toListedGroup,
   toNumberedGroup,
-} from "./resources/user-group.ts";
-import { type CallOptions, type Connection, ifMatchHeader, numberedPath, type Query } from "./transport/connection.ts";
-import type { JsonObject } from "./transport/json.ts";
-import { type OnceOptions, sendOnce } from "./transport/once.ts";
-import { itemsOf, nextCursorOf } from "./transport/paging.ts";
+} from "./user-group.ts";
 
 /** A group, by the service's own number of it. */
 export type NumberInput = { teamId: number };
