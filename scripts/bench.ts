@@ -2,17 +2,15 @@
  * `npm run bench [-- --quick] [--json]`: what calls cost in time and in money. It runs the Worker as it is deployed on plain
  * workerd, and for comparison the floor: a Worker that does only what any service of this kind must do.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
 import { CallMeasurement } from "./bench/calls.ts";
-import { chartOf } from "./bench/chart.ts";
 import { measureDirectories } from "./bench/directories.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
-import { type Growth, GrowthMeasurement } from "./bench/growth.ts";
+import { GrowthMeasurement } from "./bench/growth.ts";
 import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
@@ -25,8 +23,6 @@ const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
   --quick   fewer rounds and at most 100,000 groups, in under a minute
   --json    one JSON object on standard output, and nothing else there`;
-
-const CHART = fileURLToPath(new URL("bench/latency.svg", import.meta.url));
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
@@ -41,7 +37,6 @@ async function bench(): Promise<void> {
     process.once(signal, () => void processes.close().finally(() => process.exit(1)));
   try {
     const results = await measureAll(processes, values.quick ? QUICK : FULL);
-    if (!values.quick) writeChart(results.growth);
     await print(values.json ? jsonOf(results) : textOf(results));
   } finally {
     await processes.close();
@@ -120,13 +115,6 @@ async function makeAllDirectories(
 function gzippedBytes(bundle: string): number {
   const modules = readdirSync(bundle).filter((name) => /\.(js|html)$/.test(name));
   return gzipSync(Buffer.concat(modules.map((name) => readFileSync(join(bundle, name))))).length;
-}
-
-function writeChart(growth: Growth[]): void {
-  const points = growth.map(({ groups, p50Ms }) => ({ x: groups, y: p50Ms }));
-  const lines = [{ name: "p50", color: "#36c", points }];
-  const title = "GET of a user group: latency over the number of groups";
-  writeFileSync(CHART, chartOf(title, "groups in the directory", "ms", lines));
 }
 
 await runCommand(bench);
