@@ -12,14 +12,15 @@ import {
 } from "./openapi/operation.ts";
 import { referenceOperations } from "./openapi/reference.ts";
 import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
+import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
+import { EnvironmentQuery } from "./resources/fields.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
 import { userGroupOperations } from "./resources/user-groups/openapi.ts";
 import { userGroupByNumberOperations } from "./resources/user-groups-by-number/openapi.ts";
 import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer-sessions/openapi.ts";
 import { viewerOperations } from "./resources/viewers/openapi.ts";
 import { whoamiOperations } from "./resources/whoami/openapi.ts";
-import { EnvironmentQuery } from "./schemas.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
@@ -102,6 +103,7 @@ const OPERATIONS: Operations = {
   ...viewerSessionOperations,
   ...apiKeyOperations,
   ...operatorOperations,
+  ...environmentOperations,
   ...publicKeyOperations,
   ...whoamiOperations,
   ...referenceOperations,

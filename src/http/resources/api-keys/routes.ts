@@ -17,9 +17,10 @@ import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/validate.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { IssueKeyBody, KeysQuery, RollKeyBody } from "../../schemas.ts";
-import { apiKeyBody } from "../../wire.ts";
 import { numberCursorOf } from "../cursor.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueKeyBody, KeysQuery } from "./schemas.ts";
+import { apiKeyBody } from "./wire.ts";
 
 /** The API keys of an environment, for operators. */
 export const apiKeys = new Hono<AppEnv>()

@@ -6,9 +6,9 @@ import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/validate.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EnvironmentsQuery } from "../../schemas.ts";
-import { environmentBody } from "../../wire.ts";
 import { numberCursorOf } from "../cursor.ts";
+import { EnvironmentsQuery } from "./schemas.ts";
+import { environmentBody } from "./wire.ts";
 
 /** The environments of the deployment. */
 export const environments = new Hono<AppEnv>()

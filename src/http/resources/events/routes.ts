@@ -10,9 +10,9 @@ import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/validate.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EventsQuery } from "../../schemas.ts";
-import { eventBody } from "../../wire.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
+import { EventsQuery } from "./schemas.ts";
+import { eventBody } from "./wire.ts";
 
 const CURSOR_MESSAGE = "Give a next_cursor of this feed's events as it came, or latest.";
 

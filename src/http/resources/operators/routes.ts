@@ -10,9 +10,10 @@ import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/validate.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { IssueOperatorBody, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
-import { operatorBody } from "../../wire.ts";
 import { numberCursorOf } from "../cursor.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
+import { operatorBody } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
 export const operators = new Hono<AppEnv>()
@@ -44,7 +45,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", jsonBody(RollOperatorBody), async (c) => {
+  .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const nonce = newNonce();
     const options = { graceSeconds, nonceHash: await hashOf(nonce) };

@@ -18,17 +18,11 @@ import { validQuery } from "../../request/validate.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
-import {
-  EnsureBody,
-  ListQuery,
-  RestoreBody,
-  RotateByNumberBody,
-  ShowQuery,
-  UpdateByNumberBody,
-} from "../../schemas.ts";
-import { groupBody, type ListOptions, listBody } from "../../wire.ts";
 import { cursorOf } from "../cursor.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
+import { EnsureBody } from "../user-groups/schemas.ts";
+import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for

@@ -13,8 +13,8 @@ import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../../schemas.ts";
-import { getBody, postBody, putBody } from "../../wire.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
+import { getBody, postBody, putBody } from "./wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { SessionBody } from "../../schemas.ts";
+import { SessionBody } from "./schemas.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =

@@ -7,8 +7,8 @@ import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { QueryBody } from "../../schemas.ts";
-import { viewBody } from "../../wire.ts";
+import { viewBody } from "../user-groups/wire.ts";
+import { QueryBody } from "./schemas.ts";
 
 /** The calls of dashboards with the token of a user group, from browsers too. */
 export const viewers = new Hono<AppEnv>()

@@ -6,7 +6,7 @@ import { authorize } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../../wire.ts";
+import { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "./wire.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
