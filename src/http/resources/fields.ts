@@ -128,25 +128,6 @@ export const Workspace = lazy(() =>
   ),
 );
 
-/** The fields of a query by which an operator names an environment. */
-export const EnvironmentQuery = lazy(() =>
-  z.pipe(
-    z.strictObject({
-      workspace: Workspace(),
-      environment: withMeta(
-        z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
-        {
-          description: "The environment; untagged is the one without a tag.",
-        },
-      ),
-    }),
-    z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
-  ),
-);
-
-/** A query without fields. */
-export const NoQuery = lazy(() => z.strictObject({}));
-
 /** Leaves out what a list does not show: blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
 export const visiblePart = (name: string): string =>
   name.replaceAll(/[\u2800\p{Default_Ignorable_Code_Point}]/gu, "").trim();
