@@ -2,8 +2,9 @@ import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
 import { Done, KeyTimes, NextCursor, Success, Tag } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { IssueKeyBody, KeysQuery, RollKeyBody } from "../../schemas.ts";
-import type { apiKeyBody } from "../../wire.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueKeyBody, KeysQuery } from "./schemas.ts";
+import type { apiKeyBody } from "./wire.ts";
 
 const ApiKey = z
   .strictObject({

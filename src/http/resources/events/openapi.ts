@@ -2,8 +2,8 @@ import * as z from "zod";
 import { EVENT_TYPES } from "../../../records.ts";
 import { Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EventsQuery } from "../../schemas.ts";
-import type { eventBody } from "../../wire.ts";
+import { EventsQuery } from "./schemas.ts";
+import type { eventBody } from "./wire.ts";
 
 const Actor = z
   .strictObject({

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { Done, NextCursor, SeenGroup, Success, time } from "../../openapi/fields.ts";
+import { Done, NextCursor, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../../schemas.ts";
-import { createUserGroup } from "../user-groups/openapi.ts";
+import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
 
 const ListedGroup = z
   .strictObject({

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { SessionBody } from "../../schemas.ts";
+import { SessionBody } from "./schemas.ts";
+import type { sessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =
@@ -17,7 +18,9 @@ const ViewerSession = z
       .min(1)
       .meta({ description: "For how many seconds it is valid.", examples: [300] }),
   })
-  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
+  .meta({ id: "ViewerSession", description: "A viewer session, for a page." }) satisfies z.ZodType<
+  ReturnType<typeof sessionBody>
+>;
 
 const Minted = z.strictObject({ success: Success, session: ViewerSession.meta({ description: "The session." }) });
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { Success, Tag, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import type { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../../wire.ts";
+import type { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "./wire.ts";
 
 const Named = {
   name: z.string().meta({ description: "The name of the key, the operator or the group.", examples: ["backend"] }),

@@ -1,12 +1,10 @@
-import type { Operator } from "../domain/credentials/caller.ts";
-import { grantOf, roleOf } from "../domain/credentials/rights.ts";
-import type { SessionClaims } from "../domain/credentials/viewer-session.ts";
-import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
-import type { RotatedView } from "../domain/group-directory.ts";
-import { type GroupView, stateOf } from "../domain/user-groups/user-group.ts";
-import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
+import type { EnvironmentTag } from "../../../domain/environment.ts";
+import type { RotatedView } from "../../../domain/group-directory.ts";
+import { type GroupView, stateOf } from "../../../domain/user-groups/user-group.ts";
+import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
+import { time } from "../times.ts";
 
-/** The published names. Each function gives exactly the fields that the answer to one call has. */
+/** A group by its published names. Each function gives exactly the fields that the answer to one call has. */
 
 type WireNames = {
   teamId: "team_id";
@@ -68,8 +66,6 @@ export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) =>
     api_environment_tag: tag,
   }) satisfies Body<Exclude<keyof GroupSnapshot, "validUntil">>;
 
-const time = (milliseconds: number | null) => (milliseconds === null ? null : new Date(milliseconds).toISOString());
-
 const utf8 = new TextEncoder();
 
 /**
@@ -105,90 +101,3 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
 /** One group as a list shows it, as JSON text. */
 export const groupBody = (group: ListedGroup, options: ListOptions): string =>
   `{"success":1,"user_group":${listedGroup(group, options)}}`;
-
-/** An event. Its group, key, operator or environment stands under its own name, and only where the event has one. */
-export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({
-  id,
-  at: time(at),
-  type,
-  actor,
-  request_id: requestId,
-  ...(teamId !== null && { user_group: { team_id: teamId, provided_id: providedId } }),
-  ...details,
-});
-
-/** `api_key`, with times in ISO 8601, and never the key itself. */
-export const apiKeyBody = (key: StoredKey, { workspace, tag }: Environment) => ({
-  id: key.id,
-  workspace,
-  environment: tag,
-  name: key.name,
-  ...grantOf(key.rights),
-  ...timesOf(key),
-});
-
-/** `operator`, with times in ISO 8601, and never the key itself. */
-export const operatorBody = (operator: StoredKey) => ({
-  id: operator.id,
-  name: operator.name,
-  role: roleOf(operator.rights),
-  ...timesOf(operator),
-});
-
-const timesOf = (key: StoredKey) => ({
-  created_at: time(key.createdAt),
-  expires_at: time(key.expiresAt),
-  last_used_at: time(key.lastUsedAt),
-  revoked_at: time(key.revokedAt),
-});
-
-/** An environment of the list. */
-export function environmentBody({ name, location, createdAt }: StoredEnvironment) {
-  const { workspace, tag } = parseDirectoryName(name);
-  return { workspace, environment: tag, location, created_at: time(createdAt) };
-}
-
-/** `caller` for an API key. */
-export const apiKeyCaller = ({ id, name, rights, expiresAt }: StoredKey, { workspace, tag }: Environment) => ({
-  kind: "api_key",
-  id,
-  name,
-  workspace,
-  environment: tag,
-  scopes: grantOf(rights).scopes,
-  expires_at: time(expiresAt),
-});
-
-/** `caller` for an operator, who belongs to no environment. */
-export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
-  kind: "operator",
-  id,
-  name,
-  workspace: null,
-  environment: null,
-  role,
-  expires_at: time(expiresAt),
-});
-
-/** `caller` for a viewer session. */
-export const sessionCaller = (
-  { teamId, name }: GroupSnapshot,
-  { environment: { workspace, tag }, expiresAtSeconds }: Pick<SessionClaims, "environment" | "expiresAtSeconds">,
-) => ({
-  kind: "viewer_session",
-  id: teamId,
-  name,
-  workspace,
-  environment: tag,
-  expires_at: time(expiresAtSeconds * 1000),
-});
-
-/** `caller` for the token of a user group. It expires at the end of a grace. */
-export const tokenCaller = ({ teamId, name, validUntil }: GroupSnapshot, { workspace, tag }: Environment) => ({
-  kind: "user_group_token",
-  id: teamId,
-  name,
-  workspace,
-  environment: tag,
-  expires_at: time(validUntil),
-});

@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { NextCursor, Success, Tag, time } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { LOCATIONS } from "../api-keys/schemas.ts";
+import { EnvironmentsQuery } from "./schemas.ts";
+import type { environmentBody } from "./wire.ts";
+
+const Environment = z
+  .strictObject({
+    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    environment: Tag.meta({ description: "Its tag, or null." }),
+    location: z
+      .enum(LOCATIONS)
+      .nullable()
+      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
+    created_at: time("When it was recorded."),
+  })
+  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
+  ReturnType<typeof environmentBody>
+>;
+
+const ListedEnvironments = z.strictObject({
+  success: Success,
+  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
+  next_cursor: NextCursor,
+});
+
+/** The calls on environments. */
+export const environmentOperations: Operations = {
+  "/api/environments": {
+    get: {
+      id: "listEnvironments",
+      tag: "Operators",
+      summary: "List environments",
+      description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
+      query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
+      answer: {
+        status: 200,
+        description: "One page, and the cursor of the next.",
+        content: { name: "ListedEnvironments", schema: ListedEnvironments },
+      },
+      refusals: [],
+    },
+  },
+};
