@@ -17,7 +17,7 @@ import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
-import { CommandError, print, readArguments, runCommand } from "./command.ts";
+import { CommandError, print, runCommand, type ValuesOf } from "./command.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
@@ -26,18 +26,17 @@ const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
-async function bench(): Promise<void> {
-  const { values, positionals } = readArguments({ quick: { type: "boolean" }, json: { type: "boolean" } });
-  if (values.help) return print(USAGE);
-  if (positionals.length > 0 || values.url)
-    throw new CommandError("The bench takes --quick and --json; --help shows both.");
+const OPTIONS = { quick: { type: "boolean" }, json: { type: "boolean" } } as const;
+
+async function bench({ quick, json, url }: ValuesOf<typeof OPTIONS>, positionals: string[]): Promise<void> {
+  if (positionals.length > 0 || url) throw new CommandError("The bench takes --quick and --json; --help shows both.");
 
   const processes = new Processes();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void processes.close().finally(() => process.exit(1)));
   try {
-    const results = await measureAll(processes, values.quick ? QUICK : FULL);
-    await print(values.json ? jsonOf(results) : textOf(results));
+    const results = await measureAll(processes, quick ? QUICK : FULL);
+    await print(json ? jsonOf(results) : textOf(results));
   } finally {
     await processes.close();
   }
@@ -117,4 +116,4 @@ function gzippedBytes(bundle: string): number {
   return gzipSync(Buffer.concat(modules.map((name) => readFileSync(join(bundle, name))))).length;
 }
 
-await runCommand(bench);
+await runCommand({ usage: USAGE, options: OPTIONS, run: bench });
