@@ -21,7 +21,7 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../limits.ts";
-import { EVENT_TYPES, type Location } from "../records.ts";
+import { EVENT_TYPES, GROUP_STATES, LOCATIONS } from "../records.ts";
 import { parseCursor } from "./resources/cursor.ts";
 
 /**
@@ -270,7 +270,7 @@ export const ListQuery = lazy(() =>
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
-      state: withMeta(z.optional(z.enum(["active", "suspended", "deleted"], { error: STATE_MESSAGE })), {
+      state: withMeta(z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })), {
         description:
           "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
       }),
@@ -482,19 +482,6 @@ const Scopes = lazy(() =>
     { uniqueItems: true },
   ),
 );
-
-/** The location hints of Durable Objects (Durable Objects, "Data location"). */
-export const LOCATIONS = [
-  "wnam",
-  "enam",
-  "sam",
-  "weur",
-  "eeur",
-  "apac",
-  "oc",
-  "afr",
-  "me",
-] as const satisfies Location[];
 
 /** POST /api/keys */
 export const IssueKeyBody = lazy(() =>

@@ -2,8 +2,7 @@ import type { Operator } from "../domain/credentials/caller.ts";
 import { grantOf, roleOf } from "../domain/credentials/rights.ts";
 import type { SessionClaims } from "../domain/credentials/viewer-session.ts";
 import { type Environment, type EnvironmentTag, parseDirectoryName } from "../domain/environment.ts";
-import type { RotatedView } from "../domain/group-directory.ts";
-import { type GroupView, stateOf } from "../domain/user-groups/user-group.ts";
+import { type GroupWithToken, type RotatedView, stateOf } from "../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup, StoredEnvironment, StoredEvent, StoredKey } from "../records.ts";
 
 /** The published names. Each function gives exactly the fields that the answer to one call has. */
@@ -24,12 +23,12 @@ type WireNames = {
 export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
 /** An answer with all these fields: a new field of a group does not compile until each answer has it. */
-type Body<Field extends keyof ListedGroup> = Record<WireNames[Field], unknown> & Record<string, unknown>;
+type Body<Field extends keyof WireNames> = Record<WireNames[Field], unknown> & Record<string, unknown>;
 
 const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
 
 /** Without a token the field is absent: the caller may not read it. */
-const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token: string | undefined) => ({
+const common = (group: Pick<GroupWithToken, "teamId" | "name" | "providedId">, token: string | undefined) => ({
   team_id: group.teamId,
   ...(token !== undefined && { token }),
   name: group.name,
@@ -37,19 +36,19 @@ const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token:
 });
 
 /** `user_group` in the answer to GET. */
-export const getBody = (group: GroupView, token: string | undefined) =>
+export const getBody = (group: GroupWithToken, token: string | undefined) =>
   ({
     ...common(group, token),
     properties: parsed(group.properties),
-  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
+  }) satisfies Body<Exclude<keyof GroupWithToken, "revision" | "nonce">>;
 
 /** `user_group` in the answer to PUT. */
-export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) =>
+export const putBody = (group: GroupWithToken, token: string | undefined, tag: EnvironmentTag) =>
   ({
     ...common(group, token),
     properties: parsed(group.properties),
     api_environment_tag: tag,
-  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
+  }) satisfies Body<Exclude<keyof GroupWithToken, "revision" | "nonce">>;
 
 /** `user_group` in the answer to POST. */
 export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
@@ -95,7 +94,7 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     updated_at: JSON.stringify(time(group.updatedAt)),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
     purge_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt + undoMs)),
-  } satisfies Body<keyof ListedGroup>;
+  } satisfies Body<Exclude<keyof ListedGroup, "revision">>;
   const members = Object.entries(fields)
     .filter(([, json]) => json !== undefined)
     .map(([name, json]) => `"${name}":${json}`);

@@ -16,6 +16,7 @@ import {
   type ViewedGroup,
   ViewerClient,
 } from "../../src/client/index.ts";
+import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/domain/credentials/rights.ts";
 import type { UserGroupDraft } from "../../src/domain/user-groups/user-group.ts";
 import { app } from "../../src/http/app.ts";
 import type {
@@ -27,7 +28,7 @@ import type {
   operatorCaller,
   viewBody,
 } from "../../src/http/wire.ts";
-import type { GroupState as ServiceGroupState, Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
+import type { GroupState as ServiceGroupState } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";

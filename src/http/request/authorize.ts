@@ -132,8 +132,7 @@ async function admitOperator(
   c.set("operator", admitted.value);
   if (!named.ok) return named.failure;
   if (!environment) return undefined;
-  const { id, name, role } = admitted.value;
-  c.set("caller", { kind: "operator", id, name, role, requestId });
+  c.set("caller", admitted.value);
   c.set("directory", directoryOf(c.env, environment));
   return undefined;
 }

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
-import type { EndedLeases } from "../../domain/group-directory.ts";
 import { log } from "../../domain/log.ts";
+import type { EndedLeases } from "../../domain/user-groups/lease-requests.ts";
 import { TokenIndex } from "../../storage/token-index.ts";
 import type { AppEnv } from "../app-env.ts";
 

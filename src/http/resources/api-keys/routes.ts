@@ -1,9 +1,7 @@
 import { type Context, Hono } from "hono";
-import { operatorAuthor } from "../../../domain/credentials/caller.ts";
 import { hashOf, mintCredential, newNonce } from "../../../domain/credentials/credential.ts";
 import { toRights } from "../../../domain/credentials/rights.ts";
 import type { Environment } from "../../../domain/environment.ts";
-import type { Author } from "../../../domain/event.ts";
 import type { Failure, FailureOf } from "../../../domain/failure.ts";
 import { fail, ok, type Result } from "../../../domain/result.ts";
 import type { Location, StoredKey } from "../../../records.ts";
@@ -43,7 +41,7 @@ export const apiKeys = new Hono<AppEnv>()
     if (!directory.ok) return refuse(c, directory.failure);
     const rights = toRights(grant);
     return respondWithKey(c, (nonceHash) =>
-      directory.value.issueKey(authorOf(c), { name, rights, nonceHash, expiresInSeconds }),
+      directory.value.issueKey(c.get("operator"), { name, rights, nonceHash, expiresInSeconds }),
     );
   })
 
@@ -59,7 +57,7 @@ export const apiKeys = new Hono<AppEnv>()
 
   .delete("/:id", async (c) => {
     const id = pathNumber(c.req.param("id"));
-    const revoked = await c.get("directory").revokeKey(authorOf(c), id);
+    const revoked = await c.get("directory").revokeKey(c.get("operator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
     c.set("subjectKeyId", id);
     return respond(c, { success: 1 });
@@ -68,11 +66,10 @@ export const apiKeys = new Hono<AppEnv>()
   .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
     const { grace_seconds: graceSeconds } = c.req.valid("json");
     const id = pathNumber(c.req.param("id"));
-    return respondWithKey(c, (nonceHash) => c.get("directory").rollKey(authorOf(c), id, graceSeconds, nonceHash));
+    return respondWithKey(c, (nonceHash) =>
+      c.get("directory").rollKey(c.get("operator"), id, { graceSeconds, nonceHash }),
+    );
   });
-
-/** The operator as events name it. */
-const authorOf = (c: Context<AppEnv>): Author => operatorAuthor(c.get("operator"), c.get("requestId"));
 
 /**
  * Records the environment in the registry, and returns its directory. A `location` is taken only with the first key: the

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
+import { LOCATIONS } from "../../../records.ts";
 import { Done, KeyTimes, NextCursor, Success, Tag, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EnvironmentsQuery, IssueOperatorBody, LOCATIONS, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
+import { EnvironmentsQuery, IssueOperatorBody, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
 import type { environmentBody, operatorBody } from "../../wire.ts";
 
 const Operator = z

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { GROUP_STATES } from "../../../records.ts";
 import { Done, NextCursor, SeenGroup, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../../schemas.ts";
@@ -8,7 +9,7 @@ const ListedGroup = z
   .strictObject({
     ...SeenGroup,
     state: z
-      .enum(["active", "suspended", "deleted"])
+      .enum(GROUP_STATES)
       .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
     created_at: time("When the group was created."),
     updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),

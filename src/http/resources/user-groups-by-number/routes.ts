@@ -1,9 +1,9 @@
 import { type Context, Hono } from "hono";
 import { daysToMs } from "../../../domain/days.ts";
-import type { Outcome } from "../../../domain/group-directory.ts";
+import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import { UNDO_DAYS_DEFAULT } from "../../../limits.ts";
-import type { ShownGroup } from "../../../records.ts";
+import type { ListedGroup } from "../../../records.ts";
 import { admitAgain } from "../../admit-again.ts";
 import type { AppEnv } from "../../app-env.ts";
 import { authorize } from "../../request/authorize.ts";
@@ -68,7 +68,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const teamId = pathNumber(c.req.param("team_id"));
     const updated = await c
       .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, ifMatch.value);
+      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, { ifMatch: ifMatch.value });
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);
@@ -79,19 +79,17 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const teamId = pathNumber(c.req.param("team_id"));
-    const options = { graceSeconds: body.grace_seconds, ifMatch };
-    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options, idempotency);
+    const { grace_seconds: graceSeconds } = body;
+    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, graceSeconds, conditions.value);
     return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
   .delete("/:team_id", async (c) => {
     const conditions = await conditionsOf(c, {});
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const teamId = pathNumber(c.req.param("team_id"));
-    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, ifMatch, idempotency);
+    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, conditions.value);
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
@@ -101,7 +99,8 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { newProvidedId: body.new_user_group_id, rotateToken: body.rotate_token };
-    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, idempotency.value);
+    const conditions = { idempotency: idempotency.value };
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, conditions);
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
@@ -109,15 +108,15 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const idempotency = await idempotencyOf(c, {});
     if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));
-    const purged = await c.get("directory").purge(c.get("caller"), teamId, idempotency.value);
+    const purged = await c.get("directory").purge(c.get("caller"), teamId, { idempotency: idempotency.value });
     if (!purged.ok) return refuse(c, purged.failure);
     c.set("teamId", teamId);
     return respond(c, { success: 1 });
   });
 
 /** A group after a call that can have an Idempotency-Key. */
-function respondWithOutcome(c: Context<AppEnv>, outcome: ShownGroup & Outcome): Response {
-  c.set("teamId", outcome.group.teamId);
+function respondWithOutcome(c: Context<AppEnv>, outcome: ListedGroup & Outcome): Response {
+  c.set("teamId", outcome.teamId);
   deleteLeases(c, outcome);
   markReplay(c, outcome);
   return respondWithGroup(c, outcome);
@@ -130,7 +129,5 @@ const listOptions = (c: Context<AppEnv>): ListOptions => ({
 });
 
 /** A group as the list shows it, with the ETag of its state. */
-const respondWithGroup = (c: Context<AppEnv>, { group, revision }: ShownGroup): Response =>
-  respondWithJson(c, groupBody(group, listOptions(c)), {
-    ETag: etagOf({ teamId: group.teamId, revision }),
-  });
+const respondWithGroup = (c: Context<AppEnv>, group: ListedGroup): Response =>
+  respondWithJson(c, groupBody(group, listOptions(c)), { ETag: etagOf(group) });

@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
+import type { PresentedToken } from "../../../domain/credentials/caller.ts";
 import { mintCredential, verifyCredential } from "../../../domain/credentials/credential.ts";
-import type { PresentedToken } from "../../../domain/group-directory.ts";
 import { etagOf, type UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv } from "../../app-env.ts";
 import { authorize } from "../../request/authorize.ts";
@@ -28,7 +28,7 @@ export const userGroups = new Hono<AppEnv>()
     if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
     const updated = await c
       .get("directory")
-      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, ifMatch.value);
+      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, { ifMatch: ifMatch.value });
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
@@ -41,11 +41,10 @@ export const userGroups = new Hono<AppEnv>()
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
     const rotated = await c
       .get("directory")
-      .rotateToken(c.get("caller"), current, { graceSeconds: body.grace_seconds, ifMatch }, idempotency);
+      .rotateToken(c.get("caller"), current, body.grace_seconds, conditions.value);
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
     c.set("teamId", group.teamId);
@@ -59,10 +58,9 @@ export const userGroups = new Hono<AppEnv>()
     const body = c.req.valid("json");
     const conditions = await conditionsOf(c, body);
     if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
-    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id, ifMatch };
-    const removed = await c.get("directory").remove(c.get("caller"), current, guards, idempotency);
+    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
+    const removed = await c.get("directory").remove(c.get("caller"), current, guards, conditions.value);
     if (!removed.ok) return refuse(c, removed.failure);
     if (current) c.set("teamId", current.id);
     deleteLeases(c, removed.value);
