@@ -104,15 +104,20 @@ export class GroupStore {
   }
 
   findByProvidedId(providedId: string): UserGroup | undefined {
-    return this.#sql.exec<UserGroup>(BY_PROVIDED_ID, providedId).toArray()[0];
+    return this.#find(BY_PROVIDED_ID, providedId);
   }
 
   findByTeamId(teamId: number): UserGroup | undefined {
-    return this.#sql.exec<UserGroup>(BY_TEAM_ID, teamId).toArray()[0];
+    return this.#find(BY_TEAM_ID, teamId);
   }
 
   findDeleted(teamId: number): UserGroup | undefined {
-    return this.#sql.exec<UserGroup>(DELETED_BY_TEAM_ID, teamId).toArray()[0];
+    return this.#find(DELETED_BY_TEAM_ID, teamId);
+  }
+
+  #find(statement: string, key: string | number): UserGroup | undefined {
+    const [row] = this.#sql.exec(statement, key).raw();
+    return row && toGroup(row);
   }
 
   has(providedId: string): boolean {
@@ -191,3 +196,7 @@ export class GroupStore {
 
 const boundsOf = (range: ListRange): (string | number)[] =>
   range.order === "ids" ? [range.start, range.end] : [range.start];
+
+/** A row of all columns. As an object it takes a third longer to read, because every row names its columns again. */
+const toGroup = (row: SqlStorageValue[]) =>
+  Object.fromEntries(FIELDS.map((field, index) => [field, row[index]])) as UserGroup;

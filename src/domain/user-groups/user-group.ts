@@ -24,7 +24,7 @@ export type UserGroupChanges = Omit<UserGroupDraft, "providedId"> & {
   suspended?: boolean | undefined;
 };
 
-/** A group in the answer to an integrator. Without a `nonce` the answer shows no token. */
+/** A group in the answer to an integrator. `nonce` is missing if the caller may not read the token. */
 export type GroupWithToken = Omit<PublicGroup, "mapping"> & { revision: number; nonce: ArrayBuffer | undefined };
 
 /** The group for a caller that may read its token, or may not. */
@@ -33,7 +33,7 @@ export const toGroupWithToken = (
   { mayReadToken }: { mayReadToken: boolean },
 ): GroupWithToken => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
 
-/** The answer to a rotation. Without a `nonce` it shows no token. */
+/** The answer to a rotation. `nonce` is missing if the caller may not read the token. */
 export type RotatedView = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
 
 /** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
