@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Done, NextCursor, Success, time } from "../../openapi/fields.ts";
+import { Done, NextCursor, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
 import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
@@ -55,11 +55,7 @@ export const userGroupByNumberOperations: Operations = {
         "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
         "creates nothing.",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "Listed", schema: Listed },
-      },
+      answer: page("Listed", Listed),
       refusals: [],
     },
     post: createUserGroup,

@@ -1,8 +1,7 @@
 import { Hono } from "hono";
-import { daysToMs } from "../../../domain/days.ts";
+import { undoMsOf } from "../../../domain/days.ts";
 import type { Outcome } from "../../../domain/group-directory.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
-import { UNDO_DAYS_DEFAULT } from "../../../limits.ts";
 import type { ShownGroup } from "../../../records.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
@@ -106,7 +105,7 @@ function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ShownGroup & 
 /** What of a group's JSON comes from its environment and from the settings. */
 const listOptions = (c: RequestContext<CallerEnv>): ListOptions => ({
   tag: c.get("environment").tag,
-  undoMs: daysToMs(c.env.UNDO_DAYS, UNDO_DAYS_DEFAULT),
+  undoMs: undoMsOf(c.env),
 });
 
 /** A group as the list shows it, with the ETag of its state. */

@@ -1,3 +1,4 @@
+import { purgeAtOf } from "../../../domain/days.ts";
 import type { EnvironmentTag } from "../../../domain/environment.ts";
 import type { RotatedView } from "../../../domain/group-directory.ts";
 import { type GroupView, stateOf } from "../../../domain/user-groups/user-group.ts";
@@ -42,12 +43,10 @@ export const getBody = (group: GroupView, token: string | undefined) =>
   }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
 
 /** `user_group` in the answer to PUT. */
-export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) =>
-  ({
-    ...common(group, token),
-    properties: parsed(group.properties),
-    api_environment_tag: tag,
-  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
+export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) => ({
+  ...getBody(group, token),
+  api_environment_tag: tag,
+});
 
 /** `user_group` in the answer to POST. */
 export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
@@ -58,9 +57,7 @@ export const postBody = (group: RotatedView, token: string | undefined, tag: Env
 /** `user_group` as its viewers see it, without the token. */
 export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) =>
   ({
-    team_id: group.teamId,
-    name: group.name,
-    provided_id: group.providedId,
+    ...common(group, undefined),
     properties: parsed(group.properties),
     mapping: parsed(group.mapping),
     api_environment_tag: tag,
@@ -90,7 +87,7 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
-    purge_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt + undoMs)),
+    purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
   } satisfies Body<keyof ListedGroup>;
   const members = Object.entries(fields)
     .filter(([, json]) => json !== undefined)
