@@ -57,7 +57,9 @@ export const postBody = (group: RotatedView, token: string | undefined, tag: Env
 /** `user_group` as its viewers see it, without the token. */
 export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) =>
   ({
-    ...common(group, undefined),
+    team_id: group.teamId,
+    name: group.name,
+    provided_id: group.providedId,
     properties: parsed(group.properties),
     mapping: parsed(group.mapping),
     api_environment_tag: tag,
