@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { KEYS_PER_ENVIRONMENT_MAX, UNDO_DAYS_DEFAULT } from "../limits.ts";
+import { KEYS_PER_ENVIRONMENT_MAX } from "../limits.ts";
 import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
@@ -19,7 +19,7 @@ import {
 } from "./credentials/caller.ts";
 import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
-import { daysToMs } from "./days.ts";
+import { undoMsOf } from "./days.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
@@ -78,9 +78,8 @@ export class GroupDirectory extends DurableObject<Env> {
     const groups = new GroupStore(ctx.storage.sql);
     const changes = new ChangeLog(ctx.storage, env, (dueAt) => this.#chores.schedule(dueAt));
     const responses = new Responses(ctx.storage, groups, changes);
-    const undoMs = daysToMs(env.UNDO_DAYS, UNDO_DAYS_DEFAULT);
     this.#schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
-    this.#groups = new Groups(groups, changes, responses, undoMs);
+    this.#groups = new Groups(groups, changes, responses, undoMsOf(env));
     this.#keys = new Keys("api_key", new KeyStore(ctx.storage.sql, "api_keys"), changes, KEYS_PER_ENVIRONMENT_MAX);
     this.#responses = responses;
     this.#changes = changes;
@@ -105,8 +104,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!known && !may("groups:write")) return fail({ code: "user_group_not_found" });
     const group = known ? ok(known) : this.#groups.create(author, draft);
     if (!group.ok) return group;
-    const withToken = toGroupWithToken(group.value, { mayReadToken: may("tokens:read") });
-    return ok({ created: !known, group: withToken });
+    return ok({ created: !known, group: toGroupWithToken(group.value, { mayReadToken: may("tokens:read") }) });
   }
 
   /** Changes the given fields. An update that changes nothing writes nothing. */

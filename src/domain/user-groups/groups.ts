@@ -5,6 +5,7 @@ import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import { sameBytes } from "../credentials/credential.ts";
+import { purgeAtOf } from "../days.ts";
 import { type Author, describeUpdate, previousId } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
@@ -157,7 +158,7 @@ export class Groups {
       this.#store.delete(group);
       record({ type: "user_group.deleted", group });
     });
-    this.#changes.schedule(deletedAt + this.#undoMs);
+    this.#changes.schedule(purgeAtOf(deletedAt, this.#undoMs));
     return { group, endedLeases };
   }
 
@@ -212,12 +213,12 @@ export class Groups {
       name: "purge deleted groups",
       dueAt: () => {
         const [oldest] = this.#store.oldestDeleted(1);
-        return oldest && oldest.deletedAt + this.#undoMs;
+        return oldest && purgeAtOf(oldest.deletedAt, this.#undoMs);
       },
       run: (now) => {
         const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
         for (const deleted of this.#store.oldestDeleted(GROUPS_PER_PURGE_MAX))
-          if (deleted.deletedAt + this.#undoMs <= now) this.#erase(author, deleted);
+          if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#erase(author, deleted);
       },
     };
   }

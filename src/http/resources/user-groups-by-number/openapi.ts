@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
-import { Done, NextCursor, SeenGroup, Success, time } from "../../openapi/fields.ts";
+import { Done, NextCursor, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../../schemas.ts";
-import { createUserGroup } from "../user-groups/openapi.ts";
+import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
 
 const ListedGroup = z
   .strictObject({
@@ -56,11 +56,7 @@ export const userGroupByNumberOperations: Operations = {
         "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
         "creates nothing.",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "Listed", schema: Listed },
-      },
+      answer: page("Listed", Listed),
       refusals: [],
     },
     post: createUserGroup,
