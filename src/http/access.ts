@@ -1,4 +1,4 @@
-import type { Role, Scope } from "../records.ts";
+import type { Role, Scope } from "../domain/credentials/rights.ts";
 
 /** Who may make a call. A kind of caller without an entry here may not make it. */
 export type Access = {

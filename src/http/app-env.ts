@@ -68,16 +68,14 @@ export type DirectoryCaller = {
   presentedOperator?: PresentedOperator;
 };
 
-/** The group that a viewer may see, as `kind` of credential says. */
-export type Viewer =
-  | { kind: "token"; group: GroupSnapshot; environment: Environment; viewerId?: never }
-  | {
-      kind: "viewer_session";
-      group: GroupSnapshot;
-      environment: Environment;
-      viewerId: string | undefined;
-      expiresAtSeconds: number;
-    };
+/** A viewer: the group that its token or session shows, and the time at which that ends, or `null`. */
+export type Viewer = {
+  kind: "token" | "viewer_session";
+  group: GroupSnapshot;
+  environment: Environment;
+  expiresAt: number | null;
+  viewerId?: string | undefined;
+};
 
 /** Who reads a feed: that of an environment, or of the deployment. */
 export type FeedReader = DirectoryCaller | (AdmittedOperator & { environment?: never });

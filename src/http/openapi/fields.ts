@@ -9,6 +9,32 @@ export const Tag = z
   .nullable()
   .meta({ description: "The environment of the API key that created the group.", examples: ["Testing"] });
 
+export const Workspace = z
+  .string()
+  .meta({ description: "The integrating application, by its slug.", examples: ["acme"] });
+
+/** A number of the service's own, such as an id. */
+export const number = (description: string, example = 1) =>
+  z
+    .int()
+    .min(1)
+    .meta({ description, examples: [example] });
+
+/** The `id` in a path. */
+export const byId = (description: string) => ({
+  path: {
+    schema: z.strictObject({ id: z.int().min(1).max(999_999_999_999_999).meta({ description }) }),
+    example: { id: 1 },
+  },
+});
+
+/** The answer to a list. */
+export const page = (name: string, schema: z.ZodType) => ({
+  status: 200 as const,
+  description: "One page, and the cursor of the next.",
+  content: { name, schema },
+});
+
 /** It has the form of a real token, and no service has signed it. */
 export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
 

@@ -1,4 +1,3 @@
-import { operatorAuthor } from "../../domain/credentials/caller.ts";
 import { type Grant, toRights } from "../../domain/credentials/rights.ts";
 import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
@@ -25,7 +24,7 @@ export async function issueApiKey(
   if (!directory.ok) return directory;
   const draft = { name, rights: toRights(grant), expiresInSeconds };
   return issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
-    directory.value.issueKey(authorOf(call), { ...draft, nonceHash }),
+    directory.value.issueKey(call.operator, { ...draft, nonceHash }),
   );
 }
 
@@ -36,12 +35,9 @@ export function rollApiKey(
   { id, graceSeconds }: { id: number; graceSeconds: number },
 ): Promise<Result<IssuedKey, Failure>> {
   return issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
-    directoryOf(call.env, environment).rollKey(authorOf(call), id, graceSeconds, nonceHash),
+    directoryOf(call.env, environment).rollKey(call.operator, id, { graceSeconds, nonceHash }),
   );
 }
-
-const authorOf = ({ operator, presentedOperator }: OperatorCall) =>
-  operatorAuthor(operator, presentedOperator.requestId);
 
 /**
  * Records the environment in the registry, and returns its directory. A `location` is taken only with the first key: the

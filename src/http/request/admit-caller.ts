@@ -66,12 +66,11 @@ const roleOf = (c: RequestContext<CallEnv>) => c.get("access").role ?? "admin";
 /** An admitted operator as the caller of the directory of the environment that the query names. */
 export function directoryCaller(
   c: RequestContext<CallEnv>,
-  { operator: { id, name, role }, presentedOperator }: AdmittedOperator,
+  { operator, presentedOperator }: AdmittedOperator,
 ): DirectoryCaller {
   const environment = c.get("environment");
   if (!environment) throw new Error("The table of access has no environmentQuery for this call.");
-  const caller = { kind: "operator", id, name, role, requestId: c.get("requestId") } as const;
-  return { environment, directory: directoryOf(c.env, environment), caller, presentedOperator };
+  return { environment, directory: directoryOf(c.env, environment), caller: operator, presentedOperator };
 }
 
 /** An admitted operator as operations take it. */

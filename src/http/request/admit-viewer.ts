@@ -5,7 +5,7 @@ import { log } from "../../domain/log.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
-import type { Lease } from "../../records.ts";
+import type { GroupSnapshot, Lease } from "../../records.ts";
 import { TokenIndex } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
@@ -25,7 +25,7 @@ export async function admitToken(
   if (lease) {
     headers["X-Answered-By"] = "index";
     headers.Age = String(lease.ageSeconds);
-    return ok({ kind: "token", group: lease.group, environment: claim.environment });
+    return ok(viewerOf(claim, lease.group));
   }
 
   headers["X-Answered-By"] = "directory";
@@ -34,8 +34,15 @@ export async function admitToken(
   if (!viewed.ok) return viewed;
   const { readAt, group, writeLease } = viewed.value;
   if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
-  return ok({ kind: "token", group, environment: claim.environment });
+  return ok(viewerOf(claim, group));
 }
+
+const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapshot): Viewer => ({
+  kind: "token",
+  group,
+  environment,
+  expiresAt: group.validUntil,
+});
 
 /** Finds the group of a viewer session. The directory always answers. */
 export async function admitSession(
@@ -51,7 +58,7 @@ export async function admitSession(
   c.get("headers")["X-Answered-By"] = "directory";
   const viewed = await directoryOf(c.env, environment).viewSession({ teamId, generation, keyId });
   if (!viewed.ok) return viewed;
-  return ok({ kind: "viewer_session", group: viewed.value, environment, viewerId, expiresAtSeconds });
+  return ok({ kind: "viewer_session", group: viewed.value, environment, expiresAt: expiresAtSeconds * 1000, viewerId });
 }
 
 /**

@@ -42,7 +42,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   const isRefused = credential.kind === "unknown" || c.get("failureCode") === "unauthenticated";
   if (isRefused && !isGuessOfBrowser && !(await countRefused(c))) {
-    // Hono adds the headers of the response that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
+    // Hono adds the headers of the answer that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
     c.res = undefined;
     c.res = refuse(c, { code: "rate_limited" });
   }

@@ -115,7 +115,7 @@ async function readUpTo(
 }
 
 /**
- * Reads `bytes` bytes, or up to the end. `readAtLeast` (Workers, "ReadableStreamBYOBReader") joins small chunks outside of
+ * Reads up to `bytes` bytes. `readAtLeast` (Workers, "ReadableStreamBYOBReader") joins small chunks outside of
  * JavaScript: a body sent byte by byte costs a sixth of the CPU that reading it chunk by chunk would.
  */
 async function readPiece(reader: ReadableStreamBYOBReader, bytes: number): Promise<Uint8Array> {

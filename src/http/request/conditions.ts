@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
-import type { IdempotencyRecord } from "../../domain/user-groups/responses.ts";
+import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
 import { refuseRequest } from "./refuse-request.ts";
@@ -50,6 +50,12 @@ export const idempotencyKey = createMiddleware<IdempotencyEnv>(async (c, next) =
     signingId: c.get("ring").signingId,
   });
   return next();
+});
+
+/** The conditions of a call that takes both headers. */
+export const conditionsOf = (c: RequestContext<IfMatchEnv & IdempotencyEnv>): Conditions => ({
+  ifMatch: c.get("ifMatch"),
+  idempotency: c.get("idempotency"),
 });
 
 const refuseHeader = (c: RequestContext<CallEnv>, name: string, message: string): Promise<Response> =>

@@ -1,8 +1,8 @@
 import type { RequestContext } from "../app-env.ts";
 
 /**
- * A response in JSON with the request's headers and `headers`. They go into the response together: set one by one through
- * Hono's context, they would first fill a Headers object, which the response then copies.
+ * An answer in JSON with the request's headers and `headers`. They go into the Response together: set one by one through
+ * Hono's context, they would first fill a Headers object, which the Response then copies.
  */
 export const respond = (
   c: RequestContext,
@@ -15,7 +15,7 @@ export const respond = (
     headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers },
   });
 
-/** A response whose body is JSON text already. */
+/** An answer whose body is JSON text already. */
 export const respondWithJson = (
   c: RequestContext,
   json: string | Blob,

@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { operatorAuthor } from "../../../domain/credentials/caller.ts";
 import type { Environment } from "../../../domain/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { issueApiKey, rollApiKey } from "../../operations/api-keys.ts";
@@ -44,7 +43,7 @@ export const apiKeys = new Hono<AppEnv>()
 
   .delete("/:id", inEnvironment, async (c) => {
     const id = pathNumber(c.req.param("id"));
-    const revoked = await c.get("directory").revokeKey(operatorAuthor(c.get("operator"), c.get("requestId")), id);
+    const revoked = await c.get("directory").revokeKey(c.get("operator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
     c.set("subjectKeyId", id);
     return respond(c, { success: 1 });

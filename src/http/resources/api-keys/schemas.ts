@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { type Grant, SCOPES } from "../../../domain/credentials/rights.ts";
-import type { Location } from "../../../records.ts";
+import { LOCATIONS } from "../../../records.ts";
 import { Expiry, KeyName, lazy, numberedQuery, type Payload, refuseValue, Workspace, withMeta } from "../fields.ts";
 
 /** GET /api/keys */
@@ -17,19 +17,6 @@ const Scopes = lazy(() =>
     { uniqueItems: true },
   ),
 );
-
-/** The location hints of Durable Objects (Durable Objects, "Data location"). */
-export const LOCATIONS = [
-  "wnam",
-  "enam",
-  "sam",
-  "weur",
-  "eeur",
-  "apac",
-  "oc",
-  "afr",
-  "me",
-] as const satisfies Location[];
 
 /** POST /api/keys */
 export const IssueKeyBody = lazy(() =>

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { NextCursor, Success, Tag, time } from "../../openapi/fields.ts";
+import { LOCATIONS } from "../../../records.ts";
+import { NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { LOCATIONS } from "../api-keys/schemas.ts";
 import { EnvironmentsQuery } from "./schemas.ts";
 import type { environmentBody } from "./wire.ts";
 
 const Environment = z
   .strictObject({
-    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    workspace: Workspace,
     environment: Tag.meta({ description: "Its tag, or null." }),
     location: z
       .enum(LOCATIONS)
@@ -34,11 +34,7 @@ export const environmentOperations: Operations = {
       summary: "List environments",
       description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
       query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedEnvironments", schema: ListedEnvironments },
-      },
+      answer: page("ListedEnvironments", ListedEnvironments),
       refusals: [],
     },
   },

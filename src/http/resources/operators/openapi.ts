@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { Done, KeyTimes, NextCursor, Success } from "../../openapi/fields.ts";
+import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { RollKeyBody } from "../fields.ts";
 import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
@@ -8,10 +8,7 @@ import type { operatorBody } from "./wire.ts";
 
 const Operator = z
   .strictObject({
-    id: z
-      .int()
-      .min(1)
-      .meta({ description: "The operator's number.", examples: [1] }),
+    id: number("The operator's number."),
     name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
     role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
     ...KeyTimes,
@@ -35,11 +32,7 @@ const ListedOperators = z.strictObject({
   next_cursor: NextCursor,
 });
 
-const OperatorId = z.strictObject({
-  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The operator's number, as the list shows it." }),
-});
-
-const BY_ID = { path: { schema: OperatorId, example: { id: 1 } } };
+const BY_ID = byId("The operator's number, as the list shows it.");
 
 /** The calls on operators. */
 export const operatorOperations: Operations = {
@@ -65,11 +58,7 @@ export const operatorOperations: Operations = {
       summary: "List operators",
       description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
       query: { schema: OperatorsQuery(), example: { limit: 10 } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedOperators", schema: ListedOperators },
-      },
+      answer: page("ListedOperators", ListedOperators),
       refusals: [],
     },
   },

@@ -1,13 +1,12 @@
 import { Hono } from "hono";
-import { daysToMs } from "../../../domain/days.ts";
-import type { Outcome } from "../../../domain/group-directory.ts";
+import { undoMsOf } from "../../../domain/days.ts";
+import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
-import { UNDO_DAYS_DEFAULT } from "../../../limits.ts";
-import type { ShownGroup } from "../../../records.ts";
+import type { ListedGroup } from "../../../records.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";
-import { idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
+import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
@@ -57,7 +56,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const teamId = pathNumber(c.req.param("team_id"));
     const updated = await c
       .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, c.get("ifMatch"));
+      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);
@@ -66,16 +65,14 @@ export const userGroupsByNumber = new Hono<AppEnv>()
 
   .post("/:team_id/rotate", jsonBody(RotateByNumberBody), ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const options = { graceSeconds: c.req.valid("json").grace_seconds, ifMatch: c.get("ifMatch") };
-    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options, c.get("idempotency"));
+    const { grace_seconds: graceSeconds } = c.req.valid("json");
+    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, graceSeconds, conditionsOf(c));
     return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
   .delete("/:team_id", ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const removed = await c
-      .get("directory")
-      .removeByNumber(c.get("caller"), teamId, c.get("ifMatch"), c.get("idempotency"));
+    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, conditionsOf(c));
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
@@ -83,21 +80,22 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const body = c.req.valid("json");
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { newProvidedId: body.new_user_group_id, rotateToken: body.rotate_token };
-    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, c.get("idempotency"));
+    const conditions = { idempotency: c.get("idempotency") };
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, conditions);
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
   .post("/:team_id/purge", idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const purged = await c.get("directory").purge(c.get("caller"), teamId, c.get("idempotency"));
+    const purged = await c.get("directory").purge(c.get("caller"), teamId, { idempotency: c.get("idempotency") });
     if (!purged.ok) return refuse(c, purged.failure);
     c.set("teamId", teamId);
     return respond(c, { success: 1 });
   });
 
 /** A group after a call that can have an Idempotency-Key. */
-function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ShownGroup & Outcome): Response {
-  c.set("teamId", outcome.group.teamId);
+function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ListedGroup & Outcome): Response {
+  c.set("teamId", outcome.teamId);
   deleteLeases(c, outcome);
   markReplay(c, outcome);
   return respondWithGroup(c, outcome);
@@ -106,11 +104,9 @@ function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ShownGroup & 
 /** What of a group's JSON comes from its environment and from the settings. */
 const listOptions = (c: RequestContext<CallerEnv>): ListOptions => ({
   tag: c.get("environment").tag,
-  undoMs: daysToMs(c.env.UNDO_DAYS, UNDO_DAYS_DEFAULT),
+  undoMs: undoMsOf(c.env),
 });
 
 /** A group as the list shows it, with the ETag of its state. */
-const respondWithGroup = (c: RequestContext<CallerEnv>, { group, revision }: ShownGroup): Response =>
-  respondWithJson(c, groupBody(group, listOptions(c)), {
-    ETag: etagOf({ teamId: group.teamId, revision }),
-  });
+const respondWithGroup = (c: RequestContext<CallerEnv>, group: ListedGroup): Response =>
+  respondWithJson(c, groupBody(group, listOptions(c)), { ETag: etagOf(group) });

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { GROUP_STATES } from "../../../records.ts";
 import { Grace, Label, lazy, type Payload, pageFields, refuseValue, withMeta } from "../fields.ts";
 import { Changes } from "../user-groups/schemas.ts";
 
@@ -34,7 +35,7 @@ export const ListQuery = lazy(() =>
         description:
           "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
       }),
-      state: withMeta(z.optional(z.enum(["active", "suspended", "deleted"], { error: STATE_MESSAGE })), {
+      state: withMeta(z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })), {
         description:
           "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
       }),

@@ -1,13 +1,10 @@
 import * as z from "zod";
-import { Done, EXAMPLE_TOKEN, Success, Tag } from "../../openapi/fields.ts";
+import { Done, EXAMPLE_TOKEN, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
 import type { getBody, postBody, putBody } from "./wire.ts";
 
-const TeamId = z
-  .int()
-  .min(1)
-  .meta({ description: "The service's own number of the group, never given twice.", examples: [1] });
+const TeamId = number("The service's own number of the group, never given twice.");
 
 const Token = z.string().meta({
   description: "The credential to embed in dashboards. It shows nothing but this group.",

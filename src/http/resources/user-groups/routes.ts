@@ -1,10 +1,10 @@
 import { Hono } from "hono";
+import type { PresentedToken } from "../../../domain/credentials/caller.ts";
 import { mintCredential, verifyCredential } from "../../../domain/credentials/credential.ts";
-import type { PresentedToken } from "../../../domain/group-directory.ts";
 import { etagOf, type UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
-import { idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
+import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
@@ -23,7 +23,7 @@ export const userGroups = new Hono<AppEnv>()
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const updated = await c
       .get("directory")
-      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, c.get("ifMatch"));
+      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
@@ -35,14 +35,7 @@ export const userGroups = new Hono<AppEnv>()
   .post("/", jsonBody(RotateBody), ifMatch, idempotencyKey, async (c) => {
     const body = c.req.valid("json");
     const current = await presentedToken(c, body.current_token);
-    const rotated = await c
-      .get("directory")
-      .rotateToken(
-        c.get("caller"),
-        current,
-        { graceSeconds: body.grace_seconds, ifMatch: c.get("ifMatch") },
-        c.get("idempotency"),
-      );
+    const rotated = await c.get("directory").rotateToken(c.get("caller"), current, body.grace_seconds, conditionsOf(c));
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
     c.set("teamId", group.teamId);
@@ -55,12 +48,8 @@ export const userGroups = new Hono<AppEnv>()
   .delete("/", jsonBody(RemoveBody), ifMatch, idempotencyKey, async (c) => {
     const body = c.req.valid("json");
     const current = await presentedToken(c, body.current_token);
-    const guards = {
-      providedId: body.user_group_id,
-      dataSource: body.data_source_provided_id,
-      ifMatch: c.get("ifMatch"),
-    };
-    const removed = await c.get("directory").remove(c.get("caller"), current, guards, c.get("idempotency"));
+    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
+    const removed = await c.get("directory").remove(c.get("caller"), current, guards, conditionsOf(c));
     if (!removed.ok) return refuse(c, removed.failure);
     if (current) c.set("teamId", current.id);
     deleteLeases(c, removed.value);

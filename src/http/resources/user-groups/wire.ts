@@ -1,6 +1,6 @@
+import { purgeAtOf } from "../../../domain/days.ts";
 import type { EnvironmentTag } from "../../../domain/environment.ts";
-import type { RotatedView } from "../../../domain/group-directory.ts";
-import { type GroupView, stateOf } from "../../../domain/user-groups/user-group.ts";
+import { type GroupWithToken, type RotatedView, stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
 import { time } from "../times.ts";
 
@@ -22,12 +22,12 @@ type WireNames = {
 export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
 /** An answer with all these fields: a new field of a group does not compile until each answer has it. */
-type Body<Field extends keyof ListedGroup> = Record<WireNames[Field], unknown> & Record<string, unknown>;
+type Body<Field extends keyof WireNames> = Record<WireNames[Field], unknown> & Record<string, unknown>;
 
 const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
 
 /** Without a token the field is absent: the caller may not read it. */
-const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token: string | undefined) => ({
+const common = (group: Pick<GroupWithToken, "teamId" | "name" | "providedId">, token: string | undefined) => ({
   team_id: group.teamId,
   ...(token !== undefined && { token }),
   name: group.name,
@@ -35,19 +35,17 @@ const common = (group: Pick<GroupView, "teamId" | "name" | "providedId">, token:
 });
 
 /** `user_group` in the answer to GET. */
-export const getBody = (group: GroupView, token: string | undefined) =>
+export const getBody = (group: GroupWithToken, token: string | undefined) =>
   ({
     ...common(group, token),
     properties: parsed(group.properties),
-  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
+  }) satisfies Body<Exclude<keyof GroupWithToken, "revision" | "nonce">>;
 
 /** `user_group` in the answer to PUT. */
-export const putBody = (group: GroupView, token: string | undefined, tag: EnvironmentTag) =>
-  ({
-    ...common(group, token),
-    properties: parsed(group.properties),
-    api_environment_tag: tag,
-  }) satisfies Body<Exclude<keyof GroupView, "revision" | "nonce">>;
+export const putBody = (group: GroupWithToken, token: string | undefined, tag: EnvironmentTag) => ({
+  ...getBody(group, token),
+  api_environment_tag: tag,
+});
 
 /** `user_group` in the answer to POST. */
 export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
@@ -90,8 +88,8 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
-    purge_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt + undoMs)),
-  } satisfies Body<keyof ListedGroup>;
+    purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
+  } satisfies Body<Exclude<keyof ListedGroup, "revision">>;
   const members = Object.entries(fields)
     .filter(([, json]) => json !== undefined)
     .map(([name, json]) => `"${name}":${json}`);

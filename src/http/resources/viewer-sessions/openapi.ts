@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Success, time } from "../../openapi/fields.ts";
+import { number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { SessionBody } from "./schemas.ts";
 import type { sessionBody } from "./wire.ts";
@@ -13,10 +13,7 @@ const ViewerSession = z
   .strictObject({
     token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
     expires_at: time("When it expires."),
-    expires_in_seconds: z
-      .int()
-      .min(1)
-      .meta({ description: "For how many seconds it is valid.", examples: [300] }),
+    expires_in_seconds: number("For how many seconds it is valid.", 300),
   })
   .meta({ id: "ViewerSession", description: "A viewer session, for a page." }) satisfies z.ZodType<
   ReturnType<typeof sessionBody>

@@ -6,7 +6,7 @@ import { authorizeAll } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "./wire.ts";
+import { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
@@ -19,8 +19,7 @@ export const whoami = new Hono<AppEnv>()
 
 async function callerOf(identity: Identity): Promise<Result<object, KeyFailure>> {
   if (identity.kind === "operator") return ok(operatorCaller(identity.operator));
-  if (identity.kind === "token") return ok(tokenCaller(identity.group, identity.environment));
-  if (identity.kind === "viewer_session") return ok(sessionCaller(identity.group, identity));
+  if (identity.kind !== "api_key") return ok(viewerCaller(identity));
   const identified = await identity.directory.identify(identity.key);
   return identified.ok ? ok(apiKeyCaller(identified.value, identity.environment)) : identified;
 }

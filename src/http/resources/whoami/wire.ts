@@ -1,8 +1,8 @@
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
-import type { SessionClaims } from "../../../domain/credentials/viewer-session.ts";
 import type { Environment } from "../../../domain/environment.ts";
-import type { GroupSnapshot, StoredKey } from "../../../records.ts";
+import type { StoredKey } from "../../../records.ts";
+import type { Viewer } from "../../app-env.ts";
 import { time } from "../times.ts";
 
 /** `caller` for an API key. */
@@ -27,25 +27,12 @@ export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
   expires_at: time(expiresAt),
 });
 
-/** `caller` for a viewer session. */
-export const sessionCaller = (
-  { teamId, name }: GroupSnapshot,
-  { environment: { workspace, tag }, expiresAtSeconds }: Pick<SessionClaims, "environment" | "expiresAtSeconds">,
-) => ({
-  kind: "viewer_session",
-  id: teamId,
-  name,
+/** `caller` for a viewer. A token expires at the end of a grace. */
+export const viewerCaller = ({ kind, group, environment: { workspace, tag }, expiresAt }: Viewer) => ({
+  kind: kind === "token" ? "user_group_token" : kind,
+  id: group.teamId,
+  name: group.name,
   workspace,
   environment: tag,
-  expires_at: time(expiresAtSeconds * 1000),
-});
-
-/** `caller` for the token of a user group. It expires at the end of a grace. */
-export const tokenCaller = ({ teamId, name, validUntil }: GroupSnapshot, { workspace, tag }: Environment) => ({
-  kind: "user_group_token",
-  id: teamId,
-  name,
-  workspace,
-  environment: tag,
-  expires_at: time(validUntil),
+  expires_at: time(expiresAt),
 });
