@@ -12,10 +12,18 @@ export const WORKSPACE = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /** The name of an environment's directory. A change of it would lose all groups. */
 export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tag ?? "untagged"}`;
 
-/** The environment of a directory's name; throws for any other text. */
-export function parseDirectoryName(name: string): Environment {
+/** The environment of a directory's name; `undefined` for any other text. */
+export function findEnvironment(name: string): Environment | undefined {
   const [workspace = "", word] = name.split("/");
   const tag = TAGS.find((each) => (each ?? "untagged") === word);
-  if (tag === undefined || !WORKSPACE.test(workspace)) throw new Error(`${name} is no name of a directory.`);
-  return { workspace, tag };
+  if (tag === undefined || !WORKSPACE.test(workspace)) return undefined;
+  const environment = { workspace, tag };
+  return directoryName(environment) === name ? environment : undefined;
+}
+
+/** The environment of a directory's name; throws for any other text. */
+export function parseDirectoryName(name: string): Environment {
+  const environment = findEnvironment(name);
+  if (!environment) throw new Error(`${name} is no name of a directory.`);
+  return environment;
 }
