@@ -28,8 +28,8 @@ type IdempotencyEnv = CallerEnv & { Variables: { idempotency: IdempotencyRecord 
 
 /**
  * Reads the header `Idempotency-Key` (as in the IETF draft "The Idempotency-Key HTTP Header Field"); `undefined` without it.
- * Of the body its parsed fields count, so that their order does not matter. The key of an operator is the operator's own; those
- * of API keys belong to the environment, so that a call can be repeated with the successor of its key. Only hashes leave the
+ * It hashes the parsed fields of the body, so that their order does not matter. An operator's key belongs to that operator; an
+ * API key's belongs to the environment, so that a call can be retried with the successor of its API key. Only hashes leave the
  * Worker.
  */
 export const idempotencyKey = createMiddleware<IdempotencyEnv>(async (c, next) => {
