@@ -6,6 +6,7 @@ export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
 export const BODY_SECONDS_MAX = 10;
 /** The first buffer of a body; longer ones follow as the body arrives. */
 export const BODY_BUFFER_BYTES_MIN = 1024;
+export const BODY_PIECE_BYTES_MAX = 16 * 1024;
 /** A body that has not come whole by then counts as unfinished. */
 export const BODY_FIRST_READ_SECONDS_MAX = 0.1;
 /** How many unfinished bodies of one credential, and of all, an isolate reads at the same time. An isolate has 128 MB (Workers, "Limits"). */

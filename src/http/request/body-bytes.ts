@@ -6,6 +6,7 @@ import {
   BODY_BYTES_MAX,
   BODY_DROPPED_BYTES_MAX,
   BODY_FIRST_READ_SECONDS_MAX,
+  BODY_PIECE_BYTES_MAX,
   BODY_SECONDS_MAX,
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
@@ -33,8 +34,8 @@ export async function readBytes(request: Request, credential: string): Promise<R
 const isJson = (contentType: string | null): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType ?? "");
 
 /**
- * A body is unfinished if the first read does not return all of it. So a burst of short bodies is not counted, although their
- * reads overlap.
+ * A body is unfinished if it is longer than the first read, or if that read does not return all of it. So a burst of short
+ * bodies is not counted, although their reads overlap.
  */
 async function readWithin(
   reader: ReadableStreamBYOBReader,
@@ -42,10 +43,14 @@ async function readWithin(
   credential: string,
 ): Promise<Result<Uint8Array, BytesFailure>> {
   const deadline = Date.now() + BODY_SECONDS_MAX * 1000;
+  // One byte more than the body may have, to see whether it has more.
   const size = Math.min(BODY_BUFFER_BYTES_MIN, bytesMax + 1);
-  const reading = readPiece(reader, size);
-  const first = await withTimeout(reading, BODY_FIRST_READ_SECONDS_MAX).catch(() => undefined);
-  if (first && first.byteLength < size) return ok(first);
+  let reading: Promise<Uint8Array> | undefined;
+  if (bytesMax < size) {
+    reading = readPiece(reader, size);
+    const first = await withTimeout(reading, BODY_FIRST_READ_SECONDS_MAX).catch(() => undefined);
+    if (first && first.byteLength < size) return ok(first);
+  }
 
   const count = unfinished.get(credential) ?? 0;
   if (count >= UNFINISHED_BODIES_OF_CREDENTIAL_MAX) return fail({ code: "rate_limited" });
@@ -53,8 +58,8 @@ async function readWithin(
   unfinished.set(credential, count + 1);
   unfinishedCount += 1;
   try {
-    // One byte more than the body may have, to see whether it has more.
-    return await readUnfinished(reader, readUpTo(reader, reading, bytesMax + 1), { bytesMax, deadline });
+    const rest = readUpTo(reader, reading ?? readPiece(reader, size), bytesMax + 1);
+    return await readUnfinished(reader, rest, { bytesMax, deadline });
   } finally {
     unfinishedCount -= 1;
     const left = (unfinished.get(credential) ?? 1) - 1;
@@ -105,7 +110,7 @@ async function readUpTo(
   let length = pieces[0]?.byteLength ?? 0;
   let hasMore = length === BODY_BUFFER_BYTES_MIN;
   while (hasMore && length < bytesMax) {
-    const size = Math.min(length, bytesMax - length);
+    const size = Math.min(length, BODY_PIECE_BYTES_MAX, bytesMax - length);
     const piece = await readPiece(reader, size);
     pieces.push(piece);
     length += piece.byteLength;
