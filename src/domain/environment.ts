@@ -15,7 +15,7 @@ export const tagWord = (tag: EnvironmentTag): string => tag ?? "untagged";
 export const directoryName = ({ workspace, tag }: Environment): string => `${workspace}/${tagWord(tag)}`;
 
 /** The environment whose directory has this name; `undefined` for any other text. */
-export function environmentOf(name: string): Environment | undefined {
+export function findEnvironment(name: string): Environment | undefined {
   const [workspace = ""] = name.split("/");
   const environment = ENVIRONMENT_TAGS.map((tag) => ({ workspace, tag })).find((each) => directoryName(each) === name);
   return environment && WORKSPACE.test(workspace) ? environment : undefined;
@@ -23,7 +23,7 @@ export function environmentOf(name: string): Environment | undefined {
 
 /** The environment whose directory has this name; throws for any other text. */
 export function parseDirectoryName(name: string): Environment {
-  const environment = environmentOf(name);
+  const environment = findEnvironment(name);
   if (!environment) throw new Error(`${name} is no name of a directory.`);
   return environment;
 }

@@ -174,7 +174,7 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
       : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
 });
 
-/** One operation as the document has it. */
+/** The document's description of one operation. */
 function described(method: string, path: string, operation: Operation): object {
   const { body, answer } = operation;
   const access = accessFor(method, path);

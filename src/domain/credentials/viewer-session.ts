@@ -9,7 +9,7 @@ import {
   SESSION_VARIABLES_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../../limits.ts";
-import { directoryName, type Environment, environmentOf } from "../environment.ts";
+import { directoryName, type Environment, findEnvironment } from "../environment.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
@@ -173,7 +173,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
 function readClaims(bytes: Uint8Array): SessionClaims | undefined {
   const payload = parsePayload(bytes);
   if (!payload) return undefined;
-  const environment = environmentOf(payload.aud);
+  const environment = findEnvironment(payload.aud);
   const generation = decode(payload.gen);
   if (!environment || generation?.length !== NONCE_BYTES) return undefined;
   const { origins, viewer_id: viewerId, variables } = payload;

@@ -5,8 +5,8 @@ import { fail, ok, type Result } from "../../domain/result.ts";
 import type { AdmittedOperator, CallEnv, DirectoryCaller, OperatorEnv, RequestContext } from "../app-env.ts";
 import { directoryOf, registryOf } from "../durable-objects.ts";
 import type { OperatorCall } from "../operations/issue-credential.ts";
+import { failureAfterCheck } from "../response/refuse-request.ts";
 import { environmentFieldsOf, namedEnvironment } from "./query.ts";
-import { failureAfterCheck } from "./refuse-request.ts";
 
 /** The key of an operator that this service signed, or OPERATOR_TOKEN. */
 export type OperatorKey = VerifiedClaimOf<"operator_key"> | "bootstrap";

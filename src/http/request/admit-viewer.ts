@@ -79,7 +79,7 @@ async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxA
     : undefined;
 }
 
-/** Writes a lease. A failure only means that the directory goes on answering. */
+/** Writes a lease. If that fails, the directory keeps answering. */
 async function putLease(c: RequestContext, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
   try {
     await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);

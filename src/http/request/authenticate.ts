@@ -13,12 +13,12 @@ const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bo
 /**
  * Reads the request's credential on every route. Refuses the secrets of servers when a browser sends them: browsers send
  * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
- * Deno and Bun sends neither. Of a browser every form of the header is examined, also those that the service does not take: a
- * secret has leaked to its visitors in any form.
+ * Deno and Bun sends neither. From a browser, every form of the header is examined, even one that the service does not accept: a
+ * secret in any form has leaked to its visitors.
  *
  * Refused credentials are counted by client address: those that this service did not sign, and keys that their Durable Object
  * does not know. A token that was valid once is not a guess; its own limit counts it. From a browser they are counted before they
- * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
+ * are compared with the operator's token, because otherwise the answer would distinguish a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;

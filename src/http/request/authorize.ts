@@ -21,12 +21,12 @@ import type {
   ViewerEnv,
 } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
+import { failureAfterCheck } from "../response/refuse-request.ts";
 import { admitApiKey, admitOperator, directoryCaller, type OperatorKey } from "./admit-caller.ts";
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body-bytes.ts";
 import { checkNoQuery } from "./query.ts";
-import { failureAfterCheck } from "./refuse-request.ts";
 
 /** Admits API keys. */
 export const authorizeKeys = createMiddleware<KeyEnv>(async (c, next) => {

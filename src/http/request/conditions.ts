@@ -4,7 +4,7 @@ import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
-import { refuseRequest } from "./refuse-request.ts";
+import { refuseRequest } from "../response/refuse-request.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 
@@ -28,8 +28,8 @@ type IdempotencyEnv = CallerEnv & { Variables: { idempotency: IdempotencyRecord 
 
 /**
  * Reads the header `Idempotency-Key` (as in the IETF draft "The Idempotency-Key HTTP Header Field"); `undefined` without it.
- * Of the body its parsed fields count, so that their order does not matter. The key of an operator is the operator's own; those
- * of API keys belong to the environment, so that a call can be repeated with the successor of its key. Only hashes leave the
+ * It hashes the parsed fields of the body, so that their order does not matter. An operator's key belongs to that operator; an
+ * API key's belongs to the environment, so that a call can be retried with the successor of its API key. Only hashes leave the
  * Worker.
  */
 export const idempotencyKey = createMiddleware<IdempotencyEnv>(async (c, next) => {

@@ -15,7 +15,7 @@ export function validate<Schema extends z.ZodMiniType>(
   return ok(parsed.data);
 }
 
-/** As many issues as one answer may hold: each contains its path, whose keys can be long. */
+/** Limits the issues of one answer: each contains its path, whose keys can be long. */
 function bounded(issues: Issue[]): Issue[] {
   let units = 0;
   return issues.slice(0, ISSUES_MAX).filter((issue, index) => {
@@ -24,7 +24,7 @@ function bounded(issues: Issue[]): Issue[] {
   });
 }
 
-/** Zod reports all unknown fields of an object in one issue; here each one gets its own. A missing field is called so. */
+/** Zod reports all unknown fields of an object in one issue; here each one gets its own. A missing field is reported as missing. */
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
   const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
   return issue.code === "unrecognized_keys"
@@ -35,7 +35,7 @@ function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
     : [{ path, message: isMissing(value, path) ? `This field is missing. ${issue.message}` : issue.message }];
 }
 
-/** Whether `value` has no field at the path, but the object that it belongs to. */
+/** Whether `value` has the object that `path` leads to, but not its field. */
 function isMissing(value: unknown, path: Issue["path"]): boolean {
   if (typeof value !== "object" || value === null) return false;
   const [name, ...rest] = path;

@@ -86,24 +86,27 @@ const ListCursor = lazy(() =>
 
 const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
 
-export const Limit = lazy(() =>
+const Limit = lazy(() =>
   z
     .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
     .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
 );
+
+export const limitField = (what: string, initial: number) =>
+  withMeta(z._default(Limit(), initial), {
+    type: "integer",
+    minimum: 1,
+    maximum: LIST_GROUPS_MAX,
+    pattern: undefined,
+    description: `The most ${what} on one page. The default is ${initial}.`,
+  });
 
 /** The fields by which the query of a list asks for a page. */
 export const pageFields = (what: "groups" | "environments" | "keys" | "operators") => ({
   cursor: withMeta(z.optional(ListCursor()), {
     description: "The next_cursor of the page before; without it, the first page.",
   }),
-  limit: withMeta(z._default(Limit(), LIST_GROUPS_DEFAULT), {
-    type: "integer",
-    minimum: 1,
-    maximum: LIST_GROUPS_MAX,
-    pattern: undefined,
-    description: `The most ${what} on one page. The default is ${LIST_GROUPS_DEFAULT}.`,
-  }),
+  limit: limitField(what, LIST_GROUPS_DEFAULT),
 });
 
 /** The query of a list in the order of numbers, without filters. */

@@ -181,7 +181,7 @@ export function refuse(c: RequestContext, failure: Failure): Response {
   return respond(c, body, headersOf(failure, status), status);
 }
 
-/** The message that names what this call takes, or what was wrong with it, where the general one does not. */
+/** The general message of the failure, or one that names the accepted credentials, the credential or the guard. */
 function messageOf(c: RequestContext, failure: Failure): string {
   const access = c.get("access");
   if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access));
@@ -190,7 +190,7 @@ function messageOf(c: RequestContext, failure: Failure): string {
   return FAILURES[failure.code].message;
 }
 
-/** What messages call a credential. */
+/** The names of credentials in messages. */
 const CREDENTIALS: Record<Credential["kind"], string> = {
   api_key: "API key",
   operator_key: "operator key",

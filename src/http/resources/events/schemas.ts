@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
-import { EVENTS_DEFAULT, EVENTS_MAX } from "../../../limits.ts";
+import { EVENTS_DEFAULT } from "../../../limits.ts";
 import { EVENT_TYPES } from "../../../records.ts";
-import { Label, Limit, lazy, withMeta } from "../fields.ts";
+import { Label, lazy, limitField, withMeta } from "../fields.ts";
 
 /** GET /api/events */
 export const EventsQuery = lazy(() =>
@@ -10,13 +10,7 @@ export const EventsQuery = lazy(() =>
       description:
         "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
     }),
-    limit: withMeta(z._default(Limit(), EVENTS_DEFAULT), {
-      type: "integer",
-      minimum: 1,
-      maximum: EVENTS_MAX,
-      pattern: undefined,
-      description: `The most events on one page. The default is ${EVENTS_DEFAULT}.`,
-    }),
+    limit: limitField("events", EVENTS_DEFAULT),
     type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
       description: "Only events of this type.",
     }),
