@@ -22,6 +22,9 @@ export const REGISTRY_NAME = "registry";
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 type ListFailure = AdmitFailure | TurnFailure;
 
+/** The operator who has called, for the log. */
+export type By = { operator: Operator };
+
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
 
@@ -66,27 +69,28 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     environment: Environment,
     location: Location | undefined,
-  ): Result<{ isNew: boolean; location: Location | null }, AdmitFailure> {
-    const operator = this.#admit(presented, "admin");
-    if (!operator.ok) return operator;
+  ): Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure> {
+    const admitted = this.#admit(presented, "admin");
+    if (!admitted.ok) return admitted;
+    const operator = admitted.value;
     const known = this.#find(environment);
-    if (known) return ok({ isNew: false, location: known.location });
+    if (known) return ok({ isNew: false, location: known.location, operator });
 
     this.#schema.create();
     const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
     const { workspace, tag } = environment;
-    this.#changes.commit(authorOf(operator.value), (record) => {
+    this.#changes.commit(authorOf(operator), (record) => {
       this.#environments.insert(recorded);
       record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
     });
-    return ok({ isNew: true, location: recorded.location });
+    return ok({ isNew: true, location: recorded.location, operator });
   }
 
   /** One page of the environments, oldest first. */
   async listEnvironments(
     presented: PresentedOperator,
     { start, limit }: { start: number; limit: number },
-  ): Promise<Result<Waited<EnvironmentPage>, ListFailure>> {
+  ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
     return this.#inTurn(presented, () => {
       const found = this.#schema.exists ? this.#environments.page(start, limit + 1) : [];
       const page = { environments: found.slice(0, limit), next: found[limit]?.id ?? null };
@@ -98,29 +102,30 @@ export class Registry extends DurableObject<Env> {
   issueOperator(
     presented: PresentedOperator,
     draft: KeyDraft,
-  ): Result<StoredKey, AdmitFailure | FailureOf<"environment_full">> {
+  ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     this.#schema.create();
-    return this.#operators.issue(authorOf(operator.value), draft);
+    const issued = this.#operators.issue(authorOf(operator.value), draft);
+    return issued.ok ? ok({ ...issued.value, operator: operator.value }) : issued;
   }
 
   /** One page of the operators, revoked and expired ones included, oldest first. */
-  async listOperators(presented: PresentedOperator, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
+  async listOperators(
+    presented: PresentedOperator,
+    query: KeyQuery,
+  ): Promise<Result<Waited<KeyPage & By>, ListFailure>> {
     return this.#inTurn(presented, () =>
       ok(this.#schema.exists ? this.#operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
     );
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
-  revokeOperator(
-    presented: PresentedOperator,
-    id: number,
-  ): Result<undefined, AdmitFailure | FailureOf<"operator_not_found">> {
+  revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     const isFound = this.#schema.exists && this.#operators.revoke(authorOf(operator.value), id);
-    return isFound ? ok(undefined) : fail({ code: "operator_not_found" });
+    return isFound ? ok({ operator: operator.value }) : fail({ code: "operator_not_found" });
   }
 
   /** Issues a key with the same name, role and expiry, and revokes the old one after `graceSeconds`. */
@@ -128,18 +133,19 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     id: number,
     roll: KeyRoll,
-  ): Result<StoredKey, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
+  ): Result<StoredKey & By, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    if (!this.#schema.exists) return fail({ code: "operator_not_found" });
-    return this.#operators.roll(authorOf(operator.value), id, roll) ?? fail({ code: "operator_not_found" });
+    const rolled = this.#schema.exists ? this.#operators.roll(authorOf(operator.value), id, roll) : undefined;
+    if (!rolled) return fail({ code: "operator_not_found" });
+    return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
   }
 
   /** One page of the deployment's own events, oldest first. */
   async listEvents(
     presented: PresentedOperator,
     query: EventQuery,
-  ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
+  ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
     return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
   }
 
@@ -147,9 +153,13 @@ export class Registry extends DurableObject<Env> {
   async #inTurn<Page extends object, Failure>(
     presented: PresentedOperator,
     read: () => Result<Read<Page>, Failure>,
-  ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
+  ): Promise<Result<Waited<Page & By>, Failure | ListFailure>> {
+    const readBy = (operator: Operator): Result<Read<Page & By>, Failure> => {
+      const result = read();
+      return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
+    };
     const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
-    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, "viewer"), read);
+    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, "viewer"), readBy);
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {

@@ -58,16 +58,16 @@ export class Turns {
   }
 
   /** The same for a caller that is admitted before it waits, and again when its turn has come. */
-  async takeAdmitted<Page extends object, Failure, AdmitFailure>(
+  async takeAdmitted<Page extends object, Failure, Admitted, AdmitFailure>(
     caller: string,
-    admit: () => Result<unknown, AdmitFailure>,
-    read: () => Result<Read<Page>, Failure>,
+    admit: () => Result<Admitted, AdmitFailure>,
+    read: (admitted: Admitted) => Result<Read<Page>, Failure>,
   ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
     const admitted = admit();
     if (!admitted.ok) return admitted;
     return this.take<Page, Failure | AdmitFailure>(caller, () => {
       const stillAdmitted = admit();
-      return stillAdmitted.ok ? read() : stillAdmitted;
+      return stillAdmitted.ok ? read(stillAdmitted.value) : stillAdmitted;
     });
   }
 

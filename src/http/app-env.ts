@@ -52,13 +52,16 @@ export type CallEnv = With<
     body: Uint8Array;
     /** The fields of the body, once they are validated. */
     fields?: object;
-    /** Asks the directory about an API key. Other callers are checked before the call. */
+    /** Checks a caller that only the call's own RPC would check. Others were checked before. */
     checkCaller: () => Promise<Failure | undefined>;
   }
 >;
 
+/** An operator, whom the registry checks within the call's own RPC. */
+export type UncheckedOperator = { presentedOperator: PresentedOperator };
+
 /** An operator, as the registry is asked, and as it has answered. */
-export type AdmittedOperator = { presentedOperator: PresentedOperator; operator: Operator };
+export type AdmittedOperator = UncheckedOperator & { operator: Operator };
 
 /** Who calls a directory. An operator has named its environment. */
 export type DirectoryCaller = {
@@ -78,7 +81,7 @@ export type Viewer = {
 };
 
 /** Who reads a feed: that of an environment, or of the deployment. */
-export type FeedReader = DirectoryCaller | (AdmittedOperator & { environment?: never });
+export type FeedReader = DirectoryCaller | (UncheckedOperator & { environment?: never });
 
 /** Any caller. */
 export type Identity =
@@ -92,8 +95,11 @@ export type CallerEnv = With<CallEnv, DirectoryCaller>;
 /** A call of an API key. */
 export type KeyEnv = With<CallerEnv, { keyId: number }>;
 
-/** A call of an operator. */
-export type OperatorEnv = With<CallEnv, AdmittedOperator>;
+/** A call of an operator about the deployment. */
+export type OperatorEnv = With<CallEnv, UncheckedOperator>;
+
+/** A call of an operator who names an environment. */
+export type ManagerEnv = With<CallerEnv, AdmittedOperator>;
 
 /** A call that reads a feed. */
 export type FeedEnv = With<CallEnv, { feedReader: FeedReader }>;

@@ -19,7 +19,7 @@ const LISTS = [
     name: "API keys",
     path: `/api/keys${inEnvironment()}&`,
     field: "api_keys",
-    rpc: "listKeys",
+    rpcs: ["registry.admit", "listKeys"],
     rowsOf: () => countRows(directory()),
     fill: async () => {
       await issueKey();
@@ -30,7 +30,7 @@ const LISTS = [
     name: "operators",
     path: "/api/operators?",
     field: "operators",
-    rpc: "registry.listOperators",
+    rpcs: ["registry.listOperators"],
     rowsOf: () => countRows(registry()),
     fill: async () => {
       await issueOperator("viewer");
@@ -46,7 +46,7 @@ const fill = (sql: SqlStorage, table: string) =>
     KEYS_PER_ENVIRONMENT_MAX,
   );
 
-describe.for(LISTS)("the list of $name", ({ path, field, rpc, rowsOf, fill: fillTable }) => {
+describe.for(LISTS)("the list of $name", ({ path, field, rpcs, rowsOf, fill: fillTable }) => {
   const get = (query: string, options = {}) => call("GET", path + query, { credential: operator, ...options });
 
   it("has pages, 100 unless asked otherwise, oldest first, each of them once", async ({ expect }) => {
@@ -84,7 +84,7 @@ describe.for(LISTS)("the list of $name", ({ path, field, rpc, rowsOf, fill: fill
     const { watched, costs } = watchedEnv();
     const callEnv = { ...watched, LIST_LIMIT: limiter(2) };
     for (const status of [200, 200, 429]) expect((await get("", { env: callEnv })).status).toBe(status);
-    expect(costs.rpcs).toEqual(["registry.admit", rpc, "registry.admit", rpc]);
+    expect(costs.rpcs).toEqual([...rpcs, ...rpcs]);
   });
 });
 

@@ -371,7 +371,7 @@ describe("a registry that does not answer", () => {
   };
 
   it.for([
-    ["GET", "/api/operators", undefined, "admit", 4],
+    ["GET", "/api/whoami", undefined, "admit", 4],
     ["GET", "/api/operators", undefined, "listOperators", 4],
     ["GET", "/api/environments", undefined, "listEnvironments", 4],
     ["GET", "/api/events", undefined, "listEvents", 4],

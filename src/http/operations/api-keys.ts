@@ -1,6 +1,9 @@
+import type { Operator } from "../../domain/credentials/caller.ts";
+import type { SigningRing } from "../../domain/credentials/credential.ts";
 import { type Grant, toRights } from "../../domain/credentials/rights.ts";
 import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
+import type { By } from "../../domain/registry.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import type { Location } from "../../records.ts";
 import { type Directory, directoryOf, registryOf } from "../durable-objects.ts";
@@ -19,23 +22,27 @@ export type ApiKeyDraft = {
 export async function issueApiKey(
   call: OperatorCall,
   { environment, location, name, grant, expiresInSeconds }: ApiKeyDraft,
-): Promise<Result<IssuedKey, Failure>> {
-  const directory = await openDirectory(call, environment, location);
-  if (!directory.ok) return directory;
+): Promise<Result<IssuedKey & By, Failure>> {
+  const opened = await openDirectory(call, environment, location);
+  if (!opened.ok) return opened;
+  const { directory, operator } = opened.value;
   const draft = { name, rights: toRights(grant), expiresInSeconds };
-  return issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
-    directory.value.issueKey(call.operator, { ...draft, nonceHash }),
+  const issued = await issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
+    directory.issueKey(operator, { ...draft, nonceHash }),
   );
+  return issued.ok ? ok({ ...issued.value, operator }) : issued;
 }
+
+/** An operator who has named an environment. */
+export type Manager = { ring: SigningRing; directory: Directory; environment: Environment; operator: Operator };
 
 /** Issues the successor of an API key, which ends after `graceSeconds`. */
 export function rollApiKey(
-  call: OperatorCall,
-  environment: Environment,
+  { ring, directory, environment, operator }: Manager,
   { id, graceSeconds }: { id: number; graceSeconds: number },
 ): Promise<Result<IssuedKey, Failure>> {
-  return issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
-    directoryOf(call.env, environment).rollKey(call.operator, id, { graceSeconds, nonceHash }),
+  return issueCredential(ring, { kind: "api_key", environment }, (nonceHash) =>
+    directory.rollKey(operator, id, { graceSeconds, nonceHash }),
   );
 }
 
@@ -47,12 +54,14 @@ async function openDirectory(
   { env, presentedOperator }: OperatorCall,
   environment: Environment,
   location: Location | undefined,
-): Promise<Result<Directory, Failure>> {
+): Promise<Result<{ directory: Directory } & By, Failure>> {
   const recorded = await registryOf(env).recordEnvironment(presentedOperator, environment, location);
   if (!recorded.ok) return recorded;
-  const directory = directoryOf(env, environment, recorded.value.location);
-  const isSettled = !recorded.value.isNew && location !== undefined;
-  if (!isSettled || (location === recorded.value.location && (await directory.hasNoKeys()))) return ok(directory);
+  const { isNew, location: recordedLocation, operator } = recorded.value;
+  const directory = directoryOf(env, environment, recordedLocation);
+  const isSettled = !isNew && location !== undefined;
+  if (!isSettled || (location === recordedLocation && (await directory.hasNoKeys())))
+    return ok({ directory, operator });
   const message = "This environment exists already, and stays where it is. Leave the location out.";
   return fail({ code: "invalid_body", issues: [{ path: ["location"], message }] });
 }

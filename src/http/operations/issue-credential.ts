@@ -1,21 +1,21 @@
-import type { Operator, PresentedOperator } from "../../domain/credentials/caller.ts";
+import type { PresentedOperator } from "../../domain/credentials/caller.ts";
 import { hashOf, mintCredential, newNonce, type SigningRing } from "../../domain/credentials/credential.ts";
 import type { Environment } from "../../domain/environment.ts";
 import { ok, type Result } from "../../domain/result.ts";
 import type { StoredKey } from "../../records.ts";
 
-/** An admitted operator, and what an operation needs besides. */
-export type OperatorCall = { env: Env; ring: SigningRing; presentedOperator: PresentedOperator; operator: Operator };
+/** An operator, and what an operation needs besides. */
+export type OperatorCall = { env: Env; ring: SigningRing; presentedOperator: PresentedOperator };
 
 /** A new key: what is stored of it, and its text, which is shown once. */
-export type IssuedKey = { stored: StoredKey; text: string };
+export type IssuedKey<Stored extends StoredKey = StoredKey> = { stored: Stored; text: string };
 
 /** Makes a nonce, stores its hash, and mints the key. */
-export async function issueCredential<Refusal>(
+export async function issueCredential<Stored extends StoredKey, Refusal>(
   ring: SigningRing,
   claim: { kind: "api_key"; environment: Environment } | { kind: "operator_key" },
-  store: (nonceHash: ArrayBuffer) => Promise<Result<StoredKey, Refusal>>,
-): Promise<Result<IssuedKey, Refusal>> {
+  store: (nonceHash: ArrayBuffer) => Promise<Result<Stored, Refusal>>,
+): Promise<Result<IssuedKey<Stored>, Refusal>> {
   const nonce = newNonce();
   const stored = await store(await hashOf(nonce));
   if (!stored.ok) return stored;

@@ -1,6 +1,8 @@
 import type { KeyDraft } from "../../domain/credentials/keys.ts";
 import type { Failure } from "../../domain/failure.ts";
+import type { By } from "../../domain/registry.ts";
 import type { Result } from "../../domain/result.ts";
+import type { StoredKey } from "../../records.ts";
 import { registryOf } from "../durable-objects.ts";
 import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";
 
@@ -8,7 +10,7 @@ import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-cred
 export const issueOperator = (
   { env, ring, presentedOperator }: OperatorCall,
   draft: Omit<KeyDraft, "nonceHash">,
-): Promise<Result<IssuedKey, Failure>> =>
+): Promise<Result<IssuedKey<StoredKey & By>, Failure>> =>
   issueCredential(ring, { kind: "operator_key" }, (nonceHash) =>
     registryOf(env).issueOperator(presentedOperator, { ...draft, nonceHash }),
   );
@@ -17,7 +19,7 @@ export const issueOperator = (
 export const rollOperator = (
   { env, ring, presentedOperator }: OperatorCall,
   { id, graceSeconds }: { id: number; graceSeconds: number },
-): Promise<Result<IssuedKey, Failure>> =>
+): Promise<Result<IssuedKey<StoredKey & By>, Failure>> =>
   issueCredential(ring, { kind: "operator_key" }, (nonceHash) =>
     registryOf(env).rollOperator(presentedOperator, id, { graceSeconds, nonceHash }),
   );

@@ -2,11 +2,20 @@ import type { PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
-import type { AdmittedOperator, CallEnv, DirectoryCaller, OperatorEnv, RequestContext } from "../app-env.ts";
+import type {
+  AdmittedOperator,
+  CallEnv,
+  DirectoryCaller,
+  ManagerEnv,
+  OperatorEnv,
+  RequestContext,
+  UncheckedOperator,
+} from "../app-env.ts";
 import { directoryOf, registryOf } from "../durable-objects.ts";
+import type { Manager } from "../operations/api-keys.ts";
 import type { OperatorCall } from "../operations/issue-credential.ts";
+import { failureAfterCheck } from "../response/refuse-request.ts";
 import { environmentFieldsOf, namedEnvironment } from "./query.ts";
-import { failureAfterCheck } from "./refuse-request.ts";
 
 /** The key of an operator that this service signed, or OPERATOR_TOKEN. */
 export type OperatorKey = VerifiedClaimOf<"operator_key"> | "bootstrap";
@@ -30,20 +39,31 @@ export async function admitApiKey(
   return fail(await failureAfterCheck(c, { code: "invalid_body", issues }));
 }
 
+/** An operator, whom the registry checks within the call's own RPC, and before it if the call is refused for its content. */
+export function presentOperator(c: RequestContext<CallEnv>, key: OperatorKey): UncheckedOperator {
+  const presentedOperator: PresentedOperator = {
+    requestId: c.get("requestId"),
+    key: key === "bootstrap" ? key : { id: key.id, nonceHash: key.nonceHash },
+  };
+  c.set("checkCaller", async () => {
+    const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), undefined);
+    return admitted.ok ? undefined : admitted.failure;
+  });
+  return { presentedOperator };
+}
+
 /** Admits an operator with the role of this call, and to the environment that the query names. */
 export async function admitOperator(
   c: RequestContext<CallEnv>,
   key: OperatorKey,
 ): Promise<Result<AdmittedOperator, Failure>> {
-  const presentedOperator = {
-    requestId: c.get("requestId"),
-    key: key === "bootstrap" ? key : { id: key.id, nonceHash: key.nonceHash },
-  };
+  const { presentedOperator } = presentOperator(c, key);
   const environment = namedEnvironment(c);
   if (environment.ok && environment.value) c.set("environment", environment.value);
   const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), c.get("environment"));
   if (!admitted.ok) return admitted;
   c.set("operator", admitted.value);
+  c.set("checkCaller", async () => undefined);
   return environment.ok ? ok({ presentedOperator, operator: admitted.value }) : environment;
 }
 
@@ -73,10 +93,17 @@ export function directoryCaller(
   return { environment, directory: directoryOf(c.env, environment), caller: operator, presentedOperator };
 }
 
-/** An admitted operator as operations take it. */
+/** An operator who has named an environment, as operations take it. */
+export const managerCall = (c: RequestContext<ManagerEnv>): Manager => ({
+  ring: c.get("ring"),
+  directory: c.get("directory"),
+  environment: c.get("environment"),
+  operator: c.get("operator"),
+});
+
+/** An operator as operations take it. */
 export const operatorCall = (c: RequestContext<OperatorEnv>): OperatorCall => ({
   env: c.env,
   ring: c.get("ring"),
   presentedOperator: c.get("presentedOperator"),
-  operator: c.get("operator"),
 });

@@ -15,18 +15,19 @@ import type {
   Identity,
   IdentityEnv,
   KeyEnv,
+  ManagerEnv,
   OperatorEnv,
   RequestContext,
   Viewer,
   ViewerEnv,
 } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
-import { admitApiKey, admitOperator, directoryCaller, type OperatorKey } from "./admit-caller.ts";
+import { failureAfterCheck } from "../response/refuse-request.ts";
+import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentOperator } from "./admit-caller.ts";
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body-bytes.ts";
-import { checkNoQuery } from "./query.ts";
-import { failureAfterCheck } from "./refuse-request.ts";
+import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */
 export const authorizeKeys = createMiddleware<KeyEnv>(async (c, next) => {
@@ -51,18 +52,20 @@ export const authorizeCallers = createMiddleware<CallerEnv>(async (c, next) => {
   return next();
 });
 
-/** Admits operators. */
+/** Takes operators. The registry checks them within the call's own RPC. */
 export const authorizeOperators = createMiddleware<OperatorEnv>(async (c, next) => {
-  const admitted = await authorize(c, routePath(c, -1), { operator: (key) => admitOperator(c, key) });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  c.set("operator", admitted.value.operator);
-  c.set("presentedOperator", admitted.value.presentedOperator);
+  const operator = await authorize(c, routePath(c, -1), { operator: async (key) => ok(presentOperator(c, key)) });
+  if (!operator.ok) return refuse(c, operator.failure);
+  c.set("presentedOperator", operator.value.presentedOperator);
   return next();
 });
 
-/** Takes the environment that an admitted operator has named. */
-export const inEnvironment = createMiddleware<OperatorEnv & CallerEnv>((c, next) => {
-  setCaller(c, directoryCaller(c, { operator: c.get("operator"), presentedOperator: c.get("presentedOperator") }));
+/** Admits operators who name an environment. */
+export const authorizeManagers = createMiddleware<ManagerEnv>(async (c, next) => {
+  const admitted = await authorize(c, routePath(c, -1), { operator: (key) => admitOperator(c, key) });
+  if (!admitted.ok) return refuse(c, admitted.failure);
+  c.set("operator", admitted.value.operator);
+  setCaller(c, directoryCaller(c, admitted.value));
   return next();
 });
 
@@ -71,9 +74,9 @@ export const authorizeFeedReaders = createMiddleware<FeedEnv>(async (c, next) =>
   const admitted = await authorize<FeedReader>(c, routePath(c, -1), {
     apiKey: (claim) => admitApiKey(c, claim),
     operator: async (key) => {
+      if (environmentFieldsOf(c).length === 0) return ok(presentOperator(c, key));
       const operator = await admitOperator(c, key);
-      if (!operator.ok) return operator;
-      return ok(c.get("environment") ? directoryCaller(c, operator.value) : operator.value);
+      return operator.ok ? ok(directoryCaller(c, operator.value)) : operator;
     },
   });
   if (!admitted.ok) return refuse(c, admitted.failure);
@@ -135,8 +138,8 @@ type Admitters<Admitted> = {
 /**
  * Admits the callers that the table of `access.ts` names for this call, in one order for every route: what the credential
  * itself shows, its rate limits, the bytes of the body, and only then the Durable Object that knows whether the credential is
- * still valid. So a body that arrives slowly cannot outlive a revocation. The directory checks an API key within the call's own
- * RPC.
+ * still valid. So a body that arrives slowly cannot outlive a revocation. The directory checks an API key, and the registry an
+ * operator's call of the deployment, within the call's own RPC.
  */
 async function authorize<Admitted>(
   c: RequestContext<CallEnv>,

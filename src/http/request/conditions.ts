@@ -4,7 +4,7 @@ import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
-import { refuseRequest } from "./refuse-request.ts";
+import { refuseRequest } from "../response/refuse-request.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 

@@ -3,8 +3,8 @@ import type * as z from "zod/mini";
 import type { FailureOf } from "../../domain/failure.ts";
 import { fail, type Result } from "../../domain/result.ts";
 import type { CallEnv } from "../app-env.ts";
+import { refuseRequest } from "../response/refuse-request.ts";
 import { findInexact } from "./exact-json.ts";
-import { refuseRequest } from "./refuse-request.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

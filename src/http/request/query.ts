@@ -5,7 +5,7 @@ import type { FailureOf, Issue } from "../../domain/failure.ts";
 import { ok, type Result } from "../../domain/result.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
 import { lazy, Workspace, withMeta } from "../resources/fields.ts";
-import { refuseRequest } from "./refuse-request.ts";
+import { refuseRequest } from "../response/refuse-request.ts";
 import { validate } from "./validate.ts";
 
 /** The fields of a query by which an operator names an environment. */

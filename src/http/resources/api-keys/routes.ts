@@ -3,8 +3,8 @@ import type { Environment } from "../../../domain/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { issueApiKey, rollApiKey } from "../../operations/api-keys.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
-import { admitAgain, operatorCall } from "../../request/admit-caller.ts";
-import { authorizeOperators, inEnvironment } from "../../request/authorize.ts";
+import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
+import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
@@ -21,17 +21,18 @@ export const apiKeys = new Hono<AppEnv>()
   .use("/", allowMethods("GET", "POST"))
   .use("/:id", allowMethods("DELETE"))
   .use("/:id/roll", allowMethods("POST"))
-  .use(authorizeOperators)
 
-  .post("/", jsonBody(IssueKeyBody), async (c) => {
+  .post("/", authorizeOperators, jsonBody(IssueKeyBody), async (c) => {
     const { workspace, environment: tag, expires_in_seconds: expiresInSeconds, ...draft } = c.req.valid("json");
     const environment = { workspace, tag };
     c.set("environment", environment);
     const issued = await issueApiKey(operatorCall(c), { environment, expiresInSeconds, ...draft });
-    return issued.ok ? respondWithKey(c, issued.value, environment) : refuse(c, issued.failure);
+    if (!issued.ok) return refuse(c, issued.failure);
+    c.set("operator", issued.value.operator);
+    return respondWithKey(c, issued.value, environment);
   })
 
-  .get("/", inEnvironment, validQuery(KeysQuery), async (c) => {
+  .get("/", authorizeManagers, validQuery(KeysQuery), async (c) => {
     const listed = await c.get("directory").listKeys(c.get("caller"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
     const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
@@ -41,7 +42,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1, api_keys: apiKeys, next_cursor: numberCursorOf(next) });
   })
 
-  .delete("/:id", inEnvironment, async (c) => {
+  .delete("/:id", authorizeManagers, async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await c.get("directory").revokeKey(c.get("operator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
@@ -49,10 +50,10 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", inEnvironment, jsonBody(RollKeyBody), async (c) => {
+  .post("/:id/roll", authorizeManagers, jsonBody(RollKeyBody), async (c) => {
     const environment = c.get("environment");
     const options = { id: pathNumber(c.req.param("id")), graceSeconds: c.req.valid("json").grace_seconds };
-    const rolled = await rollApiKey(operatorCall(c), environment, options);
+    const rolled = await rollApiKey(managerCall(c), options);
     return rolled.ok ? respondWithKey(c, rolled.value, environment) : refuse(c, rolled.failure);
   });
 

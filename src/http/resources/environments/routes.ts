@@ -17,6 +17,7 @@ export const environments = new Hono<AppEnv>()
   .get("/", validQuery(EnvironmentsQuery), async (c) => {
     const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const { environments: page, next } = listed.value;
+    const { environments: page, next, operator } = listed.value;
+    c.set("operator", operator);
     return respond(c, { success: 1, environments: page.map(environmentBody), next_cursor: numberCursorOf(next) });
   });

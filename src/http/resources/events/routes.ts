@@ -1,14 +1,14 @@
 import { Hono } from "hono";
 import { directoryName } from "../../../domain/environment.ts";
-import type { EventQuery } from "../../../domain/event.ts";
-import type { AppEnv } from "../../app-env.ts";
+import type { EventPage, EventQuery } from "../../../domain/event.ts";
+import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
-import { refuseRequest } from "../../request/refuse-request.ts";
 import { refuse } from "../../response/failures.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
 import { EventsQuery } from "./schemas.ts";
@@ -34,17 +34,22 @@ export const events = new Hono<AppEnv>()
       return refuseRequest(c, { code: "invalid_body", issues });
     }
     const query = { from, limit, type, providedId };
-    const listed = reader.environment
-      ? await reader.directory.listEvents(reader.caller, query)
-      : await registryOf(c.env).listEvents(reader.presentedOperator, query);
+    if (!reader.environment) {
+      const listed = await registryOf(c.env).listEvents(reader.presentedOperator, query);
+      if (!listed.ok) return refuse(c, listed.failure);
+      c.set("operator", listed.value.operator);
+      return respondWithPage(c, feed, listed.value);
+    }
+    const listed = await reader.directory.listEvents(reader.caller, query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = reader.environment && (await admitAgain(c, reader.presentedOperator, listed.value));
-    if (failure) return refuse(c, failure);
-    const { events: page, next, hasMore } = listed.value;
-    return respond(c, {
-      success: 1,
-      events: page.map(eventBody),
-      next_cursor: eventCursorOf(feed, next),
-      has_more: hasMore,
-    });
+    const failure = await admitAgain(c, reader.presentedOperator, listed.value);
+    return failure ? refuse(c, failure) : respondWithPage(c, feed, listed.value);
+  });
+
+const respondWithPage = (c: RequestContext, feed: string, { events: page, next, hasMore }: EventPage): Response =>
+  respond(c, {
+    success: 1,
+    events: page.map(eventBody),
+    next_cursor: eventCursorOf(feed, next),
+    has_more: hasMore,
   });

@@ -1,4 +1,6 @@
 import { Hono } from "hono";
+import type { By } from "../../../domain/registry.ts";
+import type { StoredKey } from "../../../records.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
@@ -32,7 +34,8 @@ export const operators = new Hono<AppEnv>()
   .get("/", validQuery(OperatorsQuery), async (c) => {
     const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const { keys, next } = listed.value;
+    const { keys, next, operator } = listed.value;
+    c.set("operator", operator);
     return respond(c, { success: 1, operators: keys.map(operatorBody), next_cursor: numberCursorOf(next) });
   })
 
@@ -40,6 +43,7 @@ export const operators = new Hono<AppEnv>()
     const id = pathNumber(c.req.param("id"));
     const revoked = await registryOf(c.env).revokeOperator(c.get("presentedOperator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
+    c.set("operator", revoked.value.operator);
     c.set("subjectOperatorId", id);
     return respond(c, { success: 1 });
   })
@@ -51,7 +55,8 @@ export const operators = new Hono<AppEnv>()
   });
 
 /** Answers with an operator's key, which is shown only here. */
-function respondWithKey(c: RequestContext, { stored, text }: IssuedKey): Response {
+function respondWithKey(c: RequestContext, { stored, text }: IssuedKey<StoredKey & By>): Response {
+  c.set("operator", stored.operator);
   c.set("subjectOperatorId", stored.id);
   return respond(c, { success: 1, operator: operatorBody(stored), key: text }, {}, 201);
 }

@@ -1,6 +1,6 @@
 import type { Failure } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
-import { refuse } from "../response/failures.ts";
+import { refuse } from "./failures.ts";
 
 /**
  * Checks the caller before a request is refused for its content, so that a caller without a valid key gets the authentication
