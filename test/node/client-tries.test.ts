@@ -9,9 +9,9 @@ import {
   type JsonObject,
   OperatorClient,
   UserGroupClient,
-  UserGroupServiceError,
   ViewerClient,
 } from "../../src/client/index.ts";
+import { errorOf } from "./support/refused.ts";
 import { type Received, type Reply, refusal, standIn } from "./support/stand-in.ts";
 
 const API_KEY = `ugk_testing_${"k".repeat(74)}`;
@@ -113,12 +113,6 @@ const LISTED_FIELDS = {
 };
 const ENSURED = { success: 1, new_user_group: true, user_group: GROUP };
 const ok = (body: object, headers: Record<string, string> = { ETag: '"1.1"' }) => ({ status: 200, headers, body });
-
-const errorOf = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
-  call.then(
-    () => Promise.reject(new Error("The call succeeded.")),
-    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
-  );
 
 afterEach(() => {
   vi.useRealTimers();
