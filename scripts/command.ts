@@ -49,13 +49,14 @@ function faultOf({ rawName, value, inlineValue }: OptionToken, type: "string" | 
     : undefined;
 }
 
-/** Without `--`, npm reads the options of a script as its own, and passes on what remains. */
+/** Without `--`, npm reads the options of a script as its own, and passes on their names as variables of the environment. */
+export const isTakenByNpm = (option: string, env: NodeJS.ProcessEnv): boolean =>
+  env[`npm_config_${option.replaceAll("-", "_")}`] !== undefined;
+
 function refuseOptionsTakenByNpm(names: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv): void {
   const script = env.npm_lifecycle_event;
   if (script === undefined || args.some((arg) => arg.startsWith("--"))) return;
-  const taken = names
-    .filter((name) => !SET_WITHOUT_TYPING.includes(name))
-    .find((name) => env[`npm_config_${name.replaceAll("-", "_")}`] !== undefined);
+  const taken = names.filter((name) => !SET_WITHOUT_TYPING.includes(name)).find((name) => isTakenByNpm(name, env));
   if (taken)
     throw new CommandError(
       `npm read --${taken} as an option of its own. Put -- before the arguments: npm run ${script} -- …`,

@@ -1,5 +1,5 @@
 /** The command line of `npm start`. */
-import { CommandError, readArguments } from "../command.ts";
+import { CommandError, isTakenByNpm, readArguments } from "../command.ts";
 
 const DEFAULT_PORT = 8787;
 const PORT_MAX = 65_535;
@@ -67,11 +67,8 @@ export function readOptions(env: NodeJS.ProcessEnv): Options | undefined {
   };
 }
 
-/** Without `--`, npm reads options itself, and passes on only their names, as environment variables. */
 function refuseOptionsTakenByNpm(env: NodeJS.ProcessEnv): void {
-  const taken = Object.entries(EXAMPLES).filter(
-    ([name]) => env[`npm_config_${name.replaceAll("-", "_")}`] !== undefined,
-  );
+  const taken = Object.entries(EXAMPLES).filter(([name]) => isTakenByNpm(name, env));
   if (taken.length === 0) return;
   const names = taken.map(([name]) => `--${name}`).join(" and ");
   const example = taken.map(([name, value]) => `--${name} ${value}`).join(" ");

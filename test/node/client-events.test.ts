@@ -2,18 +2,13 @@ import { describe, expectTypeOf, inject, it } from "vitest";
 import { type ChangeEvent, type FollowInput, UserGroupClient, UserGroupServiceError } from "../../src/client/index.ts";
 import type { KnownEventType } from "../../src/client/resources/event.ts";
 import type { EVENT_TYPES } from "../../src/records.ts";
+import { errorOf } from "./support/refused.ts";
 import { type Reply, refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";
 
 const { url } = inject("service");
 
 const clientOf = async (workspace: string) => new UserGroupClient({ url, apiKey: await keyOfWorkspace(workspace) });
-
-const errorOf = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
-  call.then(
-    () => Promise.reject(new Error("The call succeeded.")),
-    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
-  );
 
 /** Reads this many events, and leaves the loop. */
 async function take(events: AsyncIterable<ChangeEvent>, count: number): Promise<ChangeEvent[]> {

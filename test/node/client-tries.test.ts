@@ -9,9 +9,9 @@ import {
   type JsonObject,
   OperatorClient,
   UserGroupClient,
-  UserGroupServiceError,
   ViewerClient,
 } from "../../src/client/index.ts";
+import { errorOf } from "./support/refused.ts";
 import { type Received, type Reply, refusal, standIn } from "./support/stand-in.ts";
 
 const API_KEY = `ugk_testing_${"k".repeat(74)}`;
@@ -35,73 +35,68 @@ const operator = (url: string, options: Options = {}) =>
 /** The calls of an operator in one environment. */
 const environment = (url: string, options: Options = {}) => operator(url, options).inEnvironment(ENVIRONMENT);
 
-type Caller = (url: string, options?: Options, call?: CallOptions) => Promise<unknown>;
+const clientsOf = (url: string, options: Options = {}) => ({
+  groups: groups(url, options),
+  viewer: viewer(url, options),
+  operator: operator(url, options),
+  environment: environment(url, options),
+});
+
+type Caller = (clients: ReturnType<typeof clientsOf>, options?: CallOptions) => Promise<unknown>;
 
 const RETRYABLE: [string, Caller][] = [
-  ["ensure", (url, options, call) => groups(url, options).ensure({ userGroupId: "a" }, call)],
-  ["update", (url, options, call) => groups(url, options).update({ userGroupId: "a", name: "b" }, call)],
-  ["rotateToken", (url, options, call) => groups(url, options).rotateToken({ currentToken: TOKEN }, call)],
-  ["remove", (url, options, call) => groups(url, options).remove({ currentToken: TOKEN }, call)],
-  ["list", (url, options, call) => Array.fromAsync(groups(url, options).list({}, call))],
-  ["get", (url, options, call) => groups(url, options).get({ teamId: 1 }, call)],
-  ["eventPage", (url, options, call) => groups(url, options).eventPage({}, call)],
-  ["events", (url, options, call) => Array.fromAsync(groups(url, options).events({}, call))],
-  ["listPage", (url, options, call) => groups(url, options).listPage({}, call)],
-  ["updateByNumber", (url, options, call) => groups(url, options).updateByNumber({ teamId: 1, name: "b" }, call)],
-  ["suspend", (url, options, call) => groups(url, options).suspend({ userGroupId: "a" }, call)],
-  ["resume", (url, options, call) => groups(url, options).resume({ userGroupId: "a" }, call)],
-  ["suspendByNumber", (url, options, call) => environment(url, options).suspendByNumber({ teamId: 1 }, call)],
-  ["resumeByNumber", (url, options, call) => environment(url, options).resumeByNumber({ teamId: 1 }, call)],
-  ["rotateTokenByNumber", (url, options, call) => groups(url, options).rotateTokenByNumber({ teamId: 1 }, call)],
-  ["removeByNumber", (url, options, call) => groups(url, options).removeByNumber({ teamId: 1 }, call)],
-  ["restore", (url, options, call) => environment(url, options).restore({ teamId: 1, rotateToken: true }, call)],
-  ["an operator's list", (url, options, call) => Array.fromAsync(environment(url, options).list({}, call))],
-  ["an operator's get", (url, options, call) => environment(url, options).get({ teamId: 1 }, call)],
+  ["ensure", ({ groups }, options) => groups.ensure({ userGroupId: "a" }, options)],
+  ["update", ({ groups }, options) => groups.update({ userGroupId: "a", name: "b" }, options)],
+  ["rotateToken", ({ groups }, options) => groups.rotateToken({ currentToken: TOKEN }, options)],
+  ["remove", ({ groups }, options) => groups.remove({ currentToken: TOKEN }, options)],
+  ["list", ({ groups }, options) => Array.fromAsync(groups.list({}, options))],
+  ["get", ({ groups }, options) => groups.get({ teamId: 1 }, options)],
+  ["eventPage", ({ groups }, options) => groups.eventPage({}, options)],
+  ["events", ({ groups }, options) => Array.fromAsync(groups.events({}, options))],
+  ["listPage", ({ groups }, options) => groups.listPage({}, options)],
+  ["updateByNumber", ({ groups }, options) => groups.updateByNumber({ teamId: 1, name: "b" }, options)],
+  ["suspend", ({ groups }, options) => groups.suspend({ userGroupId: "a" }, options)],
+  ["resume", ({ groups }, options) => groups.resume({ userGroupId: "a" }, options)],
+  ["suspendByNumber", ({ environment }, options) => environment.suspendByNumber({ teamId: 1 }, options)],
+  ["resumeByNumber", ({ environment }, options) => environment.resumeByNumber({ teamId: 1 }, options)],
+  ["rotateTokenByNumber", ({ groups }, options) => groups.rotateTokenByNumber({ teamId: 1 }, options)],
+  ["removeByNumber", ({ groups }, options) => groups.removeByNumber({ teamId: 1 }, options)],
+  ["restore", ({ environment }, options) => environment.restore({ teamId: 1, rotateToken: true }, options)],
+  ["an operator's list", ({ environment }, options) => Array.fromAsync(environment.list({}, options))],
+  ["an operator's get", ({ environment }, options) => environment.get({ teamId: 1 }, options)],
   [
     "updateByNumber that renames",
-    (url, options, call) => environment(url, options).updateByNumber({ teamId: 1, newUserGroupId: "b" }, call),
+    ({ environment }, options) => environment.updateByNumber({ teamId: 1, newUserGroupId: "b" }, options),
   ],
-  ["whoami of an API key", (url, options, call) => groups(url, options).whoami(call)],
-  ["whoami of a viewer", (url, options, call) => viewer(url, options).whoami(call)],
-  ["whoami of an operator", (url, options, call) => operator(url, options).whoami(call)],
-  ["the deployment's eventPage", (url, options, call) => operator(url, options).eventPage({}, call)],
-  ["environmentPage", (url, options, call) => operator(url, options).environmentPage({}, call)],
-  ["environments", (url, options, call) => Array.fromAsync(operator(url, options).environments({}, call))],
-  ["operatorPage", (url, options, call) => operator(url, options).operatorPage({}, call)],
-  ["listOperators", (url, options, call) => Array.fromAsync(operator(url, options).listOperators({}, call))],
-  ["revokeOperator", (url, options, call) => operator(url, options).revokeOperator({ id: 1 }, call)],
-  ["view", (url, options, call) => viewer(url, options).view({}, call)],
-  ["bindQuery", (url, options, call) => viewer(url, options).bindQuery({ sql: "" }, call)],
-  ["keyPage", (url, options, call) => operator(url, options).keyPage(ENVIRONMENT, call)],
-  ["listKeys", (url, options, call) => Array.fromAsync(operator(url, options).listKeys(ENVIRONMENT, call))],
-  ["revokeKey", (url, options, call) => operator(url, options).revokeKey({ ...ENVIRONMENT, id: 1 }, call)],
+  ["whoami of an API key", ({ groups }, options) => groups.whoami(options)],
+  ["whoami of a viewer", ({ viewer }, options) => viewer.whoami(options)],
+  ["whoami of an operator", ({ operator }, options) => operator.whoami(options)],
+  ["the deployment's eventPage", ({ operator }, options) => operator.eventPage({}, options)],
+  ["environmentPage", ({ operator }, options) => operator.environmentPage({}, options)],
+  ["environments", ({ operator }, options) => Array.fromAsync(operator.environments({}, options))],
+  ["operatorPage", ({ operator }, options) => operator.operatorPage({}, options)],
+  ["listOperators", ({ operator }, options) => Array.fromAsync(operator.listOperators({}, options))],
+  ["revokeOperator", ({ operator }, options) => operator.revokeOperator({ id: 1 }, options)],
+  ["view", ({ viewer }, options) => viewer.view({}, options)],
+  ["bindQuery", ({ viewer }, options) => viewer.bindQuery({ sql: "" }, options)],
+  ["keyPage", ({ operator }, options) => operator.keyPage(ENVIRONMENT, options)],
+  ["listKeys", ({ operator }, options) => Array.fromAsync(operator.listKeys(ENVIRONMENT, options))],
+  ["revokeKey", ({ operator }, options) => operator.revokeKey({ ...ENVIRONMENT, id: 1 }, options)],
 ];
 
 const NOT_RETRYABLE: [string, Caller][] = [
-  [
-    "update with ifMatch",
-    (url, options, call) => groups(url, options).update({ userGroupId: "a", ifMatch: '"1.1"' }, call),
-  ],
-  [
-    "update that renames",
-    (url, options, call) => groups(url, options).update({ userGroupId: "a", newUserGroupId: "b" }, call),
-  ],
+  ["update with ifMatch", ({ groups }, options) => groups.update({ userGroupId: "a", ifMatch: '"1.1"' }, options)],
+  ["update that renames", ({ groups }, options) => groups.update({ userGroupId: "a", newUserGroupId: "b" }, options)],
   [
     "updateByNumber with ifMatch",
-    (url, options, call) => groups(url, options).updateByNumber({ teamId: 1, ifMatch: '"1.1"' }, call),
+    ({ groups }, options) => groups.updateByNumber({ teamId: 1, ifMatch: '"1.1"' }, options),
   ],
-  [
-    "suspend with ifMatch",
-    (url, options, call) => groups(url, options).suspend({ userGroupId: "a", ifMatch: '"1.1"' }, call),
-  ],
-  ["purge", (url, options, call) => environment(url, options).purge({ teamId: 1 }, call)],
-  ["issueKey", (url, options, call) => operator(url, options).issueKey({ ...ENVIRONMENT, name: "k" }, call)],
-  ["rollKey", (url, options, call) => operator(url, options).rollKey({ ...ENVIRONMENT, id: 1 }, call)],
-  [
-    "issueOperator",
-    (url, options, call) => operator(url, options).issueOperator({ name: "anna", role: "viewer" }, call),
-  ],
-  ["rollOperator", (url, options, call) => operator(url, options).rollOperator({ id: 1 }, call)],
+  ["suspend with ifMatch", ({ groups }, options) => groups.suspend({ userGroupId: "a", ifMatch: '"1.1"' }, options)],
+  ["purge", ({ environment }, options) => environment.purge({ teamId: 1 }, options)],
+  ["issueKey", ({ operator }, options) => operator.issueKey({ ...ENVIRONMENT, name: "k" }, options)],
+  ["rollKey", ({ operator }, options) => operator.rollKey({ ...ENVIRONMENT, id: 1 }, options)],
+  ["issueOperator", ({ operator }, options) => operator.issueOperator({ name: "anna", role: "viewer" }, options)],
+  ["rollOperator", ({ operator }, options) => operator.rollOperator({ id: 1 }, options)],
 ];
 
 const GROUP = { team_id: 1, token: TOKEN, name: "a", provided_id: "a", properties: null, api_environment_tag: null };
@@ -113,12 +108,6 @@ const LISTED_FIELDS = {
 };
 const ENSURED = { success: 1, new_user_group: true, user_group: GROUP };
 const ok = (body: object, headers: Record<string, string> = { ETag: '"1.1"' }) => ({ status: 200, headers, body });
-
-const errorOf = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
-  call.then(
-    () => Promise.reject(new Error("The call succeeded.")),
-    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
-  );
 
 afterEach(() => {
   vi.useRealTimers();
@@ -136,7 +125,7 @@ describe("when the outcome of a try is unknown", () => {
   /** Counts the tries of a call with two retries, and returns the error that it fails with. */
   const triesOf = async (call: Caller, url: string, timeoutMs: number) => {
     const fetched = vi.fn<Fetch>((to, init) => fetch(to, init));
-    const { code, status } = await errorOf(call(url, { retries: 2, timeoutMs, fetch: fetched }));
+    const { code, status } = await errorOf(call(clientsOf(url, { retries: 2, timeoutMs, fetch: fetched })));
     return { tries: fetched.mock.calls.length, code, status };
   };
 
@@ -161,7 +150,7 @@ describe("when the outcome of a try is unknown", () => {
       const { url, received } = await standIn(() => "drop");
       const likeDeno: Fetch = (to, init) =>
         fetch(to, init).catch((error) => (typeof init.body === "string" ? fetch(to, init) : Promise.reject(error)));
-      expect((await errorOf(call(url, { fetch: likeDeno }))).code).toBe("network_error");
+      expect((await errorOf(call(clientsOf(url, { fetch: likeDeno })))).code).toBe("network_error");
       expect(received).toHaveLength(1);
       // A body with a length is not a stream; some releases of Node hide a 401 to a stream.
       expect(Number(received[0]?.headers["content-length"] ?? 0)).toBe(received[0]?.body.length);
@@ -179,7 +168,7 @@ describe("when the outcome of a try is unknown", () => {
 describe("after a 429, which the service sends before it changes anything", () => {
   it.for([...RETRYABLE, ...NOT_RETRYABLE])("%s is tried again", async ([, call], { expect }) => {
     const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, AT_ONCE));
-    expect(await errorOf(call(url, { retries: 2 }))).toMatchObject({ code: "rate_limited", status: 429 });
+    expect(await errorOf(call(clientsOf(url, { retries: 2 })))).toMatchObject({ code: "rate_limited", status: 429 });
     expect(received).toHaveLength(3);
     expect(new Set(received.map(({ body }) => body)).size).toBe(1);
   });
@@ -370,7 +359,7 @@ describe("aborting rejects with the signal's reason", () => {
 
   it.for([...RETRYABLE, ...NOT_RETRYABLE])("before the first try of %s", async ([, call], { expect }) => {
     const { url, received } = await standIn(() => "drop");
-    await expect(call(url, {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(call(clientsOf(url), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(received).toHaveLength(0);
   });
 

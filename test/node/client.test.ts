@@ -12,22 +12,15 @@ import {
   type Role,
   type UpdatedGroup,
   UserGroupClient,
-  UserGroupServiceError,
   ViewerClient,
 } from "../../src/client/index.ts";
 import type { Failure } from "../../src/domain/failure.ts";
+import { errorOf } from "./support/refused.ts";
 
 const { url, key, operatorToken } = inject("service");
 const groups = new UserGroupClient({ url, apiKey: key });
 const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const viewer = (token: string | undefined) => new ViewerClient({ url, token });
-
-/** The error with which a call is refused. */
-const refused = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
-  call.then(
-    () => Promise.reject(new Error("The call was not refused.")),
-    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
-  );
 
 describe("user groups", () => {
   it("are created once, with all given fields", async ({ expect }) => {
@@ -61,7 +54,7 @@ describe("user groups", () => {
     expect(listed.map(({ userGroupId }) => userGroupId)).toEqual(["client list 1", "client list 2", "client list 3"]);
     expect(listed[0]).toMatchObject({ mapping: { a: "b" }, properties: { id: "client list 1" } });
     expect(JSON.stringify(listed)).not.toMatch(/ugt_/);
-    expect((await refused(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
+    expect((await errorOf(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
   });
 
   it("are rotated and deleted once by calls with one idempotency key", async ({ expect }) => {
@@ -70,16 +63,16 @@ describe("user groups", () => {
       groups.rotateToken({ currentToken: group.token }, { idempotencyKey: `rotate-${group.teamId}` });
     const rotated = await rotate();
     expect(await rotate()).toEqual(rotated);
-    expect((await refused(groups.rotateToken({ currentToken: group.token }))).code).toBe("token_superseded");
+    expect((await errorOf(groups.rotateToken({ currentToken: group.token }))).code).toBe("token_superseded");
     const other = { idempotencyKey: `rotate-${group.teamId}` };
-    expect(await refused(groups.rotateToken({ currentToken: rotated.token }, other))).toMatchObject({
+    expect(await errorOf(groups.rotateToken({ currentToken: rotated.token }, other))).toMatchObject({
       code: "idempotency_key_reused",
       status: 422,
     });
     const remove = () => groups.remove({ currentToken: rotated.token }, { idempotencyKey: `remove-${group.teamId}` });
     await remove();
     await remove();
-    expect((await refused(groups.remove({ currentToken: rotated.token }))).code).toBe("user_group_not_found");
+    expect((await errorOf(groups.remove({ currentToken: rotated.token }))).code).toBe("user_group_not_found");
   });
 
   it("are updated, cleared and renamed, and not when they have changed since", async ({ expect }) => {
@@ -87,7 +80,7 @@ describe("user groups", () => {
     const updated = await groups.update({ userGroupId: "client update", name: "New", ifMatch: group.etag });
     expect(updated).toEqual({ ...group, name: "New", apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
 
-    const stale = await refused(groups.update({ userGroupId: "client update", name: "Newer", ifMatch: group.etag }));
+    const stale = await errorOf(groups.update({ userGroupId: "client update", name: "Newer", ifMatch: group.etag }));
     expect(stale).toMatchObject({ code: "revision_mismatch", status: 412 });
 
     const cleared = await groups.update({
@@ -96,7 +89,7 @@ describe("user groups", () => {
       properties: null,
     });
     expect(cleared).toMatchObject({ userGroupId: "client updated", name: "New", properties: null });
-    expect((await refused(groups.update({ userGroupId: "client update" }))).code).toBe("user_group_not_found");
+    expect((await errorOf(groups.update({ userGroupId: "client update" }))).code).toBe("user_group_not_found");
   });
 
   it("get new tokens, at once or with a grace", async ({ expect }) => {
@@ -105,20 +98,20 @@ describe("user groups", () => {
     expect(rotated).toMatchObject({ teamId: group.teamId, apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
     expect((await viewer(group.token).view()).group.teamId).toBe(group.teamId);
 
-    const superseded = await refused(groups.rotateToken({ currentToken: group.token }));
+    const superseded = await errorOf(groups.rotateToken({ currentToken: group.token }));
     expect(superseded).toMatchObject({ code: "token_superseded", status: 409 });
 
     await groups.rotateToken({ currentToken: rotated.token });
-    expect((await refused(viewer(rotated.token).view())).code).toBe("credential_revoked");
+    expect((await errorOf(viewer(rotated.token).view())).code).toBe("credential_revoked");
   });
 
   it("are deleted, unless a guard does not match", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
     const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
-    expect((await refused(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
-    expect((await refused(guarded({ dataSourceProvidedId: "another" }))).code).toBe("user_group_mismatch");
+    expect((await errorOf(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
+    expect((await errorOf(guarded({ dataSourceProvidedId: "another" }))).code).toBe("user_group_mismatch");
     expect(await guarded({ userGroupId: "client remove", dataSourceProvidedId: "warehouse" })).toBeUndefined();
-    expect((await refused(guarded({}))).code).toBe("user_group_not_found");
+    expect((await errorOf(guarded({}))).code).toBe("user_group_not_found");
   });
 
   it("may have properties of an interface, of optional fields and of read-only lists", async ({ expect }) => {
@@ -166,11 +159,11 @@ describe("viewers", () => {
     });
     expect((await bindQuery("SELECT 1 [[+ {{user_group.gone}}]]")).dropped).toEqual(["user_group.gone"]);
     expect((await bindQuery("SELECT {{user_group_id}}", "$1")).sql).toBe("SELECT $1");
-    expect(await refused(bindQuery("SELECT {{region}}"))).toMatchObject({
+    expect(await errorOf(bindQuery("SELECT {{region}}"))).toMatchObject({
       code: "unknown_variable",
       variable: "region",
     });
-    expect(await refused(bindQuery("SELECT '{{region}}'"))).toMatchObject({
+    expect(await errorOf(bindQuery("SELECT '{{region}}'"))).toMatchObject({
       code: "invalid_template",
       position: 8,
       reason: expect.stringContaining("string"),
@@ -194,10 +187,10 @@ describe("groups by number", () => {
     expect(JSON.stringify([got, updated, rotated])).not.toMatch(/ugt_/);
     expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
 
-    expect((await refused(groups.removeByNumber({ teamId, ifMatch: got.etag }))).code).toBe("revision_mismatch");
+    expect((await errorOf(groups.removeByNumber({ teamId, ifMatch: got.etag }))).code).toBe("revision_mismatch");
     const removed = await groups.removeByNumber({ teamId, ifMatch: rotated.etag });
     expect(removed).toMatchObject({ teamId, state: "deleted", purgeAt: expect.stringMatching(/Z$/) });
-    expect((await refused(groups.removeByNumber({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(groups.removeByNumber({ teamId }))).code).toBe("user_group_not_found");
   });
 
   it("are listed a page at a time", async ({ expect }) => {
@@ -234,10 +227,10 @@ describe("a group", () => {
     const suspended = await client.suspend({ userGroupId: "acme", ifMatch: group.etag });
     expect(suspended).toEqual({ ...group, apiEnvironmentTag: "Testing", etag: `"${teamId}.2"` });
     const refusal = { code: "user_group_suspended", status: 403 };
-    expect(await refused(viewer(group.token).view())).toMatchObject(refusal);
-    expect(await refused(viewer(group.token).bindQuery({ sql: "SELECT 1" }))).toMatchObject(refusal);
+    expect(await errorOf(viewer(group.token).view())).toMatchObject(refusal);
+    expect(await errorOf(viewer(group.token).bindQuery({ sql: "SELECT 1" }))).toMatchObject(refusal);
     expect(await client.get({ teamId })).toMatchObject({ state: "suspended", etag: suspended.etag });
-    expect((await refused(client.suspend({ userGroupId: "acme", ifMatch: group.etag }))).code).toBe(
+    expect((await errorOf(client.suspend({ userGroupId: "acme", ifMatch: group.etag }))).code).toBe(
       "revision_mismatch",
     );
     expect((await client.ensure({ userGroupId: "acme" })).group.token).toBe(group.token);
@@ -269,8 +262,8 @@ describe("a group", () => {
     const { client, group, teamId } = await workspaceWithGroup("client-restore");
     const before = await exported(client);
     await client.remove({ currentToken: group.token });
-    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
-    expect((await refused(client.get({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect((await errorOf(client.get({ teamId }))).code).toBe("user_group_not_found");
 
     const deleted = await client.get({ teamId, state: "deleted" });
     expect(deleted).toMatchObject({ ...before[0], state: "deleted" });
@@ -289,11 +282,11 @@ describe("a group", () => {
     const { created, group: other } = await client.ensure({ userGroupId: "acme" });
     expect([created, other.teamId === teamId]).toEqual([true, false]);
 
-    expect(await refused(client.restore({ teamId }))).toMatchObject({ code: "user_group_id_taken", status: 409 });
+    expect(await errorOf(client.restore({ teamId }))).toMatchObject({ code: "user_group_id_taken", status: 409 });
     expect((await client.get({ teamId, state: "deleted" })).userGroupId).toBe("acme");
     const restored = await client.restore({ teamId, newUserGroupId: "acme-2", rotateToken: true });
     expect(restored).toMatchObject({ teamId, userGroupId: "acme-2", state: "active" });
-    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
     const { group: rotated } = await client.ensure({ userGroupId: "acme-2" });
     expect((await viewer(rotated.token).view()).group.teamId).toBe(teamId);
 
@@ -307,13 +300,13 @@ describe("a group", () => {
 
   it("that is purged leaves nothing but its events", async ({ expect }) => {
     const { client, teamId, asOperator } = await workspaceWithGroup("client-purge");
-    expect(await refused(client.purge({ teamId }))).toMatchObject({ code: "user_group_not_deleted", status: 409 });
+    expect(await errorOf(client.purge({ teamId }))).toMatchObject({ code: "user_group_not_deleted", status: 409 });
     await asOperator.removeByNumber({ teamId });
     expect(await asOperator.purge({ teamId })).toBeUndefined();
 
-    expect((await refused(client.restore({ teamId }))).code).toBe("user_group_not_found");
-    expect((await refused(client.purge({ teamId }))).code).toBe("user_group_not_found");
-    expect((await refused(client.get({ teamId, state: "deleted" }))).code).toBe("user_group_not_found");
+    expect((await errorOf(client.restore({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(client.purge({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(client.get({ teamId, state: "deleted" }))).code).toBe("user_group_not_found");
     expect([await exported(client), await Array.fromAsync(client.list({ state: "deleted" }))]).toEqual([[], []]);
     const events = await Array.fromAsync(client.events({ userGroupId: "acme" }));
     expect(events.map(({ type }) => type)).toEqual(["user_group.created", "user_group.deleted", "user_group.purged"]);
@@ -331,7 +324,7 @@ describe("a group", () => {
     expect(await idsIn({ state: "active" })).toEqual(["acme"]);
     expect(await idsIn({ state: "suspended", prefix: "s" })).toEqual(["suspended"]);
     expect(await idsIn({ state: "deleted" })).toEqual(["deleted"]);
-    expect(await refused(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
+    expect(await errorOf(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
   });
 });
 
@@ -401,7 +394,7 @@ describe("operators", () => {
     expect((await old.whoami()).id).toBe(issued.id);
 
     for (const { id } of [issued, rolled.operator, rolled.operator]) await operator.revokeOperator({ id });
-    expect((await refused(old.whoami())).code).toBe("credential_revoked");
+    expect((await errorOf(old.whoami())).code).toBe("credential_revoked");
     const listed = (await Array.fromAsync(operator.listOperators({ pageSize: 1 }))).filter(
       ({ name }) => name === "client operator",
     );
@@ -409,7 +402,7 @@ describe("operators", () => {
       [issued.id, "string"],
       [rolled.operator.id, "string"],
     ]);
-    expect((await refused(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
+    expect((await errorOf(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
   });
 
   it("act in an environment as far as their role allows, and get no token", async ({ expect }) => {
@@ -425,15 +418,15 @@ describe("operators", () => {
     const by = ({ client }: { client: OperatorClient }) => client.inEnvironment(where);
 
     const listed = await Array.fromAsync(by(anna).list());
-    expect(await refused(by(anna).updateByNumber({ teamId, name: "A" }))).toMatchObject({ requiredRole: "support" });
-    expect(await refused(by(anna).suspendByNumber({ teamId }))).toMatchObject({ requiredRole: "support" });
+    expect(await errorOf(by(anna).updateByNumber({ teamId, name: "A" }))).toMatchObject({ requiredRole: "support" });
+    expect(await errorOf(by(anna).suspendByNumber({ teamId }))).toMatchObject({ requiredRole: "support" });
     const updated = await by(ben).updateByNumber({ teamId, name: "A" });
     const rotated = await by(ben).rotateTokenByNumber({ teamId });
-    expect(await refused(by(ben).removeByNumber({ teamId }))).toMatchObject({ requiredRole: "admin" });
-    expect((await refused(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect(await errorOf(by(ben).removeByNumber({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
     await by(carol).removeByNumber({ teamId });
-    expect(await refused(by(anna).restore({ teamId }))).toMatchObject({ requiredRole: "support" });
-    expect(await refused(by(ben).purge({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    expect(await errorOf(by(anna).restore({ teamId }))).toMatchObject({ requiredRole: "support" });
+    expect(await errorOf(by(ben).purge({ teamId }))).toMatchObject({ requiredRole: "admin" });
     const restored = await by(ben).restore({ teamId });
     expect(JSON.stringify([listed, updated, rotated, restored])).not.toMatch(/ugt_/);
 
@@ -447,7 +440,7 @@ describe("operators", () => {
       ["user_group.restored", "ben", ben.id],
     ]);
     const elsewhere = anna.client.inEnvironment({ ...where, environment: "Customer" });
-    expect(await refused(elsewhere.listPage())).toMatchObject({ code: "environment_not_found", status: 404 });
+    expect(await errorOf(elsewhere.listPage())).toMatchObject({ code: "environment_not_found", status: 404 });
   });
 
   it("see environments and who made them", async ({ expect }) => {
@@ -500,7 +493,7 @@ describe("the operator", () => {
         revokedAt: null,
       });
       const reader = new UserGroupClient({ url, apiKey: text });
-      expect(await refused(reader.update({ userGroupId: "x" }))).toMatchObject({
+      expect(await errorOf(reader.update({ userGroupId: "x" }))).toMatchObject({
         code: "insufficient_access",
         requiredScope: "groups:write",
         requiredRole: undefined,
@@ -515,13 +508,13 @@ describe("the operator", () => {
         [1, "string"],
         [2, "string"],
       ]);
-      expect((await refused(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
+      expect((await errorOf(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
     },
   );
 });
 
 it("has every issue of a refused call, and its request id", async ({ expect }) => {
-  const error = await refused(groups.ensure({ userGroupId: "", name: "\n" }));
+  const error = await errorOf(groups.ensure({ userGroupId: "", name: "\n" }));
   expect(error).toBeInstanceOf(Error);
   expect(error).toMatchObject({
     name: "UserGroupServiceError",
@@ -539,10 +532,10 @@ it("has every issue of a refused call, and its request id", async ({ expect }) =
 it("is refused with a credential of another kind", async ({ expect }) => {
   const { group } = await groups.ensure({ userGroupId: "client kinds" });
   const confused = new UserGroupClient({ url, apiKey: group.token ?? "" });
-  expect(await refused(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
-  expect((await refused(viewer(key).view())).code).toBe("unauthenticated");
+  expect(await errorOf(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
+  expect((await errorOf(viewer(key).view())).code).toBe("unauthenticated");
   expect(
-    (await refused(new OperatorClient({ url, operatorKey: key }).keyPage({ workspace: "client", environment: null })))
+    (await errorOf(new OperatorClient({ url, operatorKey: key }).keyPage({ workspace: "client", environment: null })))
       .code,
   ).toBe("unauthenticated");
 });

@@ -1,15 +1,15 @@
 import { inject, it } from "vitest";
 import { OperatorClient } from "../../src/client/index.ts";
-import { nodeRun, npmRun } from "./support/commands.ts";
+import { nodeRun, runInFolder } from "./support/commands.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
 
-const environments = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => npmRun("environments", args, env);
+const environments = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runInFolder("environments", args, env);
 
 it("lists each environment with the location of its first key", ({ expect }) => {
   const issue = (...args: string[]) =>
-    npmRun("keys", ["issue", "--workspace", "environments-command", "--name", "k", ...args]).status;
+    runInFolder("keys", ["issue", "--workspace", "environments-command", "--name", "k", ...args]).status;
   expect(issue("--environment", "untagged", "--location", "weur")).toBe(0);
   expect(issue("--environment", "Testing")).toBe(0);
 

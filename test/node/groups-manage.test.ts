@@ -1,24 +1,18 @@
-import { spawnSync } from "node:child_process";
 import { describe, inject, it } from "vitest";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
-import { nodeRun } from "./support/commands.ts";
+import { nodeRun, runInFolder } from "./support/commands.ts";
 import { standIn } from "./support/stand-in.ts";
 
-const { url, folder, operatorToken } = inject("service");
+const { url, operatorToken } = inject("service");
 const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
 const DAY_MS = 24 * 60 * 60 * 1000;
 const CREDENTIAL = /ug[kto]_[\w-]{20,}/;
 
 /** Runs the command, which must print no credential. */
 function runGroups(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const { PATH } = process.env;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/groups.ts", ...args], {
-    cwd: folder,
-    encoding: "utf8",
-    env: { PATH, SERVICE_URL: url, ...env },
-  });
-  if (CREDENTIAL.test(stdout + stderr)) throw new Error("The command has printed a credential.");
-  return { status, stdout: stdout.trim(), stderr: stderr.trim() };
+  const outcome = runInFolder("groups", args, { SERVICE_URL: url, ...env });
+  if (CREDENTIAL.test(outcome.stdout + outcome.stderr)) throw new Error("The command has printed a credential.");
+  return outcome;
 }
 
 /** A workspace of the test's own with the groups `acme` and `acme-2`, and the command with its API key or as an operator. */

@@ -12,8 +12,9 @@ import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { endGroup, runIn, runNode, runNpm, waitUntil } from "./support/service.ts";
+import { keyOfWorkspace } from "./support/workspace.ts";
 
-const { url, folder, operatorToken } = inject("service");
+const { url, folder } = inject("service");
 
 /** Runs a command in a terminal (util-linux). */
 const SCRIPT = "/usr/bin/script";
@@ -35,14 +36,7 @@ function fileOf(lines: (string | object)[], ending = "\n"): string {
 }
 
 /** A key of a workspace of its own, so that no other test's groups are in its lists. */
-async function newKey(workspace: string, fields: object = {}): Promise<string> {
-  const response = await fetch(`${url}/api/keys`, {
-    method: "POST",
-    headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ workspace: `groups-${workspace}`, environment: "Testing", name: "x", ...fields }),
-  });
-  return ((await response.json()) as { key: string }).key;
-}
+const newKey = (workspace: string, access?: "read") => keyOfWorkspace(`groups-${workspace}`, { access });
 
 /** Starts the command in a process group of its own. */
 const startGroups = (args: readonly string[], apiKey: string, at = url) =>
@@ -373,7 +367,7 @@ describe("refused lines", () => {
 
   it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
-    const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
+    const readOnly = await groups(["import", file], await newKey("read-only", "read"));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
     expect(readOnly.stderr).toBe(
       "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Continue with: --from-line 1",
@@ -740,11 +734,6 @@ it.for([
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
   ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's origin alone"],
   ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's origin"],
-  [
-    "an option that was removed",
-    ["export", "--updated-since", "2026-03-01T10:30:00Z"],
-    "There is no option --updated-since",
-  ],
 ] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
   expect(status).toBe(1);

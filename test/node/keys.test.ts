@@ -1,16 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { inject, it } from "vitest";
-import { nodeRun, npmRun } from "./support/commands.ts";
+import { nodeRun, outcomeOf, runInFolder } from "./support/commands.ts";
 import { runNpm } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
 
-const keys = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => npmRun("keys", args, env);
+const keys = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runInFolder("keys", args, env);
 
 const runKeys = (args: readonly string[]) => nodeRun("keys", args);
 
@@ -31,12 +28,9 @@ it.for([
   ["--url", ["list", `--url=${url}`]],
   ["--json", ["list", "--json"]],
 ] as const)("names the missing -- when npm keeps %s for itself", async ([option, args], { expect }) => {
-  const child = runNpm(folder, ["run", "--silent", "keys", ...args]);
-  const [stderr] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
-  expect(stderr).toContain(
-    `npm read ${option} as an option of its own. Put -- before the arguments: npm run keys -- …`,
-  );
-  expect(child.exitCode).toBe(1);
+  const { status, stderr } = await outcomeOf(runNpm(folder, ["run", "--silent", "keys", ...args]));
+  expect(stderr).toBe(`npm read ${option} as an option of its own. Put -- before the arguments: npm run keys -- …`);
+  expect(status).toBe(1);
 });
 
 it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {

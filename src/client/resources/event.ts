@@ -1,4 +1,5 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
+import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
@@ -66,16 +67,12 @@ export type EventPage = {
   hasMore: boolean;
 };
 
-/** Selects events; all of them by default. */
-export type EventsInput = {
-  /** Starts after the page that had this `nextCursor`; without it, at the oldest event that is kept. */
-  cursor?: string | undefined;
+/** Selects events; all of them by default. Without a `cursor` they begin with the oldest event that is kept. */
+export type EventsInput = PageInput & {
   /** Only events of this type. */
   type?: EventType | undefined;
   /** Only events of the group with this id, also those of its renames from and to this id. Not for the deployment's feed. */
   userGroupId?: string | undefined;
-  /** The `limit` of one page, 1 to 1000; 100 by default. */
-  pageSize?: number | undefined;
 };
 
 /** Selects the events to follow, and how often to look for them. */

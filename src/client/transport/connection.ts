@@ -53,7 +53,7 @@ export type EncodedCall = {
 /** What differs between the calls of servers and those of pages, whose code must be small. */
 export type Protocol = {
   /** Encodes a call, without its credential. Throws a `TypeError` for what cannot be sent unchanged. */
-  encode: (call: Call) => EncodedCall;
+  encode: (call: Call, retryable: boolean) => EncodedCall;
   /** The refusals that these calls may get. */
   codes: readonly RefusalCode[];
   /** What a refusal has besides its code and message: facts, and sentences for the message of the error. */
@@ -97,8 +97,8 @@ export class Connection {
    * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
    */
   async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
-    const { method, retryable = method === "GET" } = call;
-    const { path, headers, ...rest } = this.#protocol.encode({ ...call, retryable });
+    const retryable = call.retryable ?? call.method === "GET";
+    const { path, headers, ...rest } = this.#protocol.encode(call, retryable);
     const init: RequestInit = {
       ...rest,
       headers: { Authorization: `Token ${this.#credential}`, ...headers },

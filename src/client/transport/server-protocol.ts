@@ -9,7 +9,7 @@ export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES, detailsO
  * `fetch` sends no body with a GET, and some proxies drop that of a DELETE. With a body, both are a POST that names its
  * method in a header.
  */
-function encode({ method, path, query = {}, body, headers, retryable }: Call): EncodedCall {
+function encode({ method, path, query = {}, body, headers }: Call, retryable: boolean): EncodedCall {
   const sent = body && (method === "GET" || method === "DELETE") ? "POST" : method;
   const text = body && JSON.stringify(body, refuseInexact);
   return {
