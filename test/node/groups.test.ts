@@ -11,7 +11,8 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { endGroup, runIn, runNode, runNpm, waitUntil } from "./support/service.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
+import { endGroup, runIn, runNpm, waitUntil } from "./support/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
@@ -44,33 +45,26 @@ async function newKey(workspace: string, fields: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** Starts the command in a process group of its own. */
+/** The outcome, in which no credential may be printed. */
+async function withoutCredential(ended: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await ended;
+  if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
+    throw new Error("The command has printed a credential.");
+  return outcome;
+}
+
+const groups = (args: readonly string[], apiKey: string, at = url): Promise<Outcome> =>
+  withoutCredential(runCommand("groups", args, { API_KEY: apiKey, SERVICE_URL: at }));
+
+const withOutcome = (child: ChildProcess) => ({ child, outcome: withoutCredential(outcomeOf(child)) });
+
+/** Starts the command in a process of its own. */
 const startGroups = (args: readonly string[], apiKey: string, at = url) =>
-  outcomeOf(runNode(folder, ["scripts/groups.ts", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+  withOutcome(startCommand("groups", args, { API_KEY: apiKey, SERVICE_URL: at }));
 
 /** Starts the command as the README does. npm passes signals on, and sets the variables of its scripts. */
 const startByNpm = (args: readonly string[], apiKey: string, at = url) =>
-  outcomeOf(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
-
-/** A running command, and how it ends. */
-function outcomeOf(child: ChildProcess) {
-  const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
-  const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
-  const outcome = ended.then(([[status], stdout, stderr]) => {
-    const result = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
-    if (CREDENTIAL_PATTERN.test(result.stdout + result.stderr))
-      throw new Error("The command has printed a credential.");
-    return result;
-  });
-  return { child, outcome };
-}
-
-const withoutInput = ({ child, outcome }: ReturnType<typeof outcomeOf>) => {
-  child.stdin?.end();
-  return outcome;
-};
-const groups = (...args: Parameters<typeof startGroups>) => withoutInput(startGroups(...args));
-const groupsByNpm = (...args: Parameters<typeof startByNpm>) => withoutInput(startByNpm(...args));
+  withOutcome(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
 
 const idsOf = (stdout: string): string[] =>
   stdout
@@ -114,17 +108,17 @@ describe("import and export", () => {
   it("imports what an export returns, and finds it the second time", async ({ expect }) => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
-    expect(await groupsByNpm(["import", file], key)).toEqual({
+    expect(await groups(["import", file], key)).toEqual({
       status: 0,
       stdout: "created 4, found 0, differs 0, refused 0",
       stderr: "",
     });
-    expect(await groupsByNpm(["import", file], key)).toMatchObject({
+    expect(await groups(["import", file], key)).toMatchObject({
       status: 0,
       stdout: "created 0, found 4, differs 0, refused 0",
     });
 
-    const exported = await groupsByNpm(["export"], key);
+    const exported = await groups(["export"], key);
     expect(exported).toMatchObject({ status: 0, stderr: "" });
     const out = exported.stdout.split("\n").map((line) => JSON.parse(line));
     const put = LINES.map((line) => JSON.parse(typeof line === "string" ? line : JSON.stringify(line)));
@@ -699,8 +693,8 @@ it.skipIf(!existsSync("/dev/full"))(
   async ({ expect }) => {
     const key = await newKey("full");
     await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-    const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
-    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key })).outcome;
+    const command = `node scripts/groups.ts export --url ${url} >/dev/full`;
+    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key }));
     expect(status).toBe(1);
     expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
   },
@@ -770,7 +764,7 @@ it("fails where its summary cannot be written", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "a" }]);
   const command = `${process.execPath} scripts/groups.ts import ${file} --url ${url} >/dev/full`;
   const env = { API_KEY: await newKey("full") };
-  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env)).outcome;
+  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env));
   expect(status).toBe(1);
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
