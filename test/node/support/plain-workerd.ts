@@ -32,6 +32,7 @@ export async function startPlainService(): Promise<PlainService> {
       "OPERATOR_LIMIT",
       "LIST_LIMIT",
     ],
+    log: "ignore",
   });
   const response = await fetch(`${worker.url}/api/keys`, {
     method: "POST",
