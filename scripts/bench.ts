@@ -2,47 +2,41 @@
  * `npm run bench [-- --quick] [--json]`: what calls cost in time and in money. It runs the Worker as it is deployed on plain
  * workerd, and for comparison the floor: a Worker that does only what any service of this kind must do.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
 import { CallMeasurement } from "./bench/calls.ts";
-import { chartOf } from "./bench/chart.ts";
 import { measureDirectories } from "./bench/directories.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
-import { type Growth, GrowthMeasurement } from "./bench/growth.ts";
+import { GrowthMeasurement } from "./bench/growth.ts";
 import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
-import { CommandError, print, readArguments, runCommand } from "./command.ts";
+import { CommandError, print, runCommand, type ValuesOf } from "./command.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
   --quick   fewer rounds and at most 100,000 groups, in under a minute
   --json    one JSON object on standard output, and nothing else there`;
 
-const CHART = fileURLToPath(new URL("bench/latency.svg", import.meta.url));
-
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
-async function bench(): Promise<void> {
-  const { values, positionals } = readArguments({ quick: { type: "boolean" }, json: { type: "boolean" } });
-  if (values.help) return print(USAGE);
-  if (positionals.length > 0 || values.url)
-    throw new CommandError("The bench takes --quick and --json; --help shows both.");
+const OPTIONS = { quick: { type: "boolean" }, json: { type: "boolean" } } as const;
+
+async function bench({ quick, json, url }: ValuesOf<typeof OPTIONS>, positionals: string[]): Promise<void> {
+  if (positionals.length > 0 || url) throw new CommandError("The bench takes --quick and --json; --help shows both.");
 
   const processes = new Processes();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void processes.close().finally(() => process.exit(1)));
   try {
-    const results = await measureAll(processes, values.quick ? QUICK : FULL);
-    if (!values.quick) writeChart(results.growth);
-    await print(values.json ? jsonOf(results) : textOf(results));
+    const results = await measureAll(processes, quick ? QUICK : FULL);
+    await print(json ? jsonOf(results) : textOf(results));
   } finally {
     await processes.close();
   }
@@ -122,11 +116,4 @@ function gzippedBytes(bundle: string): number {
   return gzipSync(Buffer.concat(modules.map((name) => readFileSync(join(bundle, name))))).length;
 }
 
-function writeChart(growth: Growth[]): void {
-  const points = growth.map(({ groups, p50Ms }) => ({ x: groups, y: p50Ms }));
-  const lines = [{ name: "p50", color: "#36c", points }];
-  const title = "GET of a user group: latency over the number of groups";
-  writeFileSync(CHART, chartOf(title, "groups in the directory", "ms", lines));
-}
-
-await runCommand(bench);
+await runCommand({ usage: USAGE, options: OPTIONS, run: bench });

@@ -5,13 +5,11 @@ import {
   apiKeyRefused,
   CommandError,
   notTheService,
-  readArguments,
   runCommand,
   serviceUrl,
   URL_USAGE,
-  unreachable,
 } from "./command.ts";
-import { readBody, send } from "./support/http.ts";
+import { readBody, sendOrFail } from "./support/http.ts";
 import { lineOf, widthsOf } from "./support/table.ts";
 
 const USAGE = `Usage: API_KEY=... npm run --silent clients -- [--url URL] [CLIENT ...]
@@ -35,9 +33,7 @@ type Entry = { client: Client; version: string | undefined };
 /** Checks that the service responds there, and takes the key. */
 async function checkTarget(url: URL, key: string): Promise<Target> {
   const call = { method: "GET", credential: key };
-  const { status, text } = await send(new URL("/api/user_groups?limit=1", url), call).catch((error: unknown) => {
-    throw error instanceof CommandError ? error : unreachable(url);
-  });
+  const { status, text } = await sendOrFail(new URL("/api/user_groups?limit=1", url), call);
   const body = readBody(key, text);
   if (!body) throw notTheService(url, status);
   if (status === 401) throw apiKeyRefused(url, body.error?.code ?? "");
@@ -84,13 +80,11 @@ async function runClients(entries: readonly Entry[], target: Target): Promise<vo
   process.exitCode = count.failed > 0 ? 1 : 0;
 }
 
-async function run(): Promise<void> {
-  const { values, positionals } = readArguments({});
-  if (values.help) return console.info(USAGE);
+async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
   const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
   if (unknown.length > 0) throw new CommandError(`There is no client ${unknown.join(", ")}.\n\n${USAGE}`);
   const key = apiKeyFrom(process.env);
-  const target = await checkTarget(serviceUrl(values.url, process.env), key);
+  const target = await checkTarget(serviceUrl(url, process.env), key);
   const named = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
   await runClients(
     named.map((client) => ({ client, version: client.version() })),
@@ -98,4 +92,4 @@ async function run(): Promise<void> {
   );
 }
 
-await runCommand(run);
+await runCommand({ usage: USAGE, options: {}, run });

@@ -14,6 +14,9 @@ const SET_WITHOUT_TYPING = ["prefix", "yes"];
 /** A failure that the user of a command can fix. The command prints the message, and no stack trace. */
 export class CommandError extends Error {}
 
+/** The values of these options and of those that each command has. */
+export type ValuesOf<Options extends ParseArgsOptionsConfig> = ReturnType<typeof readArguments<Options>>["values"];
+
 /** Parses the arguments. The error names the option, and repeats nothing else that was typed: it may be a secret. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(options: Options) {
   const all = { ...SHARED_OPTIONS, ...options };
@@ -57,6 +60,12 @@ function refuseOptionsTakenByNpm(names: readonly string[], args: readonly string
     throw new CommandError(
       `npm read --${taken} as an option of its own. Put -- before the arguments: npm run ${script} -- …`,
     );
+}
+
+/** Refuses an option that another command takes, and this one does not. */
+export function refuseForeign(command: string, given: object, foreign: (option: string) => boolean): void {
+  const option = Object.entries(given).find(([name, value]) => value !== undefined && foreign(name))?.[0];
+  if (option) throw new CommandError(`${command} does not take --${option}; --help shows which options it takes.`);
 }
 
 /** Whether only this machine can receive what is sent to the URL (RFC 6890; `URL` writes addresses in their usual form). */
@@ -138,10 +147,20 @@ export function stopWithNpm(stop: () => void): void {
   }, 500).unref();
 }
 
-/** Runs a command to its end. A `CommandError` becomes its message and the status 1. */
-export async function runCommand(run: () => Promise<void>): Promise<void> {
+/** A command: its usage, its own options, and what it does. */
+export type Command<Options extends ParseArgsOptionsConfig> = {
+  usage: string;
+  options: Options;
+  run: (values: ValuesOf<Options>, positionals: string[]) => Promise<void>;
+};
+
+/** Runs a command to its end, or prints its usage. A `CommandError` becomes its message and the status 1. */
+export async function runCommand<const Options extends ParseArgsOptionsConfig>(
+  command: Command<Options>,
+): Promise<void> {
   try {
-    await run();
+    const { values, positionals } = readArguments(command.options);
+    await ("help" in values && values.help ? print(command.usage) : command.run(values, positionals));
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     console.error(error.message);

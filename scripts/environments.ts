@@ -1,5 +1,5 @@
 /** `npm run environments`: the environments of the deployment. No secret is an argument. */
-import { readArguments, runCommand, URL_USAGE } from "./command.ts";
+import { runCommand, URL_USAGE, type ValuesOf } from "./command.ts";
 import { tagOf } from "./support/environment.ts";
 import { JSON_USAGE, OUTPUT_OPTIONS, runSubcommand, type Subcommand } from "./support/operator-command.ts";
 import { OPERATOR_CREDENTIAL_USAGE } from "./support/operator-credential.ts";
@@ -17,7 +17,7 @@ ${OPERATOR_CREDENTIAL_USAGE}`;
 
 const ENVIRONMENTS_PER_PAGE = 1000;
 
-type Values = ReturnType<typeof readArguments<typeof OUTPUT_OPTIONS>>["values"];
+type Values = ValuesOf<typeof OUTPUT_OPTIONS>;
 
 const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
   list: {
@@ -34,4 +34,8 @@ const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
   },
 };
 
-await runCommand(() => runSubcommand({ usage: USAGE, subcommands: SUBCOMMANDS, ...readArguments(OUTPUT_OPTIONS) }));
+await runCommand({
+  usage: USAGE,
+  options: OUTPUT_OPTIONS,
+  run: (values, positionals) => runSubcommand(SUBCOMMANDS, values, positionals),
+});

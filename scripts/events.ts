@@ -1,17 +1,12 @@
 /** `npm run events`: prints the changes in an environment or the deployment, and waits for more. No secret is an argument. */
-import {
-  type ChangeEvent,
-  type EventPage,
-  type EventsInput,
-  type FeedReader,
-  OperatorClient,
-} from "../src/client/index.ts";
-import { CommandError, print, readArguments, runCommand, serviceUrl, stopWithNpm, URL_USAGE } from "./command.ts";
+import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../src/client/index.ts";
+import { CommandError, print, runCommand, serviceUrl, stopWithNpm, URL_USAGE, type ValuesOf } from "./command.ts";
 import { commandErrorOf } from "./support/client-error.ts";
 import { ENVIRONMENT_OPTIONS, tagOf } from "./support/environment.ts";
-import { connectionTo, environmentAccess, namesEnvironment } from "./support/environment-access.ts";
-import { OPERATOR_CREDENTIAL_USAGE, operatorCredentialFor, operatorRefused } from "./support/operator-credential.ts";
+import { environmentAccess, namesEnvironment, PATIENT } from "./support/environment-access.ts";
+import { OPERATOR_CREDENTIAL_USAGE, operatorAccess } from "./support/operator-credential.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "./support/printable.ts";
+import { toWire } from "./support/wire.ts";
 
 const USAGE = `Usage: npm run --silent events -- [options]
 
@@ -42,7 +37,7 @@ const OPTIONS = {
   cursor: { type: "string" },
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+type Values = ValuesOf<typeof OPTIONS>;
 
 const EVENTS_PER_PAGE = 1000;
 const POLL_MS = 2_000;
@@ -50,13 +45,10 @@ const POLL_MS = 2_000;
 const TYPE_WIDTH = "user_group.token_rotated".length;
 
 /** An event with the names of the wire. */
-const toWire = ({ requestId, group, previousUserGroupId, apiKey, successorId, ...same }: ChangeEvent) => ({
-  ...same,
-  request_id: requestId,
+const toWireEvent = ({ group, previousUserGroupId, ...event }: ChangeEvent) => ({
+  ...toWire(event),
   ...(group && { user_group: { team_id: group.teamId, provided_id: group.userGroupId } }),
   ...(previousUserGroupId !== undefined && { previous_provided_id: previousUserGroupId }),
-  ...(apiKey && { api_key: apiKey }),
-  ...(successorId !== undefined && { successor_id: successorId }),
 });
 
 function subjectOf({ group, previousUserGroupId, apiKey, operator, environment, successorId }: ChangeEvent): string {
@@ -122,23 +114,18 @@ function feedOf({ deployment, ...named }: Values, url: URL): Feed {
     return { reader: client, refused };
   }
   if (namesEnvironment(named)) throw new CommandError("Give --deployment, or --workspace and --environment, not both.");
-  const credential = operatorCredentialFor(url, process.env);
-  return {
-    reader: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }),
-    refused: (code) => operatorRefused(url, credential, code),
-  };
+  const { operator, refused } = operatorAccess(url, PATIENT);
+  return { reader: operator, refused };
 }
 
-async function run(): Promise<void> {
-  const { values, positionals } = readArguments(OPTIONS);
-  if (values.help) return print(USAGE);
+async function run(values: Values, positionals: string[]): Promise<void> {
   if (positionals.length > 0) throw new CommandError("This command takes options alone; --help shows them.");
 
   const url = serviceUrl(values.url, process.env);
   const { reader, refused } = feedOf(values, url);
   const { cursor, type, "user-group-id": userGroupId } = values;
   const stop = values.follow ? stopSignal() : undefined;
-  const lineOf = values.json ? (event: ChangeEvent) => jsonLineOf(toWire(event)) : textLineOf;
+  const lineOf = values.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
   let printedUpTo: string | undefined;
   try {
     for await (const page of pagesOf(reader, { cursor, type, userGroupId, pageSize: EVENTS_PER_PAGE }, stop)) {
@@ -152,4 +139,4 @@ async function run(): Promise<void> {
   }
 }
 
-await runCommand(run);
+await runCommand({ usage: USAGE, options: OPTIONS, run });

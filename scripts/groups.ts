@@ -6,22 +6,23 @@ import {
   apiKeyFrom,
   CommandError,
   print,
-  readArguments,
+  refuseForeign,
   runCommand,
   serviceUrl,
   systemErrorCode,
   URL_USAGE,
+  type ValuesOf,
 } from "./command.ts";
 import { exportGroups } from "./groups/export.ts";
 import { importGroups } from "./groups/import.ts";
 import { MANAGE, MANAGE_OPTIONS } from "./groups/manage.ts";
-import { wholeNumber } from "./groups/whole-number.ts";
 import { commandErrorOf } from "./support/client-error.ts";
 import { ENVIRONMENT_OPTIONS } from "./support/environment.ts";
 import { environmentAccess, namesEnvironment } from "./support/environment-access.ts";
 import { JSON_USAGE } from "./support/operator-command.ts";
 import { OPERATOR_CREDENTIAL_USAGE } from "./support/operator-credential.ts";
 import { jsonLineOf } from "./support/printable.ts";
+import { wholeNumber } from "./support/whole-number.ts";
 
 const USAGE = `Usage: npm run --silent groups -- COMMAND [options]
 
@@ -69,8 +70,7 @@ const OPTIONS = {
   update: { type: "boolean" },
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
-type Option = keyof typeof OPTIONS;
+type Values = ValuesOf<typeof OPTIONS>;
 
 /** Opens the file to import. npm changes the working folder, so a relative path starts at the folder where npm was called. */
 function openFile(file: string) {
@@ -91,12 +91,8 @@ function openFile(file: string) {
 }
 
 /** Refuses the options that the command does not take. */
-function refuseOthers(command: string, values: Values, taken: readonly Option[]): void {
-  const foreign = (Object.keys(OPTIONS) as Option[]).find(
-    (option) => values[option] !== undefined && !taken.includes(option),
-  );
-  if (foreign) throw new CommandError(`${command} does not take --${foreign}; --help shows which options it takes.`);
-}
+const refuseOthers = (command: string, values: Values, taken: readonly string[]): void =>
+  refuseForeign(command, values, (option) => Object.hasOwn(OPTIONS, option) && !taken.includes(option));
 
 async function runImport(file: string | undefined, values: Values): Promise<void> {
   if (file === undefined) throw new CommandError("import takes one file, or - for standard input.");
@@ -139,10 +135,7 @@ async function runManage(command: string, number: string | undefined, values: Va
   await print(values.json ? jsonLineOf(body) : text);
 }
 
-async function run(): Promise<void> {
-  const { values, positionals } = readArguments(OPTIONS);
-  const [command = "", operand, ...rest] = positionals;
-  if (values.help) return print(USAGE);
+async function run(values: Values, [command = "", operand, ...rest]: string[]): Promise<void> {
   if (rest.length > 0)
     throw new CommandError("Too many arguments: import takes one file, other commands one group or none.");
   if (command === "import") return runImport(operand, values);
@@ -150,4 +143,4 @@ async function run(): Promise<void> {
   return runManage(command, operand, values);
 }
 
-await runCommand(run);
+await runCommand({ usage: USAGE, options: OPTIONS, run });

@@ -1,6 +1,6 @@
 /** `npm run keys`: the API keys of an environment. No secret is an argument, because other users can read arguments. */
 import type { ApiKey, IssuedKey, IssueKeyInput, LocationHint, Scope } from "../src/client/index.ts";
-import { CommandError, readArguments, runCommand, URL_USAGE } from "./command.ts";
+import { CommandError, runCommand, URL_USAGE, type ValuesOf } from "./command.ts";
 import { secondsOf } from "./support/duration.ts";
 import { ENVIRONMENT_OPTIONS, environmentOf } from "./support/environment.ts";
 import { JSON_USAGE, OUTPUT_OPTIONS, type Output, runSubcommand, type Subcommand } from "./support/operator-command.ts";
@@ -36,7 +36,7 @@ const OPTIONS = {
   grace: { type: "string" },
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+type Values = ValuesOf<typeof OPTIONS>;
 
 const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
   issue: {
@@ -97,4 +97,8 @@ const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
   issued: `key ${apiKey.id}`,
 });
 
-await runCommand(() => runSubcommand({ usage: USAGE, subcommands: SUBCOMMANDS, ...readArguments(OPTIONS) }));
+await runCommand({
+  usage: USAGE,
+  options: OPTIONS,
+  run: (values, positionals) => runSubcommand(SUBCOMMANDS, values, positionals),
+});

@@ -1,6 +1,6 @@
 /** `npm run operators`: the people and jobs that run the deployment. No secret is an argument. */
 import type { IssuedOperator, IssueOperatorInput, Operator } from "../src/client/index.ts";
-import { CommandError, readArguments, runCommand, URL_USAGE } from "./command.ts";
+import { CommandError, runCommand, URL_USAGE, type ValuesOf } from "./command.ts";
 import { secondsOf } from "./support/duration.ts";
 import { JSON_USAGE, OUTPUT_OPTIONS, type Output, runSubcommand, type Subcommand } from "./support/operator-command.ts";
 import { OPERATOR_CREDENTIAL_USAGE } from "./support/operator-credential.ts";
@@ -29,7 +29,7 @@ const OPTIONS = {
   grace: { type: "string" },
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+type Values = ValuesOf<typeof OPTIONS>;
 
 const SUBCOMMANDS: Record<string, Subcommand<Values>> = {
   issue: {
@@ -77,4 +77,8 @@ const issuedOutput = ({ operator, key }: IssuedOperator): Output => ({
   issued: `the key of operator ${operator.id}`,
 });
 
-await runCommand(() => runSubcommand({ usage: USAGE, subcommands: SUBCOMMANDS, ...readArguments(OPTIONS) }));
+await runCommand({
+  usage: USAGE,
+  options: OPTIONS,
+  run: (values, positionals) => runSubcommand(SUBCOMMANDS, values, positionals),
+});

@@ -4,28 +4,24 @@
  */
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { parseArgs } from "node:util";
+import { CommandError, runCommand, type ValuesOf } from "./command.ts";
 
 const USAGE = "Usage: npm run proof -- --minutes N [--seed S], with N from 1 to 600 and S a whole number.";
+const OPTIONS = { minutes: { type: "string" }, seed: { type: "string" } } as const;
+const SEED_MAX = 2 ** 31;
 
-function readArguments() {
-  try {
-    const { minutes, seed } = parseArgs({ options: { minutes: { type: "string" }, seed: { type: "string" } } }).values;
-    return { minutes: Number(minutes), seed: seed === undefined ? randomInt(2 ** 31) : Number(seed) };
-  } catch {
-    return undefined;
-  }
+async function prove(values: ValuesOf<typeof OPTIONS>, positionals: string[]): Promise<void> {
+  const minutes = Number(values.minutes);
+  const seed = Number(values.seed ?? randomInt(SEED_MAX));
+  if (!(minutes >= 1 && minutes <= 600) || !Number.isInteger(seed) || positionals.length > 0)
+    throw new CommandError(USAGE);
+
+  console.info(`Seed ${seed}; repeat this run with: npm run proof -- --minutes ${minutes} --seed ${seed}`);
+  const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "proof"], {
+    stdio: "inherit",
+    env: { ...process.env, PROOF_MINUTES: String(minutes), PROOF_SEED: String(seed) },
+  });
+  process.exitCode = status ?? 1;
 }
 
-const read = readArguments();
-if (!read || !(read.minutes >= 1 && read.minutes <= 600) || !Number.isInteger(read.seed)) {
-  console.error(USAGE);
-  process.exit(1);
-}
-
-console.info(`Seed ${read.seed}; repeat this run with: npm run proof -- --minutes ${read.minutes} --seed ${read.seed}`);
-const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "proof"], {
-  stdio: "inherit",
-  env: { ...process.env, PROOF_MINUTES: String(read.minutes), PROOF_SEED: String(read.seed) },
-});
-process.exit(status ?? 1);
+await runCommand({ usage: USAGE, options: OPTIONS, run: prove });

@@ -7,13 +7,11 @@ import {
   apiKeyRefused,
   CommandError,
   notTheService,
-  readArguments,
   runCommand,
   serviceUrl,
   URL_USAGE,
-  unreachable,
 } from "./command.ts";
-import { type HttpCall, type Refusal, readBody, send } from "./support/http.ts";
+import { type HttpCall, type Refusal, readBody, sendOrFail } from "./support/http.ts";
 import { escapeInvisible } from "./support/printable.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
@@ -167,20 +165,16 @@ class SmokeTest {
   }
 
   async #call(path: string, call: HttpCall): Promise<ServiceResponse> {
-    const { status, text } = await send(new URL(path, this.#service), call).catch((error: unknown) => {
-      throw error instanceof CommandError ? error : unreachable(this.#service);
-    });
+    const { status, text } = await sendOrFail(new URL(path, this.#service), call);
     return { status, body: readBody<ResponseFields>(call.credential, text) ?? {} };
   }
 }
 
-async function run(): Promise<void> {
-  const { values, positionals } = readArguments({});
-  if (values.help) return console.info(USAGE);
+async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
   if (positionals.length > 0) throw new CommandError("smoke takes nothing but its options; --help shows them.");
   const key = apiKeyFrom(process.env);
-  const failed = await new SmokeTest(serviceUrl(values.url, process.env), key).run();
+  const failed = await new SmokeTest(serviceUrl(url, process.env), key).run();
   if (failed > 0) throw new CommandError(`${failed} of the steps failed.`);
 }
 
-await runCommand(run);
+await runCommand({ usage: USAGE, options: {}, run });

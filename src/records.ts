@@ -1,26 +1,40 @@
 /** Rows as the stores read and write them. Times are milliseconds since 1970. */
 
-/** One right of an API key. */
-export type Scope =
-  | "groups:read"
-  | "groups:write"
-  | "groups:delete"
-  | "tokens:read"
-  | "tokens:rotate"
-  | "sessions:create"
-  | "events:read";
-
-/** What an operator may do. Each role may do what those before it may. */
-export type Role = "viewer" | "support" | "admin";
-
 /**
- * One customer of an integrator. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
+ * What integrators give of a group. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
  * code has a reason to look inside, and text that is not parsed cannot be altered.
  */
-export type UserGroup = {
-  teamId: number;
+export type GroupContent = {
   providedId: string;
   name: string;
+  mapping: string | null;
+  properties: string | null;
+};
+
+/** The name of each field of a group's content, in its table and in events. */
+export const CONTENT = {
+  providedId: "provided_id",
+  name: "name",
+  mapping: "mapping",
+  properties: "properties",
+} as const satisfies Record<keyof GroupContent, string>;
+
+/** What viewers and lists show of a group. */
+export type PublicGroup = { teamId: number } & GroupContent;
+
+/** A group as lists show it. A group without `deletedAt` exists. */
+export type ListedGroup = PublicGroup & {
+  /** Since when viewers are refused, or `null`. */
+  suspendedAt: number | null;
+  /** Counts the changes of the group. Lists show it as part of an entity tag. */
+  revision: number;
+  createdAt: number;
+  updatedAt: number;
+  deletedAt: number | null;
+};
+
+/** What of a group is secret. */
+export type GroupToken = {
   /** The directory's half of the current token. */
   nonce: ArrayBuffer;
   /** Random bits of the current token, which its viewer sessions have too: a session of another token is refused. */
@@ -29,32 +43,17 @@ export type UserGroup = {
   graceNonce: ArrayBuffer | null;
   graceGeneration: ArrayBuffer | null;
   graceEndsAt: number | null;
-  /** Since when viewers are refused, or `null`. */
-  suspendedAt: number | null;
-  revision: number;
-  mapping: string | null;
-  properties: string | null;
 };
 
-/** What of a group its viewers and lists show: nothing of its tokens. */
-type ShownFields = Omit<
-  UserGroup,
-  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "revision"
->;
-
-/** A group as lists show it. A group without `deletedAt` exists. */
-export type ListedGroup = ShownFields & {
-  suspendedAt: number | null;
-  createdAt: number;
-  updatedAt: number;
-  deletedAt: number | null;
-};
+/** One customer of an integrator. */
+export type UserGroup = ListedGroup & GroupToken;
 
 /** Whether viewers see a group, are refused, or find none. */
-export type GroupState = "active" | "suspended" | "deleted";
+export const GROUP_STATES = ["active", "suspended", "deleted"] as const;
+export type GroupState = (typeof GROUP_STATES)[number];
 
 /** A group as its viewers see it. `validUntil` is the end of a grace, or `null` for the current token. */
-export type GroupSnapshot = ShownFields & { validUntil: number | null };
+export type GroupSnapshot = PublicGroup & { validUntil: number | null };
 
 /** An answer of the directory to a viewer, as KV keeps it. `readAt` is the time at which the directory read the group. */
 export type Lease = { readAt: number; group: GroupSnapshot };
@@ -74,8 +73,9 @@ export type StoredKey = {
   revokedAt: number | null;
 };
 
-/** A location hint of Durable Objects (Durable Objects, "Data location"). */
-export type Location = "wnam" | "enam" | "sam" | "weur" | "eeur" | "apac" | "oc" | "afr" | "me";
+/** The location hints of Durable Objects (Durable Objects, "Data location"). */
+export const LOCATIONS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
+export type Location = (typeof LOCATIONS)[number];
 
 /** An environment as the registry records it, by the name of its directory. `location` is a hint of where to place it. */
 export type StoredEnvironment = {
@@ -93,9 +93,6 @@ export type RotatedGroup = Pick<UserGroup, "teamId" | "providedId" | "name" | "n
   signingId: string | undefined;
 };
 
-/** A group as lists show it, and its revision. */
-export type ShownGroup = { group: ListedGroup; revision: number };
-
 /**
  * The response to a call with an Idempotency-Key, to be given again when the call is repeated. `key` and `request` are
  * SHA-256 hashes. `teamId` is the group, and `keyId` the API key that made the call, or `null` for an operator.
@@ -110,7 +107,7 @@ export type StoredResponse = {
   response:
     | { kind: "rotated"; group: RotatedGroup }
     | { kind: "removed"; teamId: number }
-    | ({ kind: "listed" } & ShownGroup);
+    | { kind: "listed"; group: ListedGroup };
 };
 
 /** Who made a change. The operator without an id is the bootstrap token. */

@@ -33,15 +33,8 @@ const MINUTES_PER_MONTH = 30 * 24 * 60;
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 /** The results for machines, with rounded figures. */
-export function jsonOf({
-  calls,
-  growth,
-  directories,
-  besideLists,
-  objects,
-  bundleGzipKib,
-  startupMs,
-}: Results): string {
+export function jsonOf(results: Results): string {
+  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
   const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
     ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
       name,
@@ -93,15 +86,8 @@ export function jsonOf({
 }
 
 /** The results for people. */
-export function textOf({
-  calls,
-  growth,
-  directories,
-  besideLists,
-  objects,
-  bundleGzipKib,
-  startupMs,
-}: Results): string {
+export function textOf(results: Results): string {
+  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
   return [
     tableOf([
       [

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { SingleBar } from "cli-progress";
+import { unstable_readConfig } from "wrangler";
 import { databasesIn, fill, type GroupJson } from "./fill.ts";
 import type { Processes } from "./processes.ts";
 import type { WorkerdOptions } from "./workerd.ts";
@@ -10,34 +11,37 @@ export type DirectoryPlan = { groups: number; json?: GroupJson };
 /** A directory of the service, and the API key for it. */
 export type Directory = { groups: number; key: string };
 
-const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
+export const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
+
+/** What is read of wrangler.toml. */
+type Config = {
+  durable_objects: { bindings: { name: string; class_name: string }[] };
+  kv_namespaces: { binding: string }[];
+  ratelimits: { name: string }[];
+  vars: Record<string, string>;
+};
+
+const config: Config = unstable_readConfig({ config: "wrangler.toml" });
 
 /** The service as it is deployed, with stand-ins for KV and the rate limits. */
 export const serviceOptions = (folder: string, bundle: string): WorkerdOptions => ({
   folder,
   bundle,
-  durableObjects: [
-    { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
-    { binding: "REGISTRY", className: "Registry" },
-  ],
+  durableObjects: config.durable_objects.bindings.map(({ name, class_name }) => ({
+    binding: name,
+    className: class_name,
+  })),
   texts: {
+    ...config.vars,
     SIGNING_KEYS: `bench:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`,
     OPERATOR_TOKEN,
-    DEMO_PAGE: "off",
   },
-  kv: ["TOKEN_INDEX"],
-  rateLimits: [
-    "API_KEY_LIMIT",
-    "TOKEN_LIMIT",
-    "SESSION_LIMIT",
-    "REFUSED_CREDENTIAL_LIMIT",
-    "OPERATOR_LIMIT",
-    "LIST_LIMIT",
-  ],
+  kv: config.kv_namespaces.map(({ binding }) => binding),
+  rateLimits: config.ratelimits.map(({ name }) => name),
 });
 
 /** Issues a key in the directory of a workspace, which creates its tables. */
-async function issueKey(url: string, workspace: string): Promise<string> {
+export async function issueKey(url: string, workspace: string): Promise<string> {
   const response = await fetch(`${url}/api/keys`, {
     method: "POST",
     headers: { Authorization: `Token ${OPERATOR_TOKEN}`, "Content-Type": "application/json" },

@@ -7,10 +7,10 @@ import {
 } from "../../src/client/index.ts";
 import { CommandError } from "../command.ts";
 import type { Output } from "../support/operator-command.ts";
-import { escapeInvisible } from "../support/printable.ts";
+import { quoted } from "../support/printable.ts";
 import { tableOf, tableOfItems } from "../support/table.ts";
+import { itemNumber, wholeNumber } from "../support/whole-number.ts";
 import { toWire } from "../support/wire.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 /** The options of these commands, apart from those that all of them take. */
 export const MANAGE_OPTIONS = {
@@ -187,9 +187,10 @@ function nameOf({ number, values: { id } }: Task): Name {
   if ((number === undefined) === (id === undefined))
     throw new CommandError("Name one group: by its number, as list shows it, or with --id.");
   if (id !== undefined) return { userGroupId: id };
-  if (!/^[1-9]\d{0,14}$/.test(number ?? ""))
+  const teamId = itemNumber(number ?? "");
+  if (teamId === undefined)
     throw new CommandError("Give the number of the group as a positive whole number, or its id with --id.");
-  return { teamId: Number(number) };
+  return { teamId };
 }
 
 const missing = (name: Name): CommandError =>
@@ -209,9 +210,6 @@ function unconfirmed(
   const line = commandLine(task, `${command} ${teamId} --yes`);
   return new CommandError(`This would ${command} ${group}. Nothing was changed. To do it: ${line}`);
 }
-
-/** A text of a user in quotation marks, so that it cannot be taken for another part of the sentence. */
-const quoted = (text: string): string => escapeInvisible(JSON.stringify(text));
 
 const commandLine = ({ where }: Task, command: string): string => `npm run groups -- ${command}${where}`;
 

@@ -1,34 +1,27 @@
-import { type EnvironmentClient, OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { type EnvironmentClient, UserGroupClient } from "../../src/client/index.ts";
 import { apiKeyFrom, apiKeyRefused, type CommandError } from "../command.ts";
-import { environmentOf } from "./environment.ts";
+import { environmentOf, type NamedEnvironment } from "./environment.ts";
 import { RESPONSE_MS_MAX } from "./http.ts";
-import { operatorCredentialFor, operatorRefused } from "./operator-credential.ts";
+import { operatorAccess } from "./operator-credential.ts";
 
 /** The calls of one environment, and the error to show when the service refuses the credential. */
 export type EnvironmentAccess = { client: EnvironmentClient; refused: (code: string) => CommandError };
 
-type Named = { workspace?: string | undefined; environment?: string | undefined };
-
-const RETRIES = 5;
-
-/** How a command connects to the service at `url`. */
-export const connectionTo = (url: URL) => ({ url, retries: RETRIES, timeoutMs: RESPONSE_MS_MAX });
+/** For commands that go on for long. */
+export const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
 
 /** Whether the options name an environment, which only operators do. */
-export const namesEnvironment = ({ workspace, environment }: Named): boolean =>
+export const namesEnvironment = ({ workspace, environment }: NamedEnvironment): boolean =>
   workspace !== undefined || environment !== undefined;
 
 /** Access as an operator to the environment that the options name, or with API_KEY to that of the key. */
-export function environmentAccess(named: Named, url: URL): EnvironmentAccess {
+export function environmentAccess(named: NamedEnvironment, url: URL): EnvironmentAccess {
   if (!namesEnvironment(named))
     return {
-      client: new UserGroupClient({ ...connectionTo(url), apiKey: apiKeyFrom(process.env) }),
+      client: new UserGroupClient({ ...PATIENT, url, apiKey: apiKeyFrom(process.env) }),
       refused: (code) => apiKeyRefused(url, code),
     };
   const environment = environmentOf(named);
-  const credential = operatorCredentialFor(url, process.env);
-  return {
-    client: new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }).inEnvironment(environment),
-    refused: (code) => operatorRefused(url, credential, code),
-  };
+  const { operator, refused } = operatorAccess(url, PATIENT);
+  return { client: operator.inEnvironment(environment), refused };
 }

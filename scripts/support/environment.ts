@@ -8,10 +8,11 @@ export const ENVIRONMENT_OPTIONS = { workspace: { type: "string" }, environment:
 /** Shorter than any credential. */
 const GIVEN_UNITS_MAX = 40;
 
-type Named = { workspace?: string | undefined; environment?: string | undefined };
+/** The values of these options. */
+export type NamedEnvironment = { workspace?: string | undefined; environment?: string | undefined };
 
 /** The environment that the options name. */
-export function environmentOf({ workspace, environment }: Named): Environment {
+export function environmentOf({ workspace, environment }: NamedEnvironment): Environment {
   if (workspace === undefined) throw new CommandError("Give --workspace as the slug of the workspace.");
   if (environment === "untagged") return { workspace, environment: null };
   if (environment === "Customer" || environment === "Testing") return { workspace, environment };

@@ -1,7 +1,7 @@
 import { request } from "undici";
 import * as z from "zod";
 import { withTimeout } from "../../src/client/transport/with-timeout.ts";
-import { isRedirect, redirected } from "../command.ts";
+import { CommandError, isRedirect, redirected, unreachable } from "../command.ts";
 
 /** Longer than the service takes to respond or to fail. */
 export const RESPONSE_MS_MAX = 30_000;
@@ -38,6 +38,12 @@ export function send(url: URL, { method, credential, headers = {}, body }: HttpC
     return response;
   });
 }
+
+/** Sends one request to a service that must be there. */
+export const sendOrFail = (url: URL, call: HttpCall): Promise<HttpResponse> =>
+  send(url, call).catch((error: unknown) => {
+    throw error instanceof CommandError ? error : unreachable(url);
+  });
 
 const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() });
 

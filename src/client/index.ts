@@ -6,17 +6,7 @@
  * are both `userGroupId` here. The keys of `mapping`, `properties` and `variables` are yours and stay as you gave them.
  */
 
-export type {
-  EnvironmentClient,
-  GetInput,
-  GroupPage,
-  ListInput,
-  NumberInput,
-  RemoveByNumberInput,
-  RestoreInput,
-  RotateByNumberInput,
-  UpdateByNumberInput,
-} from "./environment-client.ts";
+export type { EnvironmentClient } from "./environment-client.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
 export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./resources/api-key.ts";
 export type { Caller } from "./resources/caller.ts";
@@ -27,8 +17,26 @@ export type {
   ListedEnvironment,
   LocationHint,
 } from "./resources/environment.ts";
-export type { Actor, ChangeEvent, EventPage, EventType } from "./resources/event.ts";
-export type { EventsInput, FeedReader, FollowInput } from "./resources/feed-reader.ts";
+export type {
+  Actor,
+  ChangeEvent,
+  EventPage,
+  EventsInput,
+  EventType,
+  FeedReader,
+  FollowInput,
+} from "./resources/event.ts";
+export type { EnsureInput, RemoveInput, RotateInput, SuspendInput, UpdateInput } from "./resources/groups-by-id.ts";
+export type {
+  GetInput,
+  GroupPage,
+  ListInput,
+  NumberInput,
+  RemoveByNumberInput,
+  RestoreInput,
+  RotateByNumberInput,
+  UpdateByNumberInput,
+} from "./resources/groups-by-number.ts";
 export type {
   IssuedOperator,
   IssueOperatorInput,
@@ -61,15 +69,7 @@ export {
   type RefusalCode,
   UserGroupServiceError,
 } from "./transport/user-group-service-error.ts";
-export {
-  type EnsureInput,
-  type RemoveInput,
-  type RotateInput,
-  type SuspendInput,
-  type UpdateInput,
-  UserGroupClient,
-  type UserGroupClientOptions,
-} from "./user-group-client.ts";
+export { UserGroupClient, type UserGroupClientOptions } from "./user-group-client.ts";
 export {
   type BindQueryInput,
   type BoundQuery,

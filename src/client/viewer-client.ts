@@ -76,33 +76,28 @@ export class ViewerClient {
   }
 
   /** Gets the group that has the token, and its variables. */
-  async view({ maxAgeSeconds }: ViewInput = {}, { signal }: CallOptions = {}): Promise<View> {
+  async view({ maxAgeSeconds }: ViewInput = {}, options?: CallOptions): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
-    const { body } = await this.#connection.send(
-      { method: "GET", path: "/api/viewer", headers, retryable: true },
-      signal,
-    );
+    const { body } = await this.#connection.send({ method: "GET", path: "/api/viewer", headers }, options);
     return { group: toViewedGroup(body.object("user_group")), variables: body.json("variables") };
   }
 
   /** Replaces each variable of the template by a placeholder. Values become parameters, never text of the SQL. */
-  async bindQuery({ sql, placeholders }: BindQueryInput, { signal }: CallOptions = {}): Promise<BoundQuery> {
-    const { body } = await this.#connection.send(
-      { method: "POST", path: "/api/viewer/query", body: { sql, placeholders }, retryable: true },
-      signal,
-    );
+  async bindQuery({ sql, placeholders }: BindQueryInput, options?: CallOptions): Promise<BoundQuery> {
+    const call = { path: "/api/viewer/query", body: { sql, placeholders }, retryable: true };
+    const { body } = await this.#connection.send({ method: "POST", ...call }, options);
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
   }
 
   /** Gets the session that the calls present, renewed as for them, so that your page can send it to your own API. */
-  async session({ refused }: CurrentSessionInput = {}, { signal }: CallOptions = {}): Promise<CurrentSession> {
+  async session({ refused }: CurrentSessionInput = {}, options?: CallOptions): Promise<CurrentSession> {
     if (this.#connection instanceof Connection) throw new TypeError("Give session instead of token.");
-    const { token, endsAt } = await this.#connection.current(signal, refused);
+    const { token, endsAt } = await this.#connection.current(options, refused);
     return { token, expiresInSeconds: (endsAt - performance.now()) / 1000 };
   }
 
   /** Gets the group's number, its name and its environment, and the end of the token's grace. */
-  whoami(options: CallOptions = {}): Promise<Caller> {
+  whoami(options?: CallOptions): Promise<Caller> {
     return viewerWhoami(this.#connection, options);
   }
 }

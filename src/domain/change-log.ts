@@ -1,7 +1,7 @@
 import { ENVIRONMENT_BYTES_MAX, EVENT_DAYS_DEFAULT, EVENTS_DISPLACED_MAX, EVENTS_PER_PURGE_MAX } from "../limits.ts";
 import type { ChangeEvent } from "../records.ts";
 import { EventStore } from "../storage/event-store.ts";
-import type { Chore } from "./chores.ts";
+import type { Chore, Chores } from "./chores.ts";
 import { daysToMs } from "./days.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
@@ -13,16 +13,22 @@ export class ChangeLog {
   readonly #storage: DurableObjectStorage;
   readonly #events: EventStore;
   readonly #keepMs: number;
+  /** Sets the alarm for a chore of the object. */
+  readonly schedule: Chores["schedule"];
 
-  constructor(storage: DurableObjectStorage, { EVENT_DAYS }: Env) {
+  constructor(storage: DurableObjectStorage, { EVENT_DAYS }: Env, schedule: Chores["schedule"]) {
     this.#storage = storage;
+    this.schedule = schedule;
     this.#events = new EventStore(storage.sql);
     this.#keepMs = daysToMs(EVENT_DAYS, EVENT_DAYS_DEFAULT);
   }
 
-  /** Runs `change` in one transaction with the event that it records, so that no change is without its event. */
+  /**
+   * Runs `change` in one transaction with the event that it records, and schedules the alarm. Every change goes through here,
+   * so that none is without its event.
+   */
   commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
-    return this.#storage.transactionSync(() =>
+    const value = this.#storage.transactionSync(() =>
       change(({ type, group, details = {} }) =>
         this.#append({
           ...author,
@@ -34,6 +40,8 @@ export class ChangeLog {
         }),
       ),
     );
+    this.schedule(Date.now() + this.#keepMs);
+    return value;
   }
 
   /** Whether the database takes no more data. */
@@ -47,18 +55,13 @@ export class ChangeLog {
     if (this.isFull) this.#deleteOldest(EVENTS_DISPLACED_MAX, () => true);
   }
 
-  /** Deletes at most `count` of the oldest events, as long as they are old, but never the newest: the next id derives from it. */
+  /** Deletes at most `count` of the oldest events, as long as they are old, but never the newest: SQLite derives the next id from it. */
   #deleteOldest(count: number, isOld: (event: { at: number }) => boolean): void {
     const last = this.#events
       .oldest(count + 1)
       .slice(0, -1)
       .findLast(isOld);
     if (last) this.#events.deleteUpTo(last.id);
-  }
-
-  /** When an event of now will be deleted. */
-  get nextPurgeAt(): number {
-    return Date.now() + this.#keepMs;
   }
 
   /** One page of the events, oldest first. */

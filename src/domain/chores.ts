@@ -17,8 +17,8 @@ export class Chores {
   }
 
   /**
-   * Sees to an alarm after a change. The first change of an instance looks at all chores, because setting the alarm replaces
-   * one that an earlier instance has set; later ones set it only if their own chore, at `dueAt`, comes before it.
+   * Sets the alarm after a change whose chore is due at `dueAt`, unless an earlier one is set. A new instance does not know the
+   * last one's alarm, so its first change checks all chores.
    */
   schedule(dueAt: number): void {
     const next = this.#alarmAt === undefined ? this.#nextAt() : dueAt;

@@ -4,36 +4,37 @@ import type { EventStore } from "../storage/event-store.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
 import type { Read } from "./turns.ts";
+import { changedFields } from "./user-groups/user-group.ts";
 
 /** Who makes a change, and by which request. */
 export type Author = { actor: Actor; requestId: string };
 
-/** The published names of a group's fields that an update can change. */
-const CHANGING: { field: keyof UserGroup; name: string }[] = [
-  { field: "providedId", name: "provided_id" },
-  { field: "name", name: "name" },
-  { field: "mapping", name: "mapping" },
-  { field: "properties", name: "properties" },
-];
+/** An event without its id and time, as a change describes it. */
+export type ChangeDescription = {
+  type: EventType;
+  group?: Pick<UserGroup, "teamId" | "providedId">;
+  details?: EventDetails;
+};
 
-/** The published names of the fields that differ, except for the state. */
-export const changedFields = (before: UserGroup, after: UserGroup): string[] =>
-  CHANGING.filter(({ field }) => before[field] !== after[field]).map(({ name }) => name);
+/** The event of an update: with the names of the changed fields, if there are any, and the previous id of a renamed group. */
+export function describeUpdate(before: UserGroup, after: UserGroup): ChangeDescription {
+  const changed = changedFields(before, after);
+  return {
+    type: updateType(before, after),
+    group: after,
+    details: { ...(changed.length > 0 && { changed }), ...previousId(before, after) },
+  };
+}
 
-/** The type of an update: one that suspends or resumes is that, whatever else it changes. */
-export function updateType(before: UserGroup, after: UserGroup): EventType {
+/** Suspension decides the type, even if other fields change too. */
+function updateType(before: UserGroup, after: UserGroup): EventType {
   if (before.suspendedAt === after.suspendedAt) return "user_group.updated";
   return after.suspendedAt === null ? "user_group.resumed" : "user_group.suspended";
 }
 
-/** The details of an update: the names of the changed fields, if there are any, and the previous id of a renamed group. */
-export function updateDetails(before: UserGroup, after: UserGroup): EventDetails {
-  const changed = changedFields(before, after);
-  return {
-    ...(changed.length > 0 && { changed }),
-    ...(before.providedId !== after.providedId && { previous_provided_id: before.providedId }),
-  };
-}
+/** The previous id of a group that has another one now. */
+export const previousId = (before: UserGroup, after: UserGroup): EventDetails =>
+  before.providedId === after.providedId ? {} : { previous_provided_id: before.providedId };
 
 /** A place in a feed: after the event with the id `after`, of the database with this incarnation. */
 export type FeedPosition = { incarnation: string; after: number };
@@ -92,10 +93,3 @@ export function readEvents(
 /** Whether the event is about the group with this id, also under its previous id. */
 const isAbout = ({ providedId, details }: StoredEvent, id: string): boolean =>
   providedId === id || details.previous_provided_id === id;
-
-/** An event without its id and time, as a change describes it. */
-export type ChangeDescription = {
-  type: EventType;
-  group?: Pick<UserGroup, "teamId" | "providedId">;
-  details?: EventDetails;
-};

@@ -1,17 +1,17 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
-import type { Location, Role, StoredEnvironment, StoredKey } from "../records.ts";
+import type { Location, StoredEnvironment, StoredKey } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
-import { BOOTSTRAP, type Operator, operatorAuthor, type PresentedOperator } from "./credentials/caller.ts";
-import { isRevoked, type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, Keys } from "./credentials/keys.ts";
-import { allowsRole, roleOf } from "./credentials/rights.ts";
+import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
+import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
-import { type Author, type ChangeDescription, type EventPage, type EventQuery, readNoEvents } from "./event.ts";
+import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
@@ -41,8 +41,8 @@ export class Registry extends DurableObject<Env> {
     super(ctx, env);
     this.#schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
     this.#environments = new EnvironmentStore(ctx.storage.sql);
-    this.#operators = new Keys(new KeyStore(ctx.storage.sql, "operators"), OPERATORS_MAX);
-    this.#changes = new ChangeLog(ctx.storage, env);
+    this.#changes = new ChangeLog(ctx.storage, env, (dueAt) => this.#chores.schedule(dueAt));
+    this.#operators = new Keys("operator", new KeyStore(ctx.storage.sql, "operators"), this.#changes, OPERATORS_MAX);
     this.#chores = new Chores([this.#changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
   }
 
@@ -72,9 +72,10 @@ export class Registry extends DurableObject<Env> {
     const known = this.#find(environment);
     if (known) return ok({ isNew: false, location: known.location });
 
+    this.#schema.create();
     const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
     const { workspace, tag } = environment;
-    this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
+    this.#changes.commit(authorOf(operator.value), (record) => {
       this.#environments.insert(recorded);
       record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
     });
@@ -101,14 +102,7 @@ export class Registry extends DurableObject<Env> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     this.#schema.create();
-    if (!this.#operators.hasRoom()) return fail({ code: "environment_full" });
-    return ok(
-      this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
-        const issued = this.#operators.issue(draft);
-        record({ type: "operator.issued", details: operatorDetails(issued) });
-        return issued;
-      }),
-    );
+    return this.#operators.issue(authorOf(operator.value), draft);
   }
 
   /** One page of the operators, revoked and expired ones included, oldest first. */
@@ -125,34 +119,20 @@ export class Registry extends DurableObject<Env> {
   ): Result<undefined, AdmitFailure | FailureOf<"operator_not_found">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const key = this.#schema.exists ? this.#operators.find(id) : undefined;
-    if (!key) return fail({ code: "operator_not_found" });
-    if (isRevoked(key)) return ok(undefined);
-    this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
-      this.#operators.revoke(key);
-      record({ type: "operator.revoked", details: operatorDetails(key) });
-    });
-    return ok(undefined);
+    const isFound = this.#schema.exists && this.#operators.revoke(authorOf(operator.value), id);
+    return isFound ? ok(undefined) : fail({ code: "operator_not_found" });
   }
 
   /** Issues a key with the same name, role and expiry, and revokes the old one after `graceSeconds`. */
   rollOperator(
     presented: PresentedOperator,
     id: number,
-    { graceSeconds, nonceHash }: { graceSeconds: number; nonceHash: ArrayBuffer },
+    roll: KeyRoll,
   ): Result<StoredKey, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const key = this.#schema.exists ? this.#operators.findValid(id) : undefined;
-    if (!key) return fail({ code: "operator_not_found" });
-    if (!this.#operators.hasRoom()) return fail({ code: "environment_full" });
-    return ok(
-      this.#commit(operatorAuthor(operator.value, presented.requestId), (record) => {
-        const successor = this.#operators.roll(key, graceSeconds, nonceHash);
-        record({ type: "operator.rolled", details: { ...operatorDetails(key), successor_id: successor.id } });
-        return successor;
-      }),
-    );
+    if (!this.#schema.exists) return fail({ code: "operator_not_found" });
+    return this.#operators.roll(authorOf(operator.value), id, roll) ?? fail({ code: "operator_not_found" });
   }
 
   /** One page of the deployment's own events, oldest first. */
@@ -163,41 +143,29 @@ export class Registry extends DurableObject<Env> {
     return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
   }
 
-  /** Reads for an operator in its turn, who is admitted before it waits, and again when its turn has come. */
+  /** Reads for an operator in its turn. */
   async #inTurn<Page extends object, Failure>(
     presented: PresentedOperator,
     read: () => Result<Read<Page>, Failure>,
   ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    return this.#turns.take<Page, Failure | AdmitFailure>(String(operator.value.id), () => {
-      const stillAdmitted = this.#admit(presented, "viewer");
-      return stillAdmitted.ok ? read() : stillAdmitted;
-    });
+    const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
+    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, "viewer"), read);
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
     return this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
   }
 
-  #admit({ key }: PresentedOperator, least: Role): Result<Operator, AdmitFailure> {
-    if (key === "bootstrap") return ok(BOOTSTRAP);
+  #admit({ key, requestId }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
+    if (key === "bootstrap") return ok({ ...BOOTSTRAP, requestId });
     if (!this.#schema.exists) return fail({ code: "unauthenticated" });
     const found = this.#operators.authenticate(key);
     if (!found.ok) return found;
     const { id, name, rights, expiresAt } = found.value;
     const role = roleOf(rights);
-    return allowsRole(role, least)
-      ? ok({ id, name, role, expiresAt })
-      : fail({ code: "insufficient_access", required_role: least });
-  }
-
-  /** Runs `change` in one transaction with the event that it records, and schedules the alarm. */
-  #commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
-    this.#schema.create();
-    const value = this.#changes.commit(author, change);
-    this.#chores.schedule(this.#changes.nextPurgeAt);
-    return value;
+    return allowsRole(role, minimum)
+      ? ok({ kind: "operator", id, name, role, expiresAt, requestId })
+      : fail({ code: "insufficient_access", required_role: minimum });
   }
 
   /** The platform calls this when the alarm is due. */
@@ -205,5 +173,3 @@ export class Registry extends DurableObject<Env> {
     if (this.#schema.exists) this.#chores.run();
   }
 }
-
-const operatorDetails = ({ id, name }: StoredKey) => ({ operator: { id, name } });

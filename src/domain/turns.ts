@@ -57,6 +57,20 @@ export class Turns {
     });
   }
 
+  /** The same for a caller that is admitted before it waits, and again when its turn has come. */
+  async takeAdmitted<Page extends object, Failure, AdmitFailure>(
+    caller: string,
+    admit: () => Result<unknown, AdmitFailure>,
+    read: () => Result<Read<Page>, Failure>,
+  ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
+    const admitted = admit();
+    if (!admitted.ok) return admitted;
+    return this.take<Page, Failure | AdmitFailure>(caller, () => {
+      const stillAdmitted = admit();
+      return stillAdmitted.ok ? read() : stillAdmitted;
+    });
+  }
+
   /** Runs all waiting reads. A small one without another after it needs no pause. */
   async #runAll(): Promise<void> {
     this.#isRunning = true;

@@ -1,4 +1,4 @@
-import type { Role, Scope } from "../records.ts";
+import type { Role, Scope } from "../domain/credentials/rights.ts";
 
 /** Who may make a call. A kind of caller without an entry here may not make it. */
 export type Access = {
@@ -7,10 +7,10 @@ export type Access = {
   /** An operator with this role, or a higher one. */
   role?: Role;
   /**
-   * Whether the operator names the environment in the query: always, or only in the calls that are not about the deployment
-   * itself. Without it the call is about the deployment.
+   * Whether an operator must name the environment in the query, or may, in a call that is about the deployment otherwise.
+   * Without it the call is always about the deployment.
    */
-  names?: "environment" | "environment or none";
+  environmentQuery?: "required" | "optional";
   /** A viewer. */
   isForViewers?: true;
   /** Whether the call reads much at once, and has a limit of its own. */
@@ -31,36 +31,52 @@ export const ACCESS = {
   "POST /api/user": { scope: "tokens:rotate", body: "required" },
   "DELETE /api/user": { scope: "groups:delete", body: "required" },
 
-  "GET /api/user_groups": { scope: "groups:read", role: "viewer", names: "environment", isList: true, hasQuery: true },
+  "GET /api/user_groups": {
+    scope: "groups:read",
+    role: "viewer",
+    environmentQuery: "required",
+    isList: true,
+    hasQuery: true,
+  },
   "POST /api/user_groups": { scope: "groups:read", body: "required" },
-  "GET /api/user_groups/:team_id": { scope: "groups:read", role: "viewer", names: "environment", hasQuery: true },
-  "PUT /api/user_groups/:team_id": { scope: "groups:write", role: "support", names: "environment", body: "required" },
-  "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", names: "environment" },
+  "GET /api/user_groups/:team_id": {
+    scope: "groups:read",
+    role: "viewer",
+    environmentQuery: "required",
+    hasQuery: true,
+  },
+  "PUT /api/user_groups/:team_id": {
+    scope: "groups:write",
+    role: "support",
+    environmentQuery: "required",
+    body: "required",
+  },
+  "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", environmentQuery: "required" },
   "POST /api/user_groups/:team_id/rotate": {
     scope: "tokens:rotate",
     role: "support",
-    names: "environment",
+    environmentQuery: "required",
     body: "optional",
   },
   "POST /api/user_groups/:team_id/restore": {
     scope: "groups:write",
     role: "support",
-    names: "environment",
+    environmentQuery: "required",
     body: "optional",
   },
-  "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", names: "environment" },
+  "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", environmentQuery: "required" },
   "GET /api/events": {
     scope: "events:read",
     role: "viewer",
-    names: "environment or none",
+    environmentQuery: "optional",
     isList: true,
     hasQuery: true,
   },
 
-  "GET /api/keys": { role: "viewer", names: "environment", isList: true, hasQuery: true },
+  "GET /api/keys": { role: "viewer", environmentQuery: "required", isList: true, hasQuery: true },
   "POST /api/keys": { role: "admin", body: "required" },
-  "DELETE /api/keys/:id": { role: "admin", names: "environment" },
-  "POST /api/keys/:id/roll": { role: "admin", names: "environment", body: "optional" },
+  "DELETE /api/keys/:id": { role: "admin", environmentQuery: "required" },
+  "POST /api/keys/:id/roll": { role: "admin", environmentQuery: "required", body: "optional" },
 
   "GET /api/operators": { role: "viewer", isList: true, hasQuery: true },
   "POST /api/operators": { role: "admin", body: "required" },
@@ -73,6 +89,16 @@ export const ACCESS = {
   "GET /api/viewer": { isForViewers: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
+
+/** The credentials that a call takes, as the message to a caller without one names them. */
+export function acceptedCredentials({ scope, role, isForViewers }: Access): string {
+  const kinds = [
+    ...(scope ? ["an API key, ugk_…"] : []),
+    ...(role ? ["the key of an operator, ugo_…"] : []),
+    ...(isForViewers ? ["a viewer session", "the token of a user group, ugt_…"] : []),
+  ];
+  return kinds.join(", or ");
+}
 
 /** The table's entry for a call, if it has one. */
 export const accessOf = (method: string, pattern: string): Access | undefined => {

@@ -1,4 +1,5 @@
-import type { Caller, Operator, PresentedOperator } from "../domain/credentials/caller.ts";
+import type { Context } from "hono";
+import type { Caller, Operator, PresentedKey, PresentedOperator } from "../domain/credentials/caller.ts";
 import type { SigningRing, VerifiedClaim } from "../domain/credentials/credential.ts";
 import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
 import type { Environment } from "../domain/environment.ts";
@@ -13,31 +14,17 @@ export type Credential =
   | { kind: "viewer_session"; session: VerifiedSession }
   | { kind: "bootstrap" | "unknown" | "none" };
 
-/** What middleware adds to a request for its route. The optional fields are for the log line. */
-export type AppEnv = {
+/** What every request has. The optional fields are for its log line and for the messages of refusals. */
+export type RequestEnv = {
   Bindings: Env;
   Variables: {
     requestId: string;
     /** The headers of every answer to this request. */
     headers: Record<string, string>;
-    ring: SigningRing;
-    credential: Credential;
-    /** Who may make this call. */
+    credential?: Credential;
     access?: Access;
-    /** The kind of credential that the route takes, for the message to a caller without it. */
-    takes?: string;
-    /** The body of a call that takes one; empty without one. */
-    body: Uint8Array;
-    environment: Environment;
-    caller: Caller;
-    directory: Directory;
-    /** The operator who calls, as the registry is asked, and as it has answered. */
-    presentedOperator: PresentedOperator;
-    operator: Operator;
-    /** The group of a viewer. */
-    group: GroupSnapshot;
-    /** The viewer's id in a session. */
-    viewerId?: string | undefined;
+    environment?: Environment;
+    operator?: Operator;
     failureCode?: Failure["code"];
     /** What the operator of the deployment has to do, or the stack of a crash. */
     problem?: string;
@@ -49,3 +36,81 @@ export type AppEnv = {
     subjectOperatorId?: number;
   };
 };
+
+/** An environment of Hono with more variables. */
+type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
+
+/** A request to a service that has its signing keys. */
+export type AppEnv = With<RequestEnv, { ring: SigningRing; credential: Credential }>;
+
+/** A call of the table of access. */
+export type CallEnv = With<
+  AppEnv,
+  {
+    access: Access;
+    /** The body of a call that takes one; empty without one. */
+    body: Uint8Array;
+    /** The fields of the body, once they are validated. */
+    fields?: object;
+    /** Asks the directory about an API key. Other callers are checked before the call. */
+    checkCaller: () => Promise<Failure | undefined>;
+  }
+>;
+
+/** An operator, as the registry is asked, and as it has answered. */
+export type AdmittedOperator = { presentedOperator: PresentedOperator; operator: Operator };
+
+/** Who calls a directory. An operator has named its environment. */
+export type DirectoryCaller = {
+  environment: Environment;
+  directory: Directory;
+  caller: Caller;
+  presentedOperator?: PresentedOperator;
+};
+
+/** A viewer: the group that its token or session shows, and the time at which that ends, or `null`. */
+export type Viewer = {
+  kind: "token" | "viewer_session";
+  group: GroupSnapshot;
+  environment: Environment;
+  expiresAt: number | null;
+  viewerId?: string | undefined;
+};
+
+/** Who reads a feed: that of an environment, or of the deployment. */
+export type FeedReader = DirectoryCaller | (AdmittedOperator & { environment?: never });
+
+/** Any caller. */
+export type Identity =
+  | ({ kind: "api_key"; key: PresentedKey } & DirectoryCaller)
+  | ({ kind: "operator" } & AdmittedOperator)
+  | Viewer;
+
+/** A call of an API key, or of an operator who names an environment. */
+export type CallerEnv = With<CallEnv, DirectoryCaller>;
+
+/** A call of an API key. */
+export type KeyEnv = With<CallerEnv, { keyId: number }>;
+
+/** A call of an operator. */
+export type OperatorEnv = With<CallEnv, AdmittedOperator>;
+
+/** A call that reads a feed. */
+export type FeedEnv = With<CallEnv, { feedReader: FeedReader }>;
+
+/** A call of a viewer. */
+export type ViewerEnv = With<CallEnv, { viewer: Viewer }>;
+
+/** A call of any kind of caller. */
+export type IdentityEnv = With<CallEnv, { identity: Identity }>;
+
+/**
+ * What functions take of a request's context. One with more variables fits too: Hono's own `Context` refuses it, because of
+ * its `set`. `get` is faster than `var`, which copies all variables; `var` is here for its type.
+ */
+export interface RequestContext<E extends RequestEnv = RequestEnv>
+  extends Pick<Context<RequestEnv>, "req" | "env" | "executionCtx"> {
+  readonly var: Readonly<E["Variables"]>;
+  get<Name extends keyof E["Variables"]>(name: Name): E["Variables"][Name];
+  set<Name extends keyof E["Variables"]>(name: Name, value: E["Variables"][Name]): void;
+}

@@ -6,8 +6,8 @@ import { version } from "../../package.json";
 import { parseSigningKeys } from "../domain/credentials/credential.ts";
 import { log } from "../domain/log.ts";
 import type { ACCESS } from "./access.ts";
-import type { AppEnv } from "./app-env.ts";
-import { DirectoryUnavailable, DirectoryUnreadable } from "./durable-objects.ts";
+import type { AppEnv, RequestEnv } from "./app-env.ts";
+import { DurableObjectUnavailable, DurableObjectUnreadable } from "./durable-objects.ts";
 import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
@@ -29,7 +29,7 @@ import { respond } from "./response/respond.ts";
  * Gives every answer its request id, forbids caches to store it, and writes one log line, with the stack of a crash. Only
  * static files have a Cache-Control of their own.
  */
-const answerAndLog = createMiddleware<AppEnv>(async (c, next) => {
+const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   const startedAt = Date.now();
   c.set("requestId", crypto.randomUUID());
   c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
@@ -79,7 +79,7 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
   return ring;
 }
 
-const router = new Hono<AppEnv>({ strict: false })
+const router = new Hono<RequestEnv>({ strict: false })
   .use(answerAndLog)
   .use("/api/*", cors)
   .use("/.well-known/*", cors)
@@ -101,8 +101,8 @@ const router = new Hono<AppEnv>({ strict: false })
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     c.set("problem", error.stack ?? String(error));
-    if (error instanceof DirectoryUnavailable) return refuse(c, { code: "directory_unavailable" });
-    if (error instanceof DirectoryUnreadable) return refuse(c, { code: "service_not_configured" });
+    if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
+    if (error instanceof DurableObjectUnreadable) return refuse(c, { code: "service_not_configured" });
     return refuse(c, { code: "internal_error" });
   });
 

@@ -11,7 +11,9 @@ import {
   refusalsOf,
 } from "./openapi/operation.ts";
 import { referenceOperations } from "./openapi/reference.ts";
+import { EnvironmentQuery } from "./request/query.ts";
 import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
+import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
 import { userGroupOperations } from "./resources/user-groups/openapi.ts";
@@ -19,7 +21,6 @@ import { userGroupByNumberOperations } from "./resources/user-groups-by-number/o
 import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer-sessions/openapi.ts";
 import { viewerOperations } from "./resources/viewers/openapi.ts";
 import { whoamiOperations } from "./resources/whoami/openapi.ts";
-import { EnvironmentQuery } from "./schemas.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
@@ -102,6 +103,7 @@ const OPERATIONS: Operations = {
   ...viewerSessionOperations,
   ...apiKeyOperations,
   ...operatorOperations,
+  ...environmentOperations,
   ...publicKeyOperations,
   ...whoamiOperations,
   ...referenceOperations,
@@ -146,8 +148,8 @@ function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialNa
 }
 
 /** The query by which an operator names an environment. An API key must not send it. */
-function environmentParameters({ names, scope }: Access = {}): object[] {
-  if (!names) return [];
+function environmentParameters({ environmentQuery, scope }: Access = {}): object[] {
+  if (!environmentQuery) return [];
   const found = parameters("query", { schema: EnvironmentQuery(), example: AN_ENVIRONMENT });
   return found.map((parameter) => ({
     ...parameter,
@@ -172,12 +174,12 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
       : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
 });
 
-/** One operation as the document has it. */
+/** The document's description of one operation. */
 function described(method: string, path: string, operation: Operation): object {
   const { body, answer } = operation;
   const access = accessFor(method, path);
   const credentials = credentialsOf(access);
-  const curlQuery = { ...(access?.names && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
+  const curlQuery = { ...(access?.environmentQuery && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
   return {
     operationId: operation.id,
     tags: [operation.tag],

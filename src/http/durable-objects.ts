@@ -8,10 +8,10 @@ import type { Location } from "../records.ts";
 import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
 /** Thrown when a Durable Object could not be reached in time. Whether a change was made is unknown. */
-export class DirectoryUnavailable extends Error {}
+export class DurableObjectUnavailable extends Error {}
 
 /** Thrown when the database of a Durable Object belongs to another release. */
-export class DirectoryUnreadable extends Error {}
+export class DurableObjectUnreadable extends Error {}
 
 type MethodOf<Target> = Exclude<keyof Target & string, keyof DurableObject>;
 
@@ -77,7 +77,7 @@ export const registryOf = (env: Env): Remote<Registry> =>
 /**
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
  * retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked again (Durable Objects,
- * "Error handling"). Throws `DirectoryUnavailable` if there is no answer in time.
+ * "Error handling"). Throws `DurableObjectUnavailable` if there is no answer in time.
  */
 function remote<Methods extends object>(stub: () => object, methods: Record<string, boolean>): Methods {
   const call =
@@ -98,9 +98,10 @@ async function retry(call: () => Promise<unknown>, { triesMax }: { triesMax: num
       return await withTimeout(call(), (deadline - Date.now()) / 1000);
     } catch (error) {
       if (error instanceof Error && error.message.includes(UNKNOWN_SCHEMA))
-        throw new DirectoryUnreadable(error.message);
+        throw new DurableObjectUnreadable(error.message);
       if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TimeoutError)) throw error;
-      if (!isRetryable(error) || tries === triesMax) throw new DirectoryUnavailable(String(error), { cause: error });
+      if (!isRetryable(error) || tries === triesMax)
+        throw new DurableObjectUnavailable(String(error), { cause: error });
       await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
     }
   }

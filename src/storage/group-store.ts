@@ -1,83 +1,69 @@
-import type { ListedGroup, UserGroup } from "../records.ts";
+import { CONTENT, type ListedGroup, type UserGroup } from "../records.ts";
 
-/** The columns of a group, in the order of the table. */
-const COLUMNS = {
+type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Name;
+/** A column for each field, named after it. */
+type Columns<Group> = { [Field in keyof Group]: SnakeCase<Field> };
+
+/** The columns that lists show. */
+const LISTED = {
   teamId: "team_id",
-  providedId: "provided_id",
-  name: "name",
+  ...CONTENT,
+  suspendedAt: "suspended_at",
+  revision: "revision",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+  deletedAt: "deleted_at",
+} satisfies Columns<ListedGroup>;
+
+const COLUMNS = {
+  ...LISTED,
   nonce: "nonce",
   generation: "generation",
   graceNonce: "grace_nonce",
   graceGeneration: "grace_generation",
   graceEndsAt: "grace_ends_at",
-  suspendedAt: "suspended_at",
-  revision: "revision",
-  mapping: "mapping",
-  properties: "properties",
-} as const satisfies Record<keyof UserGroup, string>;
+} satisfies Columns<UserGroup>;
 
 type Field = keyof UserGroup;
-type Row = [
-  number,
-  string,
-  string,
-  ArrayBuffer,
-  ArrayBuffer,
-  ArrayBuffer | null,
-  ArrayBuffer | null,
-  number | null,
-  number | null,
-  number,
-  string | null,
-  string | null,
-];
 
 const FIELDS = Object.keys(COLUMNS) as Field[];
-/** The fields that a group can change: all but its number. */
-const CHANGING = FIELDS.filter((field) => field !== "teamId");
+/** The fields of a group that exists. */
+const EXISTING = FIELDS.filter((field) => field !== "deletedAt");
+/** The fields that a group can change. */
+const CHANGING = EXISTING.filter((field) => field !== "teamId" && field !== "createdAt");
 const SAME_ID = CHANGING.filter((field) => field !== "providedId");
 
-const named = (fields: Field[]) => fields.map((field) => COLUMNS[field]).join(", ");
-const assigned = (fields: Field[]) => fields.map((field) => `${COLUMNS[field]} = ?`).join(", ");
-const valuesOf = (group: Omit<UserGroup, "teamId">, fields: readonly Field[]) =>
-  fields.map((field) => (group as UserGroup)[field]);
+const valuesOf = (group: UserGroup, fields: Field[]) => fields.map((field) => group[field]);
 
 // Complete statements, because the runtime caches a prepared statement by its text.
-const BY_PROVIDED_ID = `SELECT ${named(FIELDS)} FROM user_groups WHERE provided_id = ?`;
-const BY_TEAM_ID = `SELECT ${named(FIELDS)} FROM user_groups WHERE team_id = ?`;
-const INSERT = `INSERT INTO user_groups (team_id, created_at, updated_at, ${named(CHANGING)})
-  VALUES (?, ?, ?, ${CHANGING.map(() => "?").join(", ")})`;
-// Without a time, `updated_at` stays.
-const REPLACE = `UPDATE user_groups SET ${assigned(SAME_ID)}, updated_at = coalesce(?, updated_at) WHERE team_id = ?`;
-const RENAME = `UPDATE user_groups SET ${assigned(CHANGING)}, updated_at = coalesce(?, updated_at) WHERE team_id = ?`;
+const selected = (columns: Partial<Columns<UserGroup>>, table: "user_groups" | "deleted_groups") =>
+  Object.entries(columns)
+    .map(([field, column]) => `${field === "deletedAt" && table === "user_groups" ? "NULL" : column} AS ${field}`)
+    .join(", ");
+const insertInto = (table: string, fields: Field[]) =>
+  `INSERT INTO ${table} (${fields.map((field) => COLUMNS[field]).join(", ")}) VALUES (${fields.map(() => "?").join(", ")})`;
+const update = (fields: Field[]) =>
+  `UPDATE user_groups SET ${fields.map((field) => `${COLUMNS[field]} = ?`).join(", ")} WHERE team_id = ?`;
 
-const UNREVISED = FIELDS.filter((field) => field !== "revision");
-const MOVE_TO_DELETED = `INSERT INTO deleted_groups (deleted_at, created_at, updated_at, ${named(UNREVISED)}, revision)
-  SELECT ?, created_at, updated_at, ${named(UNREVISED)}, revision + 1 FROM user_groups WHERE team_id = ?`;
-const MOVE_BACK = `INSERT INTO user_groups (${named(FIELDS)}, created_at, updated_at)
-  SELECT ${FIELDS.map(() => "?").join(", ")}, created_at, updated_at FROM deleted_groups WHERE team_id = ?`;
-const DELETED_BY_TEAM_ID = `SELECT ${named(FIELDS)} FROM deleted_groups WHERE team_id = ?`;
+const EXISTING_GROUP = `SELECT ${selected(COLUMNS, "user_groups")} FROM user_groups`;
+const BY_PROVIDED_ID = `${EXISTING_GROUP} WHERE provided_id = ?`;
+const BY_TEAM_ID = `${EXISTING_GROUP} WHERE team_id = ?`;
+const DELETED_BY_TEAM_ID = `SELECT ${selected(COLUMNS, "deleted_groups")} FROM deleted_groups WHERE team_id = ?`;
+const INSERT = insertInto("user_groups", EXISTING);
+const INSERT_DELETED = insertInto("deleted_groups", FIELDS);
+const RENAME = update(CHANGING);
+const REPLACE = update(SAME_ID);
 
 const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
-const LISTED_COLUMNS = {
-  teamId: COLUMNS.teamId,
-  providedId: COLUMNS.providedId,
-  name: COLUMNS.name,
-  suspendedAt: COLUMNS.suspendedAt,
-  createdAt: "created_at",
-  updatedAt: "updated_at",
-  mapping: COLUMNS.mapping,
-  properties: COLUMNS.properties,
-} satisfies Record<keyof Omit<ListedGroup, "deletedAt">, string>;
-const LISTED = Object.entries(LISTED_COLUMNS)
-  .map(([field, column]) => `${column} AS ${field}`)
-  .join(", ");
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
 const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt,
-  octet_length(provided_id) + octet_length(name)
-  + coalesce(octet_length(mapping), 0) + coalesce(octet_length(properties), 0) AS bytes`;
+  ${Object.values(CONTENT)
+    .map((column) => `coalesce(octet_length(${column}), 0)`)
+    .join(" + ")} AS bytes`;
 
 /** The orders of a list: by number, or by id within a range; and of deleted groups, by number. */
 const RANGE = {
@@ -86,7 +72,11 @@ const RANGE = {
   deleted: "FROM deleted_groups WHERE team_id >= ?",
 };
 const ORDER = { numbers: "team_id", ids: "provided_id", deleted: "team_id" };
-const DELETED_AT = { numbers: "NULL AS deletedAt", ids: "NULL AS deletedAt", deleted: "deleted_at AS deletedAt" };
+const LISTED_IN = {
+  numbers: selected(LISTED, "user_groups"),
+  ids: selected(LISTED, "user_groups"),
+  deleted: selected(LISTED, "deleted_groups"),
+};
 /** Which of the groups that exist a page has. */
 const FILTER = { all: "", active: "AND suspended_at IS NULL", suspended: "AND suspended_at IS NOT NULL" };
 
@@ -96,10 +86,7 @@ export type Filter = keyof typeof FILTER;
 const sizesOf = (order: Order) => `SELECT ${SIZE} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
 const SIZES = { numbers: sizesOf("numbers"), ids: sizesOf("ids"), deleted: sizesOf("deleted") };
 const groupsOf = (order: Order, filter: Filter) =>
-  `SELECT ${LISTED}, ${DELETED_AT[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
-
-const oneOf = (order: Order) => `SELECT ${LISTED}, ${DELETED_AT[order]} ${RANGE[order].replace(">=", "=")}`;
-const ONE_LISTED = { numbers: oneOf("numbers"), deleted: oneOf("deleted") };
+  `SELECT ${LISTED_IN[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
 
 /** Where a page begins, and in which order it goes on: by number, or by id up to and without `end`. */
 export type ListRange = { order: "numbers" | "deleted"; start: number } | { order: "ids"; start: string; end: string };
@@ -117,12 +104,19 @@ export class GroupStore {
   }
 
   findByProvidedId(providedId: string): UserGroup | undefined {
-    const [row] = this.#sql.exec(BY_PROVIDED_ID, providedId).raw<Row>();
-    return row && toGroup(row);
+    return this.#find(BY_PROVIDED_ID, providedId);
   }
 
   findByTeamId(teamId: number): UserGroup | undefined {
-    const [row] = this.#sql.exec(BY_TEAM_ID, teamId).raw<Row>();
+    return this.#find(BY_TEAM_ID, teamId);
+  }
+
+  findDeleted(teamId: number): UserGroup | undefined {
+    return this.#find(DELETED_BY_TEAM_ID, teamId);
+  }
+
+  #find(statement: string, key: string | number): UserGroup | undefined {
+    const [row] = this.#sql.exec(statement, key).raw();
     return row && toGroup(row);
   }
 
@@ -145,47 +139,31 @@ export class GroupStore {
     return this.#sql.exec<ListedGroup>(groupsOf(range.order, filter), ...boundsOf(range), count).toArray();
   }
 
-  /** The group with this number, which exists or is deleted, as lists show it. */
-  listed(teamId: number, from: "numbers" | "deleted"): ListedGroup {
-    return this.#sql.exec<ListedGroup>(ONE_LISTED[from], teamId).one();
+  /** Adds a group under a number that no group had before. */
+  insert(group: Omit<UserGroup, "teamId">): UserGroup {
+    const inserted = { teamId: this.#findLastTeamId() + 1, ...group };
+    this.#sql.exec(INSERT, ...valuesOf(inserted, EXISTING));
+    this.#lastTeamId = inserted.teamId;
+    return inserted;
   }
 
-  /** Adds a group at the time `now`, under a team id that no group had before. */
-  insert(group: Omit<UserGroup, "teamId">, now: number): UserGroup {
-    const teamId = this.#findLastTeamId() + 1;
-    this.#sql.exec(INSERT, teamId, now, now, ...valuesOf(group, CHANGING));
-    this.#lastTeamId = teamId;
-    return { teamId, ...group };
+  /** Writes a group. Its provided id is written only if it has changed, because the index of ids is written with it. */
+  replace(before: UserGroup, after: UserGroup): void {
+    const [statement, fields] = after.providedId === before.providedId ? [REPLACE, SAME_ID] : [RENAME, CHANGING];
+    this.#sql.exec(statement, ...valuesOf(after, fields), after.teamId);
   }
 
-  /** Writes every field except the provided id, whose index would be written with it. Without a time, `updated_at` stays. */
-  replace(group: UserGroup, updatedAt: number | null): void {
-    this.#sql.exec(REPLACE, ...valuesOf(group, SAME_ID), updatedAt, group.teamId);
-  }
-
-  /** Writes every field, the provided id included. */
-  rename(group: UserGroup, updatedAt: number | null): void {
-    this.#sql.exec(RENAME, ...valuesOf(group, CHANGING), updatedAt, group.teamId);
-  }
-
-  /**
-   * Moves a group to the deleted ones, and counts a revision. If it has the highest number, that number is kept, so that the
-   * next group does not get it.
-   */
-  delete(teamId: number, deletedAt: number): void {
+  /** Moves a group to the deleted ones. If it has the highest number, that number is kept, so that the next group does not get it. */
+  delete(deleted: UserGroup): void {
+    const { teamId } = deleted;
     if (teamId === this.#findLastTeamId()) this.#sql.exec("UPDATE newest_deleted SET team_id = ? WHERE id = 1", teamId);
-    this.#sql.exec(MOVE_TO_DELETED, deletedAt, teamId);
+    this.#sql.exec(INSERT_DELETED, ...valuesOf(deleted, FIELDS));
     this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
   }
 
-  findDeleted(teamId: number): UserGroup | undefined {
-    const [row] = this.#sql.exec(DELETED_BY_TEAM_ID, teamId).raw<Row>();
-    return row && toGroup(row);
-  }
-
-  /** Moves a deleted group back with the fields of `restored`. Its times stay. */
+  /** Moves a deleted group back. */
   restore(restored: UserGroup): void {
-    this.#sql.exec(MOVE_BACK, ...valuesOf(restored, FIELDS), restored.teamId);
+    this.#sql.exec(INSERT, ...valuesOf(restored, EXISTING));
     this.erase(restored.teamId);
   }
 
@@ -219,31 +197,6 @@ export class GroupStore {
 const boundsOf = (range: ListRange): (string | number)[] =>
   range.order === "ids" ? [range.start, range.end] : [range.start];
 
-// A row as an array: as an object it takes a third longer, because every row names its columns again.
-const toGroup = ([
-  teamId,
-  providedId,
-  name,
-  nonce,
-  generation,
-  graceNonce,
-  graceGeneration,
-  graceEndsAt,
-  suspendedAt,
-  revision,
-  mapping,
-  properties,
-]: Row): UserGroup => ({
-  teamId,
-  providedId,
-  name,
-  nonce,
-  generation,
-  graceNonce,
-  graceGeneration,
-  graceEndsAt,
-  suspendedAt,
-  revision,
-  mapping,
-  properties,
-});
+/** A row of all columns. As an object it takes a third longer to read, because every row names its columns again. */
+const toGroup = (row: SqlStorageValue[]) =>
+  Object.fromEntries(FIELDS.map((field, index) => [field, row[index]])) as UserGroup;

@@ -36,7 +36,7 @@ export class ResponseStore {
   /** Stores a response. One under the same key is replaced. */
   insert({ key, request, expiresAt, keyId, teamId, response }: StoredResponse): void {
     const rotated = response.kind === "rotated" ? response.group : undefined;
-    const listed = response.kind === "listed" ? { group: response.group, revision: response.revision } : undefined;
+    const listed = response.kind === "listed" ? response.group : undefined;
     this.#sql.exec(
       `INSERT OR REPLACE INTO stored_responses
         (key, request, expires_at, key_id, team_id, provided_id, name, nonce, revision, signing_id, listed)
@@ -105,7 +105,7 @@ export class ResponseStore {
 
 function responseOf(row: Row): StoredResponse["response"] {
   const { teamId, providedId, name, nonce, revision, signingId, listed } = row;
-  if (listed !== null) return { kind: "listed", ...JSON.parse(listed) };
+  if (listed !== null) return { kind: "listed", group: JSON.parse(listed) };
   return nonce === null
     ? { kind: "removed", teamId }
     : { kind: "rotated", group: { teamId, providedId, name, nonce, revision, signingId } };

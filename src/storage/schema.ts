@@ -49,7 +49,7 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 13,
+    number: 14,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (

@@ -48,10 +48,14 @@ function parseLease(text: string): Lease | undefined {
 const isObjectTextOrNull = (value: unknown): boolean =>
   value === null || (typeof value === "string" && Object.getPrototypeOf(JSON.parse(value)) === Object.prototype);
 
-const isSnapshot = ({ teamId, providedId, name, mapping, properties, validUntil }: GroupSnapshot): boolean =>
-  typeof teamId === "number" &&
-  typeof providedId === "string" &&
-  typeof name === "string" &&
-  isObjectTextOrNull(mapping) &&
-  isObjectTextOrNull(properties) &&
-  (validUntil === null || typeof validUntil === "number");
+const CHECKS: Record<keyof GroupSnapshot, (value: unknown) => boolean> = {
+  teamId: (value) => typeof value === "number",
+  providedId: (value) => typeof value === "string",
+  name: (value) => typeof value === "string",
+  mapping: isObjectTextOrNull,
+  properties: isObjectTextOrNull,
+  validUntil: (value) => value === null || typeof value === "number",
+};
+
+const isSnapshot = (group: object): boolean =>
+  Object.entries(CHECKS).every(([field, isValid]) => isValid(Reflect.get(group, field)));

@@ -16,18 +16,15 @@ import {
   type ViewedGroup,
   ViewerClient,
 } from "../../src/client/index.ts";
+import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/domain/credentials/rights.ts";
 import type { UserGroupDraft } from "../../src/domain/user-groups/user-group.ts";
 import { app } from "../../src/http/app.ts";
-import type {
-  apiKeyBody,
-  apiKeyCaller,
-  environmentBody,
-  getBody,
-  operatorBody,
-  operatorCaller,
-  viewBody,
-} from "../../src/http/wire.ts";
-import type { GroupState as ServiceGroupState, Role as ServiceRole, Scope as ServiceScope } from "../../src/records.ts";
+import type { apiKeyBody } from "../../src/http/resources/api-keys/wire.ts";
+import type { environmentBody } from "../../src/http/resources/environments/wire.ts";
+import type { operatorBody } from "../../src/http/resources/operators/wire.ts";
+import type { getBody, viewBody } from "../../src/http/resources/user-groups/wire.ts";
+import type { apiKeyCaller, operatorCaller } from "../../src/http/resources/whoami/wire.ts";
+import type { GroupState as ServiceGroupState } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 
 const url = "https://service.test";

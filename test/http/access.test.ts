@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ROLES, SCOPES } from "../../src/domain/credentials/rights.ts";
+import { ROLES, type Role, SCOPES, type Scope } from "../../src/domain/credentials/rights.ts";
 import { ACCESS } from "../../src/http/access.ts";
-import type { Role, Scope } from "../../src/records.ts";
 import { call } from "../support/client.ts";
 import { paths } from "../support/documented.ts";
 import { operatorPath, ROUTES, type Route, type RouteName } from "../support/routes.ts";

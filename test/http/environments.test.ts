@@ -236,7 +236,7 @@ describe("the location of an environment", () => {
 });
 
 describe("an operator names an environment", () => {
-  const CALLS = ROUTES.filter(({ access }) => access.names !== undefined);
+  const CALLS = ROUTES.filter(({ access }) => access.environmentQuery !== undefined);
 
   it.for([
     ["?environment=Testing", "workspace"],
@@ -263,7 +263,7 @@ describe("an operator names an environment", () => {
 
   it("or must, unless the call is about the deployment", async ({ expect }) => {
     await newIntegrator();
-    for (const route of CALLS.filter(({ access }) => access.names === "environment")) {
+    for (const route of CALLS.filter(({ access }) => access.environmentQuery === "required")) {
       const answer = await call(route.method, route.path, { credential: operator, body: route.body });
       expect(answer.body.error).toMatchObject({
         code: "invalid_body",

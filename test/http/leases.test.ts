@@ -58,7 +58,7 @@ describe("a lease is written", () => {
   it("for each of 10,000 tokens, of which the least recently viewed are forgotten", async ({ expect }) => {
     const leases = new LeaseRequests();
     const nonceOf = (index: number) => new Uint8Array(new Uint32Array([index, 0, 0, 0]).buffer);
-    const note = (index: number) => leases.noteView(nonceOf(index), 1_000_000);
+    const note = (index: number) => leases.shouldWriteLease(nonceOf(index), 1_000_000);
     for (let index = 0; index < 10_000; index += 1) note(index);
     expect([note(0), note(9_999)]).toEqual([true, true]);
     expect(leases.mayExist(nonceOf(0).buffer, 1_300_000)).toBe(true);

@@ -141,7 +141,7 @@ describe("an operator's key", () => {
   const everyCall = async (credential: string): Promise<unknown[]> => {
     const codes: unknown[] = [];
     for (const { method, path, access, body } of ROUTES.filter((route) => route.access.role)) {
-      const query = access.names ? inEnvironment() : "";
+      const query = access.environmentQuery ? inEnvironment() : "";
       codes.push((await call(method, path + query, { credential, body })).body.error?.code);
     }
     return [...new Set(codes)];

@@ -1,6 +1,5 @@
 import { describe, it } from "vitest";
-import { SCOPES } from "../../src/domain/credentials/rights.ts";
-import type { Scope } from "../../src/records.ts";
+import { SCOPES, type Scope } from "../../src/domain/credentials/rights.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { operatorPath, ROUTES } from "../support/routes.ts";

@@ -22,4 +22,4 @@ export const ROUTES: Route[] = (Object.keys(ACCESS) as RouteName[]).map((name) =
 
 /** The path of a call, with the environment in the query where an operator must name one. */
 export const operatorPath = ({ path, access }: Route, workspace = "acme"): string =>
-  access.names ? path + inEnvironment(workspace) : path;
+  access.environmentQuery ? path + inEnvironment(workspace) : path;

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
-import type { Role } from "../../src/records.ts";
+import type { Role } from "../../src/domain/credentials/rights.ts";
 import { type Answer, type CallOptions, call } from "./client.ts";
 import { STALE, view } from "./viewers.ts";
 

@@ -1,6 +1,8 @@
-import type { PageInput } from "../transport/paging.ts";
+import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
+import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
-import { type Environment, type LocationHint, toEnvironment } from "./environment.ts";
+import { type Grace, type Lifetime, toLifetime } from "./credential.ts";
+import { type Environment, environmentQuery, type LocationHint, toEnvironment } from "./environment.ts";
 
 /** What an API key may do; docs/access.md lists the calls of each scope. */
 export type Scope =
@@ -25,25 +27,18 @@ export type IssueKeyInput = Environment & {
 };
 
 /** A key to replace. */
-export type RollKeyInput = Environment & {
-  id: number;
-  /** For how many seconds the old key stays valid; 0 by default, 604800 (a week) at most. */
-  graceSeconds?: number | undefined;
-};
+export type RollKeyInput = Environment & Grace & { id: number };
 
-/** An API key without its text. Times are ISO 8601 in UTC; a `revokedAt` in the future is the end of a grace. */
-export type ApiKey = Environment & {
-  id: number;
-  name: string;
-  /** `null` for a key that was issued with `scopes`. */
-  access: "read" | "write" | null;
-  /** What the key may do. A newer service may have more scopes than `Scope`. */
-  scopes: string[];
-  createdAt: string;
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-};
+/** An API key without its text. */
+export type ApiKey = Environment &
+  Lifetime & {
+    id: number;
+    name: string;
+    /** `null` for a key that was issued with `scopes`. */
+    access: "read" | "write" | null;
+    /** What the key may do. A newer service may have more scopes than `Scope`. */
+    scopes: string[];
+  };
 
 /** Selects the keys of an environment; all of them by default. */
 export type KeysInput = Environment & PageInput;
@@ -54,30 +49,61 @@ export type KeyPage = { keys: ApiKey[]; nextCursor: string | null };
 /** A key with its secret text, which the service shows only here. */
 export type IssuedKey = { apiKey: ApiKey; key: string };
 
-/** The body of the call that issues a key. */
-export const issueKeyBody = ({ expiresInSeconds, ...input }: IssueKeyInput) => ({
-  workspace: input.workspace,
-  environment: input.environment,
-  name: input.name,
-  access: input.access,
-  scopes: input.scopes,
-  expires_in_seconds: expiresInSeconds,
-  location: input.location,
-});
-
-export const toApiKey = (key: ResponseBody): ApiKey => ({
+const toApiKey = (key: ResponseBody): ApiKey => ({
   id: key.number("id"),
   ...toEnvironment(key),
   name: key.text("name"),
   access: key.oneOfOrNull("access", ["read", "write"]),
   scopes: key.texts("scopes"),
-  createdAt: key.text("created_at"),
-  expiresAt: key.textOrNull("expires_at"),
-  lastUsedAt: key.textOrNull("last_used_at"),
-  revokedAt: key.textOrNull("revoked_at"),
+  ...toLifetime(key),
 });
 
-export const toIssuedKey = (body: ResponseBody): IssuedKey => ({
+const toIssuedKey = (body: ResponseBody): IssuedKey => ({
   apiKey: toApiKey(body.object("api_key")),
   key: body.text("key"),
 });
+
+const PATH = "/api/keys";
+
+export type ApiKeys = ReturnType<typeof apiKeysOf>;
+
+/** The calls of an operator on the API keys of environments. */
+export function apiKeysOf(connection: Connection) {
+  const keys = new PagedList(connection, { path: PATH, field: "api_keys", toItem: toApiKey });
+
+  return {
+    /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */
+    async issueKey(input: IssueKeyInput, options?: CallOptions): Promise<IssuedKey> {
+      const { workspace, environment, name, access, scopes, expiresInSeconds, location } = input;
+      const body = { workspace, environment, name, access, scopes, expires_in_seconds: expiresInSeconds, location };
+      return toIssuedKey((await connection.send({ method: "POST", path: PATH, body }, options)).body);
+    },
+
+    /** Gets one page of the environment's keys. */
+    async keyPage(input: KeysInput, options?: CallOptions): Promise<KeyPage> {
+      const { items, nextCursor } = await keys.page(input, options, environmentQuery(input));
+      return { keys: items, nextCursor };
+    },
+
+    /**
+     * Yields all keys of the environment, including those that are revoked or expired, and requests the next page when the
+     * one before is used up.
+     */
+    listKeys(input: KeysInput, options?: CallOptions): AsyncGenerator<ApiKey, void, undefined> {
+      return keys.items(input, options, environmentQuery(input));
+    },
+
+    /** Revokes a key at once. A second revocation changes nothing. */
+    async revokeKey(input: Environment & { id: number }, options?: CallOptions): Promise<void> {
+      const call = { path: numberedPath(PATH, "id", input.id), query: environmentQuery(input) };
+      await connection.send({ method: "DELETE", ...call, retryable: true }, options);
+    },
+
+    /** Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response. */
+    async rollKey(input: RollKeyInput, options?: CallOptions): Promise<IssuedKey> {
+      const path = `${numberedPath(PATH, "id", input.id)}/roll`;
+      const call = { path, query: environmentQuery(input), body: { grace_seconds: input.graceSeconds } };
+      return toIssuedKey((await connection.send({ method: "POST", ...call }, options)).body);
+    },
+  };
+}

@@ -22,9 +22,9 @@ export type Caller = {
   expiresAt: string | null;
 };
 
-/** Asks the service who presents the credential of this connection. */
-async function requestCaller(connection: Pick<Connection, "send">, { signal }: CallOptions): Promise<ResponseBody> {
-  const { body } = await connection.send({ method: "GET", path: "/api/whoami", retryable: true }, signal);
+/** Requests who presents the credential of this connection. */
+async function requestCaller(connection: Pick<Connection, "send">, options?: CallOptions): Promise<ResponseBody> {
+  const { body } = await connection.send({ method: "GET", path: "/api/whoami" }, options);
   return body.object("caller");
 }
 
@@ -38,11 +38,11 @@ const toViewer = (caller: ResponseBody): Caller => ({
 });
 
 /** Who a viewer is. It has neither scopes nor a role, and the page that loads this does without the code for them. */
-export const viewerWhoami = async (connection: Pick<Connection, "send">, options: CallOptions): Promise<Caller> =>
+export const viewerWhoami = async (connection: Pick<Connection, "send">, options?: CallOptions): Promise<Caller> =>
   toViewer(await requestCaller(connection, options));
 
 /** Who an integrator or an operator is. */
-export async function whoami(connection: Connection, options: CallOptions): Promise<Caller> {
+export async function whoami(connection: Connection, options?: CallOptions): Promise<Caller> {
   const caller = await requestCaller(connection, options);
   return {
     ...toViewer(caller),

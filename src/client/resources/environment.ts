@@ -1,5 +1,5 @@
-import type { Query } from "../transport/connection.ts";
-import type { PageInput } from "../transport/paging.ts";
+import type { CallOptions, Connection, Query } from "../transport/connection.ts";
+import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
 
 /** One environment of a workspace; `null` is the one without a tag. */
@@ -32,8 +32,32 @@ export const toEnvironment = (environment: ResponseBody): Environment => ({
   environment: environment.environment("environment"),
 });
 
-export const toListedEnvironment = (environment: ResponseBody): ListedEnvironment => ({
+const toListedEnvironment = (environment: ResponseBody): ListedEnvironment => ({
   ...toEnvironment(environment),
   location: environment.textOrNull("location"),
   createdAt: environment.text("created_at"),
 });
+
+export type Environments = ReturnType<typeof environmentsOf>;
+
+/** The calls on the environments of a deployment. */
+export function environmentsOf(connection: Connection) {
+  const description = { path: "/api/environments", field: "environments", toItem: toListedEnvironment };
+  const environments = new PagedList(connection, description);
+
+  return {
+    /** Gets one page of the deployment's environments. */
+    async environmentPage(input: EnvironmentsInput = {}, options?: CallOptions): Promise<EnvironmentPage> {
+      const { items, nextCursor } = await environments.page(input, options);
+      return { environments: items, nextCursor };
+    },
+
+    /** Yields all environments of the deployment, and requests the next page when the one before is used up. */
+    environments(
+      input: EnvironmentsInput = {},
+      options?: CallOptions,
+    ): AsyncGenerator<ListedEnvironment, void, undefined> {
+      return environments.items(input, options);
+    },
+  };
+}

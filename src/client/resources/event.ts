@@ -1,4 +1,8 @@
+import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
+import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
+import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
+import { pause } from "../transport/with-timeout.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
 
 /** The types of this release's service. */
@@ -62,6 +66,122 @@ export type EventPage = {
   hasMore: boolean;
 };
 
+/** Selects events; all of them by default. */
+export type EventsInput = {
+  /** Starts after the page that had this `nextCursor`; without it, at the oldest event that is kept. */
+  cursor?: string | undefined;
+  /** Only events of this type. */
+  type?: EventType | undefined;
+  /** Only events of the group with this id, also those of its renames from and to this id. Not for the deployment's feed. */
+  userGroupId?: string | undefined;
+  /** The `limit` of one page, 1 to 1000; 100 by default. */
+  pageSize?: number | undefined;
+};
+
+/** Selects the events to follow, and how often to look for them. */
+export type FollowInput = EventsInput & {
+  /** The wait before the next look after the newest event; 5 seconds by default. A credential has 600 pages a minute. */
+  pollMs?: number | undefined;
+  /** Is called with each temporary failure that `follow` survives, for a log. */
+  onFailure?: ((error: UserGroupServiceError) => void) | undefined;
+};
+
+const POLL_MS = 5_000;
+/** Half of the longest wait after the first failure, if `pollMs` is shorter. */
+const BACKOFF_MS = 100;
+/** The longest wait after failures, unless `pollMs` or the service's `Retry-After` is longer. */
+const BACKOFF_MS_MAX = 60_000;
+/** Too many calls, and a service or a proxy that is not available for now. */
+const TEMPORARY_STATUSES = [429, 502, 503, 504];
+
+/** Reads one feed of events, page by page or event by event. */
+export type FeedReader = ReturnType<typeof feedReader>;
+
+/** The calls that read a feed. `feed` names it, where the credential does not. */
+export function feedReader(connection: Connection, feed: Query = {}) {
+  const reader = {
+    /** Gets one page of events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
+    async eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
+      const { cursor, type, userGroupId, pageSize } = input;
+      const query = { ...feed, cursor, type, user_group_id: userGroupId, limit: pageSize?.toString() };
+      const { body, unexpected } = await connection.send({ method: "GET", path: "/api/events", query }, options);
+      const page = toEventPage(body);
+      if (page.hasMore && page.nextCursor === cursor) throw unexpected("leads to the same page again");
+      return page;
+    },
+
+    /** Gets the cursor after the newest event. */
+    async latestEventCursor(options?: CallOptions): Promise<string> {
+      return (await reader.eventPage({ cursor: "latest" }, options)).nextCursor;
+    },
+
+    /** Yields the events, oldest first, and ends after the newest. It requests pages as they are needed. */
+    async *events(input: EventsInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
+      for (let { cursor } = input; ; ) {
+        const page = await reader.eventPage({ ...input, cursor }, options);
+        yield* eventsOf(page, options);
+        if (!page.hasMore) return;
+        cursor = page.nextCursor;
+      }
+    },
+
+    /**
+     * Yields the events, and waits for more after the newest, until its signal is aborted or the loop is left. Each event is
+     * yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout, a 429, 502,
+     * 503 or 504) are tried again with a growing wait. Other failures end it, such as `cursor_expired`.
+     */
+    async *follow(input: FollowInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
+      for await (const page of reader.followPages(input, options)) yield* eventsOf(page, options);
+    },
+
+    /**
+     * Yields pages as `follow` yields events. To continue after a restart of your own process, store `nextCursor` once you
+     * have handled the page. A page may be empty.
+     */
+    async *followPages(
+      { pollMs = POLL_MS, onFailure, ...input }: FollowInput = {},
+      options?: CallOptions,
+    ): AsyncGenerator<EventPage, void, undefined> {
+      milliseconds("pollMs", pollMs);
+      let { cursor } = input;
+      for (let failures = 0; ; ) {
+        const page = await reader.eventPage({ ...input, cursor }, options).catch(async (error: unknown) => {
+          if (!isTemporary(error)) throw error;
+          onFailure?.(error);
+          failures += 1;
+          await pause(waitMsAfter(failures, pollMs, error.retryAfterMs), options?.signal);
+        });
+        if (!page) continue;
+        failures = 0;
+        // The cursor moves on only after a page was received.
+        cursor = page.nextCursor;
+        yield page;
+        options?.signal?.throwIfAborted();
+        if (!page.hasMore) await pause(pollMs, options?.signal);
+      }
+    },
+  };
+  return reader;
+}
+
+function* eventsOf({ events }: EventPage, options?: CallOptions): Generator<ChangeEvent, void, undefined> {
+  for (const event of events) {
+    yield event;
+    options?.signal?.throwIfAborted();
+  }
+}
+
+const isTemporary = (error: unknown): error is UserGroupServiceError =>
+  error instanceof UserGroupServiceError &&
+  (error.code === "network_error" || error.code === "timeout" || TEMPORARY_STATUSES.includes(error.status ?? 0));
+
+/** A wait that doubles with each failure, with a random part, and is never shorter than what the service asks for. */
+function waitMsAfter(failures: number, pollMs: number, retryAfterMs = 0): number {
+  const longest = Math.max(pollMs, BACKOFF_MS_MAX);
+  const backoffMs = Math.min(longest, Math.max(pollMs, BACKOFF_MS) * 2 ** failures) * (0.5 + Math.random() / 2);
+  return Math.min(OPTION_MS_MAX, Math.max(retryAfterMs, backoffMs));
+}
+
 const groupOf = (group: ResponseBody) => ({ teamId: group.number("team_id"), userGroupId: group.text("provided_id") });
 
 const namedOf = (named: ResponseBody) => ({ id: named.number("id"), name: named.text("name") });
@@ -89,7 +209,7 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
   };
 }
 
-export const toEventPage = (body: ResponseBody): EventPage => ({
+const toEventPage = (body: ResponseBody): EventPage => ({
   events: body.objects("events").map(toChangeEvent),
   nextCursor: body.text("next_cursor"),
   hasMore: body.oneOf("has_more", [true, false]),

@@ -1,5 +1,7 @@
-import type { PageInput } from "../transport/paging.ts";
+import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
+import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
+import { type Grace, type Lifetime, toLifetime } from "./credential.ts";
 
 const ROLES = ["viewer", "support", "admin"] as const;
 
@@ -18,22 +20,10 @@ export type IssueOperatorInput = {
 };
 
 /** An operator to replace. */
-export type RollOperatorInput = {
-  id: number;
-  /** For how many seconds the old key stays valid; 0 by default, 604800 (a week) at most. */
-  graceSeconds?: number | undefined;
-};
+export type RollOperatorInput = Grace & { id: number };
 
-/** An operator without the text of the key. Times are ISO 8601 in UTC; a `revokedAt` in the future is the end of a grace. */
-export type Operator = {
-  id: number;
-  name: string;
-  role: Role;
-  createdAt: string;
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-};
+/** An operator without the text of the key. */
+export type Operator = Lifetime & { id: number; name: string; role: Role };
 
 /** Selects operators; all of them by default. */
 export type OperatorsInput = PageInput;
@@ -46,17 +36,60 @@ export type IssuedOperator = { operator: Operator; key: string };
 
 export const roleOf = (body: ResponseBody): Role => body.oneOf("role", ROLES);
 
-export const toOperator = (operator: ResponseBody): Operator => ({
+const toOperator = (operator: ResponseBody): Operator => ({
   id: operator.number("id"),
   name: operator.text("name"),
   role: roleOf(operator),
-  createdAt: operator.text("created_at"),
-  expiresAt: operator.textOrNull("expires_at"),
-  lastUsedAt: operator.textOrNull("last_used_at"),
-  revokedAt: operator.textOrNull("revoked_at"),
+  ...toLifetime(operator),
 });
 
-export const toIssuedOperator = (body: ResponseBody): IssuedOperator => ({
+const toIssuedOperator = (body: ResponseBody): IssuedOperator => ({
   operator: toOperator(body.object("operator")),
   key: body.text("key"),
 });
+
+const PATH = "/api/operators";
+
+export type Operators = ReturnType<typeof operatorsOf>;
+
+/** The calls of an operator on the deployment's operators. */
+export function operatorsOf(connection: Connection) {
+  const operators = new PagedList(connection, { path: PATH, field: "operators", toItem: toOperator });
+
+  return {
+    /** Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one. */
+    async issueOperator(input: IssueOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
+      const { name, role, expiresInSeconds } = input;
+      const body = { name, role, expires_in_seconds: expiresInSeconds };
+      return toIssuedOperator((await connection.send({ method: "POST", path: PATH, body }, options)).body);
+    },
+
+    /** Gets one page of the operators. */
+    async operatorPage(input: OperatorsInput = {}, options?: CallOptions): Promise<OperatorPage> {
+      const { items, nextCursor } = await operators.page(input, options);
+      return { operators: items, nextCursor };
+    },
+
+    /**
+     * Yields all operators, including those that are revoked or expired, and requests the next page when the one before is
+     * used up. The bootstrap token is not among them.
+     */
+    listOperators(input: OperatorsInput = {}, options?: CallOptions): AsyncGenerator<Operator, void, undefined> {
+      return operators.items(input, options);
+    },
+
+    /** Revokes an operator's key at once. A second revocation changes nothing. */
+    async revokeOperator({ id }: { id: number }, options?: CallOptions): Promise<void> {
+      await connection.send({ method: "DELETE", path: numberedPath(PATH, "id", id), retryable: true }, options);
+    },
+
+    /**
+     * Issues a key to replace an operator's, which stays valid for the grace. The successor has another id and the same name,
+     * role and expiry. It is not retried after a lost response.
+     */
+    async rollOperator({ id, graceSeconds }: RollOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
+      const call = { path: `${numberedPath(PATH, "id", id)}/roll`, body: { grace_seconds: graceSeconds } };
+      return toIssuedOperator((await connection.send({ method: "POST", ...call }, options)).body);
+    },
+  };
+}

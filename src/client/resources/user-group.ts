@@ -15,6 +15,20 @@ export type GroupFields<Properties extends object = JsonObject> = {
   properties?: (Properties & JsonProperties<Properties>) | null | undefined;
 };
 
+/** Makes a change conditional. */
+export type Condition = {
+  /** The `etag` that the group had when you read it: the call fails with `revision_mismatch` if it has changed since. */
+  ifMatch?: string | undefined;
+};
+
+/** What a call may change in a group. */
+export type Changes<Properties extends object> = GroupFields<Properties> &
+  Condition & {
+    newUserGroupId?: string | undefined;
+    /** With `true`, viewers of the group are refused until a `false`. */
+    suspended?: boolean | undefined;
+  };
+
 /** The fields that each call on one group returns. */
 type CommonFields = {
   /** The service's own number of the group, which is unique in its environment and never reused. */
@@ -138,6 +152,13 @@ export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({
   etag: etagOf(response),
 });
 
-/** The fields of a group, as a body has them. */
+/** The fields of a group, in the wire's names. */
 export const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
   ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;
+
+/** The changes of a group, in the wire's names. */
+export const changesOf = ({ newUserGroupId, suspended, ...fields }: Changes<object>) => ({
+  new_user_group_id: newUserGroupId,
+  ...fieldsOf(fields),
+  suspended,
+});

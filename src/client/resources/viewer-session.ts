@@ -1,4 +1,4 @@
-import type { ServiceResponse } from "../transport/connection.ts";
+import type { CallOptions, Connection } from "../transport/connection.ts";
 
 /** The session to mint. */
 export type MintSessionInput = {
@@ -22,18 +22,21 @@ export type ViewerSession = {
   expiresInSeconds: number;
 };
 
-/** The session to mint, in the wire's names. */
-export const mintBody = (input: MintSessionInput): Record<string, unknown> => ({
-  user_group_id: input.userGroupId,
-  expires_in_seconds: input.expiresInSeconds,
-  origins: input.origins,
-  viewer_id: input.viewerId,
-  include_variables: input.includeVariables,
-});
-
-/** Reads the answer to a mint. */
-export function toViewerSession({ body }: ServiceResponse): ViewerSession {
-  const session = body.object("session");
+/** Mints a session. A retry mints another one, and changes nothing. */
+export async function mintSession(
+  connection: Connection,
+  input: MintSessionInput,
+  options?: CallOptions,
+): Promise<ViewerSession> {
+  const body = {
+    user_group_id: input.userGroupId,
+    expires_in_seconds: input.expiresInSeconds,
+    origins: input.origins,
+    viewer_id: input.viewerId,
+    include_variables: input.includeVariables,
+  };
+  const call = { method: "POST", path: "/api/viewer_sessions", body, retryable: true } as const;
+  const session = (await connection.send(call, options)).body.object("session");
   return {
     token: session.text("token"),
     expiresAt: session.text("expires_at"),

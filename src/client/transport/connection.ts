@@ -35,8 +35,8 @@ export type Call = {
   query?: Query;
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** Whether the call may be retried when the outcome of the last try is unknown. */
-  retryable: boolean;
+  /** Whether the call may be retried when the outcome of the last try is unknown; by default only a GET. */
+  retryable?: boolean;
   /** A credential in the body, which no error may show. */
   secret?: string;
 };
@@ -96,8 +96,9 @@ export class Connection {
    * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
    * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
    */
-  async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
-    const { path, headers, ...rest } = this.#protocol.encode(call);
+  async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
+    const { method, retryable = method === "GET" } = call;
+    const { path, headers, ...rest } = this.#protocol.encode({ ...call, retryable });
     const init: RequestInit = {
       ...rest,
       headers: { Authorization: `Token ${this.#credential}`, ...headers },
@@ -108,7 +109,7 @@ export class Connection {
       () => this.#try(this.#origin + path, init, call, signal),
       (error) =>
         error instanceof UserGroupServiceError &&
-        (call.retryable ? isTransient(error) : error.status === 429 || error.code === "overloaded"),
+        (retryable ? isTransient(error) : error.status === 429 || error.code === "overloaded"),
       signal,
     );
   }

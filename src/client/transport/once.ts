@@ -16,14 +16,14 @@ export type OnceOptions = CallOptions & {
  */
 export async function sendOnce(
   connection: Connection,
-  call: Omit<Call, "retryable">,
-  { idempotencyKey, signal }: OnceOptions,
+  call: Call,
+  { idempotencyKey, ...options }: OnceOptions = {},
 ): Promise<ServiceResponse> {
   const key = headerValue("idempotencyKey", idempotencyKey ?? crypto.randomUUID());
   const keyed = { ...call, headers: { ...call.headers, "Idempotency-Key": key }, retryable: true };
-  return connection.send(keyed, signal).catch((error: unknown) => {
+  return connection.send(keyed, options).catch((error: unknown) => {
     const isFull = error instanceof UserGroupServiceError && error.code === "environment_full";
     if (!isFull || idempotencyKey !== undefined) throw error;
-    return connection.send({ ...call, retryable: false }, signal);
+    return connection.send(call, options);
   });
 }

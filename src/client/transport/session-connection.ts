@@ -1,4 +1,4 @@
-import { type Call, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
+import { type Call, type CallOptions, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
 import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
 import { withTimeout } from "./with-timeout.ts";
@@ -38,24 +38,24 @@ export class SessionConnection {
   }
 
   /** Sends a call as a `Connection` does. After a 401 it mints once more, and sends the call once more. */
-  async send(call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
-    const { token, connection } = await this.current(signal);
+  async send(call: Call, options?: CallOptions): Promise<ServiceResponse> {
+    const { token, connection } = await this.current(options);
     try {
-      return await connection.send(call, signal);
+      return await connection.send(call, options);
     } catch (error) {
       if (Object(error).status !== 401) throw error;
     }
-    return (await this.current(signal, token)).connection.send(call, signal);
+    return (await this.current(options, token)).connection.send(call, options);
   }
 
   /** Returns the session to present, but none with the token `refused`. */
-  async current(signal: AbortSignal | undefined, refused?: string): Promise<Session> {
+  async current(options?: CallOptions, refused?: string): Promise<Session> {
     // Another call may have replaced the refused one already.
     if (this.#session?.token === refused) this.#session = undefined;
     const session = this.#session;
     const now = performance.now();
     // Aborting one call must not abort the mint that others wait for.
-    if (!session || now >= session.endsAt) return withTimeout(() => this.#renew(), OPTION_MS_MAX, signal);
+    if (!session || now >= session.endsAt) return withTimeout(() => this.#renew(), OPTION_MS_MAX, options?.signal);
     if (now >= session.renewAt) this.#renew().catch(() => {});
     return session;
   }

@@ -54,17 +54,7 @@ export type ErrorCode = RefusalCode | "network_error" | "timeout" | "unexpected_
 export type Issue = { path: (string | number)[]; message: string };
 
 /** Details of a failure. */
-export type ErrorFacts = {
-  status?: number | undefined;
-  requestId?: string | undefined;
-  issues?: readonly Issue[];
-  requiredScope?: string | undefined;
-  requiredRole?: string | undefined;
-  variable?: string | undefined;
-  position?: number | undefined;
-  reason?: string | undefined;
-  retryAfterMs?: number | undefined;
-};
+export type ErrorFacts = Partial<Omit<UserGroupServiceError, keyof Error | "code">>;
 
 /**
  * The error of all calls. It never holds a credential: texts of the service and the network are redacted, and there is no

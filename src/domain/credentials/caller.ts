@@ -1,28 +1,40 @@
-import type { Role } from "../../records.ts";
 import type { Author } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
-import { allowsRole } from "./rights.ts";
+import { allowsRole, type Role } from "./rights.ts";
 
 /** A key whose signature the Worker has checked. Whether it is still valid, only its Durable Object knows. */
 export type PresentedKey = { id: number; nonceHash: ArrayBuffer };
 
-/** An operator as the registry knows it. The one without an id is the bootstrap token. */
-export type Operator = { id: number | null; name: string; role: Role; expiresAt: number | null };
+/** A group token whose signature the Worker has checked. `id` is the number of its group. */
+export type PresentedToken = { id: number; nonce: Uint8Array };
+
+/** A viewer session whose signature the Worker has checked. */
+export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: number };
+
+/** An operator whom the registry has admitted for this call. The one without an id is the bootstrap token. */
+export type Operator = {
+  kind: "operator";
+  id: number | null;
+  name: string;
+  role: Role;
+  expiresAt: number | null;
+  requestId: string;
+};
 
 /** The name of the bootstrap token, which no other operator may have. */
 export const BOOTSTRAP_NAME = "bootstrap";
 
 /** The operator of the bootstrap token. */
-export const BOOTSTRAP: Operator = { id: null, name: BOOTSTRAP_NAME, role: "admin", expiresAt: null };
+export const BOOTSTRAP: Omit<Operator, "requestId"> = {
+  kind: "operator",
+  id: null,
+  name: BOOTSTRAP_NAME,
+  role: "admin",
+  expiresAt: null,
+};
 
-/**
- * Who calls a directory, and by which request: an API key, which the directory checks, or an operator, whom the registry has
- * admitted for this call.
- */
-export type Caller = { requestId: string } & (
-  | ({ kind: "api_key" } & PresentedKey)
-  | ({ kind: "operator" } & Pick<Operator, "id" | "name" | "role">)
-);
+/** Who calls a directory, and by which request: an API key, which the directory checks, or an operator. */
+export type Caller = ({ kind: "api_key"; requestId: string } & PresentedKey) | Operator;
 
 /** Why a caller may not give a group this id, if it may not. The id decides whose data the group's token shows. */
 export const renameRefusal = (
@@ -37,7 +49,7 @@ export const renameRefusal = (
 export type PresentedOperator = { requestId: string; key: PresentedKey | "bootstrap" };
 
 /** The operator as the author of a change. */
-export const operatorAuthor = ({ id, name }: Pick<Operator, "id" | "name">, requestId: string): Author => ({
+export const authorOf = ({ id, name, requestId }: Operator): Author => ({
   actor: { kind: "operator", id, name },
   requestId,
 });

@@ -6,7 +6,7 @@ import {
   SIGNING_KEYS_MAX,
   VERIFIED_CREDENTIALS_MAX,
 } from "../../limits.ts";
-import type { Environment, EnvironmentTag } from "../environment.ts";
+import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../environment.ts";
 import { fail, ok, type Result } from "../result.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
@@ -56,14 +56,11 @@ export type SigningRing = {
 const VERSION = 1;
 const NUMBER_BYTES = 8;
 const PREFIXES = { api_key: "ugk", token: "ugt", operator_key: "ugo" } as const;
-const TAG_WORDS = ["customer", "testing", "untagged"] as const;
-const TAGS: Record<(typeof TAG_WORDS)[number], EnvironmentTag> = {
-  customer: "Customer",
-  testing: "Testing",
-  untagged: null,
-};
+/** The tags by their spelling in a prefix. */
+const TAGS = new Map(ENVIRONMENT_TAGS.map((tag) => [tagWord(tag).toLowerCase(), tag]));
+const TAG_WORDS = [...TAGS.keys()].join("|");
 // The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace; an operator's key has no workspace.
-const CREDENTIAL = /^(?:(ug[kt])_(customer|testing|untagged)_([\w-]{60,154})|ugo_([\w-]{59,100}))$/;
+const CREDENTIAL = new RegExp(`^(?:(ug[kt])_(${TAG_WORDS})_([\\w-]{60,154})|ugo_([\\w-]{59,100}))$`);
 const SIGNING_KEY = /^([\w-]{1,32}):([A-Za-z0-9+/]+={0,2})$/;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
@@ -135,7 +132,7 @@ export async function mintCredential(ring: SigningRing, claim: Claim, signingId 
 const prefixOf = (claim: Claim): string =>
   claim.kind === "operator_key"
     ? `${PREFIXES.operator_key}_`
-    : `${PREFIXES[claim.kind]}_${(claim.environment.tag ?? "untagged").toLowerCase()}_`;
+    : `${PREFIXES[claim.kind]}_${tagWord(claim.environment.tag).toLowerCase()}_`;
 
 /**
  * The content of a credential of any kind, or `undefined` if this service did not sign it: for another spelling of the same
@@ -168,10 +165,10 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   // The part of the MAC that no credential contains looks random to everybody without the signing key.
   const fingerprint = mac.subarray(MAC_BYTES).toHex();
   const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint };
-  const tagWord = TAG_WORDS.find((each) => each === word);
-  if (!tagWord) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
+  const tag = TAGS.get(word ?? "");
+  if (tag === undefined) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
   const kind = prefix === PREFIXES.api_key ? "api_key" : "token";
-  return { ...verified, kind, environment: { workspace, tag: TAGS[tagWord] } };
+  return { ...verified, kind, environment: { workspace, tag } };
 }
 
 function readFields(body: Uint8Array<ArrayBuffer>) {

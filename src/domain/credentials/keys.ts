@@ -1,6 +1,8 @@
 import { LAST_USED_SECONDS, LIST_GROUPS_MAX } from "../../limits.ts";
-import type { StoredKey } from "../../records.ts";
+import type { EventDetails, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
+import type { ChangeLog } from "../change-log.ts";
+import type { Author } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
@@ -15,6 +17,9 @@ export type KeyDraft = {
   expiresInSeconds?: number | undefined;
 };
 
+/** How a key is replaced: by one with this nonce, while the old one stays valid for `graceSeconds`. */
+export type KeyRoll = { graceSeconds: number; nonceHash: ArrayBuffer };
+
 /** Asks for at most `limit` keys from the number `start` on. */
 export type KeyQuery = { start: number; limit: number };
 
@@ -23,16 +28,23 @@ export type KeyPage = { keys: StoredKey[]; next: number | null };
 
 export type KeyFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">;
 
+/** What the keys of one Durable Object are keys of, as events name it. */
+type Subject = "api_key" | "operator";
+
 /**
- * The rules of the keys of one Durable Object: API keys in a directory, operators in the registry. At most `countMax` are
- * stored; when there are as many, a new one takes the place of the one that ended longest ago.
+ * The keys of one Durable Object: API keys in a directory, operators in the registry. Each change has its event. At most
+ * `countMax` are stored; when there are as many, a new one takes the place of the one that ended longest ago.
  */
 export class Keys {
+  readonly #subject: Subject;
   readonly #store: KeyStore;
+  readonly #changes: ChangeLog;
   readonly #countMax: number;
 
-  constructor(store: KeyStore, countMax: number) {
+  constructor(subject: Subject, store: KeyStore, changes: ChangeLog, countMax: number) {
+    this.#subject = subject;
     this.#store = store;
+    this.#changes = changes;
     this.#countMax = countMax;
   }
 
@@ -61,19 +73,20 @@ export class Keys {
     return this.#store.count() === 0;
   }
 
-  /** Whether there is room for a new key: not if all are valid. */
-  hasRoom(): boolean {
-    return this.#store.count() < this.#countMax || this.#store.endedFirst(Date.now()) !== undefined;
-  }
-
-  issue({ name, rights, nonceHash, expiresInSeconds }: KeyDraft): StoredKey {
+  issue(
+    author: Author,
+    { name, rights, nonceHash, expiresInSeconds }: KeyDraft,
+  ): Result<StoredKey, FailureOf<"environment_full">> {
+    if (!this.#hasRoom()) return fail({ code: "environment_full" });
     const now = Date.now();
     const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
-    return this.#insert({ name, rights, nonceHash, createdAt: now, expiresAt });
-  }
-
-  find(id: number): StoredKey | undefined {
-    return this.#store.findById(id);
+    return ok(
+      this.#changes.commit(author, (record) => {
+        const key = this.#insert({ name, rights, nonceHash, createdAt: now, expiresAt });
+        record({ type: `${this.#subject}.issued`, details: this.#detailsOf(key) });
+        return key;
+      }),
+    );
   }
 
   /** The key, unless it has expired or was revoked. */
@@ -89,18 +102,54 @@ export class Keys {
     return ends.length > 0 ? Math.min(...ends) : null;
   }
 
-  /** Revokes a key now. */
-  revoke(key: StoredKey): void {
-    this.#revokeAt(key, Date.now());
+  /** Revokes a key. A key that is revoked already keeps its time. Returns whether there is such a key. */
+  revoke(author: Author, id: number): boolean {
+    const key = this.#store.findById(id);
+    const now = Date.now();
+    if (key && (key.revokedAt === null || key.revokedAt > now))
+      this.#changes.commit(author, (record) => {
+        this.#store.setRevokedAt(id, now);
+        record({ type: `${this.#subject}.revoked`, details: this.#detailsOf(key) });
+      });
+    return key !== undefined;
   }
 
-  /** Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. */
-  roll(key: StoredKey, graceSeconds: number, nonceHash: ArrayBuffer): StoredKey {
+  /**
+   * Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. Returns `undefined` if
+   * there is no valid key with this number.
+   */
+  roll(
+    author: Author,
+    id: number,
+    { graceSeconds, nonceHash }: KeyRoll,
+  ): Result<StoredKey, FailureOf<"environment_full">> | undefined {
+    const key = this.findValid(id);
+    if (!key) return undefined;
+    if (!this.#hasRoom()) return fail({ code: "environment_full" });
     const now = Date.now();
     const { name, rights, expiresAt } = key;
-    const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now });
-    this.#revokeAt(key, now + graceSeconds * 1000);
-    return successor;
+    const revokedAt = Math.min(now + graceSeconds * 1000, key.revokedAt ?? Number.POSITIVE_INFINITY);
+    return ok(
+      this.#changes.commit(author, (record) => {
+        const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now });
+        this.#store.setRevokedAt(id, revokedAt);
+        record({
+          type: `${this.#subject}.rolled`,
+          details: { ...this.#detailsOf(key), successor_id: successor.id },
+        });
+        return successor;
+      }),
+    );
+  }
+
+  /** Whether there is room for a new key: not if all are valid. */
+  #hasRoom(): boolean {
+    const hasPlace = this.#store.count() < this.#countMax || this.#store.endedFirst(Date.now()) !== undefined;
+    return hasPlace && !this.#changes.isFull;
+  }
+
+  #detailsOf({ id, name }: StoredKey): EventDetails {
+    return { [this.#subject]: { id, name } };
   }
 
   #insert(key: Parameters<KeyStore["insert"]>[0]): StoredKey {
@@ -108,14 +157,7 @@ export class Keys {
     if (ended !== undefined) this.#store.delete(ended);
     return this.#store.insert(key);
   }
-
-  #revokeAt(key: StoredKey, time: number): void {
-    if (key.revokedAt === null || time < key.revokedAt) this.#store.setRevokedAt(key.id, time);
-  }
 }
-
-/** Whether the key is revoked now. One that will be after a grace is not. */
-export const isRevoked = ({ revokedAt }: StoredKey): boolean => revokedAt !== null && revokedAt <= Date.now();
 
 /** Why a key is no longer valid at `now`, if it is not. */
 function refusalOf(key: StoredKey, now: number): FailureOf<"credential_revoked" | "credential_expired"> | undefined {

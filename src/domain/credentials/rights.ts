@@ -1,5 +1,3 @@
-import type { Role, Scope } from "../../records.ts";
-
 /** The scopes of API keys, in the order in which answers list them. */
 export const SCOPES = [
   "groups:read",
@@ -9,10 +7,14 @@ export const SCOPES = [
   "tokens:rotate",
   "sessions:create",
   "events:read",
-] as const satisfies Scope[];
+] as const;
+
+/** One right of an API key. */
+export type Scope = (typeof SCOPES)[number];
 
 /** The roles of operators. Each may do what those before it may. */
-export const ROLES = ["viewer", "support", "admin"] as const satisfies Role[];
+export const ROLES = ["viewer", "support", "admin"] as const;
+export type Role = (typeof ROLES)[number];
 
 /** The shorthands for scopes. Keys store the shorthand, so that a `write` key also gets the scopes of later releases. */
 const ACCESSES: Record<Access, readonly Scope[]> = {
@@ -39,5 +41,5 @@ export function grantOf(rights: string): { access: Access | null; scopes: readon
 /** The role in an operator's rights. */
 export const roleOf = (rights: string): Role => ROLES.find((role) => role === rights) ?? "viewer";
 
-/** Whether `role` may do what needs `least`. */
-export const allowsRole = (role: Role, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
+/** Whether `role` may do what needs `minimum`. */
+export const allowsRole = (role: Role, minimum: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(minimum);

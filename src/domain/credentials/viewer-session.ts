@@ -9,7 +9,7 @@ import {
   SESSION_VARIABLES_BYTES_MAX,
   TEXT_UNITS_MAX,
 } from "../../limits.ts";
-import { directoryName, type Environment, type EnvironmentTag, WORKSPACE } from "../environment.ts";
+import { directoryName, type Environment, findEnvironment } from "../environment.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
@@ -42,8 +42,8 @@ export type SessionClaims = {
 };
 
 /**
- * A session that this service has signed. Only the directory knows whether it was revoked. An expired one has what limits and
- * the log need.
+ * A session that this service has signed. Only the directory knows whether it was revoked. An expired session keeps only the
+ * fields for rate limits and logs.
  */
 export type VerifiedSession =
   | { state: "valid"; claims: SessionClaims }
@@ -70,7 +70,6 @@ const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
-const TAGS: EnvironmentTag[] = ["Customer", "Testing", null];
 /** A scheme, a host and perhaps a port. A `*` could be part of a host, where people mean a wildcard by it. */
 const ORIGIN = /^https?:\/\/[^\s/\\?#@*]+\/?$/i;
 
@@ -174,7 +173,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
 function readClaims(bytes: Uint8Array): SessionClaims | undefined {
   const payload = parsePayload(bytes);
   if (!payload) return undefined;
-  const environment = environmentOf(payload.aud);
+  const environment = findEnvironment(payload.aud);
   const generation = decode(payload.gen);
   if (!environment || generation?.length !== NONCE_BYTES) return undefined;
   const { origins, viewer_id: viewerId, variables } = payload;
@@ -192,15 +191,6 @@ function readClaims(bytes: Uint8Array): SessionClaims | undefined {
     ...(viewerId !== undefined && { viewerId }),
     ...(variables && { variables }),
   };
-}
-
-/** Whose directory an audience names. */
-function environmentOf(audience: string): Environment | undefined {
-  const [workspace = "", word] = audience.split("/");
-  const tag = TAGS.find((each) => (each ?? "untagged") === word);
-  if (tag === undefined || !WORKSPACE.test(workspace)) return undefined;
-  const environment = { workspace, tag };
-  return directoryName(environment) === audience ? environment : undefined;
 }
 
 function parsePayload(bytes: Uint8Array): Payload | undefined {

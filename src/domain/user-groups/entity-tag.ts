@@ -1,4 +1,6 @@
 import type { UserGroup } from "../../records.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
 import { etagOf } from "./user-group.ts";
 
 /** The states in which a change is allowed: those with one of these entity tags, or any (`"*"`). */
@@ -19,6 +21,11 @@ export function parseIfMatch(header: string): IfMatch | undefined {
   return length === header.length && tags.length > 0 ? tags : undefined;
 }
 
-/** Whether `ifMatch` allows a change of `group`. Without the header every change is allowed. */
-export const allowsChange = (ifMatch: IfMatch | undefined, group: UserGroup): boolean =>
-  ifMatch === undefined || ifMatch === "*" || ifMatch.includes(etagOf(group));
+export type StateFailure = FailureOf<"user_group_not_found" | "revision_mismatch">;
+
+/** The group, if there is one, in a state that `ifMatch` allows. Without the header every state is allowed. */
+export function inState(group: UserGroup | undefined, ifMatch: IfMatch | undefined): Result<UserGroup, StateFailure> {
+  if (!group) return fail({ code: "user_group_not_found" });
+  const isAllowed = ifMatch === undefined || ifMatch === "*" || ifMatch.includes(etagOf(group));
+  return isAllowed ? ok(group) : fail({ code: "revision_mismatch" });
+}

@@ -1,5 +1,8 @@
 import { LEASE_SECONDS_MAX, LEASE_SPACING_SECONDS, LEASE_TOKENS_MAX, LEASE_VIEWS_SECONDS } from "../../limits.ts";
 
+/** The nonces of tokens that a call has ended, and for which KV may hold a lease. */
+export type EndedLeases = { endedLeases: ArrayBuffer[] };
+
 /** The times of one token in milliseconds since 1970: its last view that accepted a stale answer, its last request for a lease. */
 type Times = { viewedAt: number; requestedAt: number | undefined };
 
@@ -12,10 +15,10 @@ export class LeaseRequests {
   readonly #tokens = new Map<string, Times>();
 
   /**
-   * Notes a view that accepts a stale answer. Returns whether to write a lease: from the second such view within a minute
-   * on, so that a single view costs no write, and not again for some seconds, so that a crowd causes one write.
+   * Whether to write a lease after a view that accepts a stale answer, whose time is kept: from the second such view within a
+   * minute on, so that a single view costs no write, and not again for some seconds, so that a crowd causes one write.
    */
-  noteView(nonce: Uint8Array, now: number): boolean {
+  shouldWriteLease(nonce: Uint8Array, now: number): boolean {
     const name = nonce.toHex();
     const { viewedAt, requestedAt } = this.#tokens.get(name) ?? {};
     const isSecondView = viewedAt !== undefined && now - viewedAt <= LEASE_VIEWS_SECONDS * 1000;

@@ -1,23 +1,81 @@
 import { IDEMPOTENCY_SECONDS, RESPONSE_BYTES_PER_PURGE_MAX, RESPONSES_PER_PURGE_MAX } from "../../limits.ts";
 import type { StoredResponse } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
-import type { ResponseStore } from "../../storage/response-store.ts";
+import { ResponseStore } from "../../storage/response-store.ts";
+import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
 import { sameBytes } from "../credentials/credential.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
+import type { IfMatch } from "./entity-tag.ts";
+import type { EndedLeases } from "./lease-requests.ts";
 
 /** Identifies a retried call: hashes of its Idempotency-Key and of its request, and the id of the current signing key. */
 export type IdempotencyRecord = { key: ArrayBuffer; request: ArrayBuffer; signingId: string };
 
+/** The conditions of a call: the states of the group in which it may run, and the record by which it runs once. */
+export type Conditions = { ifMatch?: IfMatch | undefined; idempotency?: IdempotencyRecord | undefined };
+
+/** The outcome of a call that can have an Idempotency-Key: of a repeat, the response to the first one. */
+export type Outcome = EndedLeases & { isReplay: boolean };
+
+type Kind = StoredResponse["response"]["kind"];
+type ResponseOf<K extends Kind> = Extract<StoredResponse["response"], { kind: K }>;
+
+/** A call whose response is of one kind: the API key that makes it, and its work. */
+type Call<K extends Kind, Failure> = {
+  kind: K;
+  keyId: number | null;
+  run: () => Result<EndedLeases & { response: ResponseOf<K> }, Failure>;
+};
+
+type Responded<K extends Kind> = Outcome & { response: ResponseOf<K>; keyId: number | null };
+
 /** The responses to calls with an Idempotency-Key. They are stored for a day, and end with their group. */
 export class Responses {
+  readonly #storage: DurableObjectStorage;
   readonly #store: ResponseStore;
   readonly #groups: GroupStore;
+  readonly #changes: ChangeLog;
 
-  constructor(store: ResponseStore, groups: GroupStore) {
-    this.#store = store;
+  constructor(storage: DurableObjectStorage, groups: GroupStore, changes: ChangeLog) {
+    this.#storage = storage;
+    this.#store = new ResponseStore(storage.sql);
     this.#groups = groups;
+    this.#changes = changes;
+  }
+
+  /**
+   * Runs a call and stores its response in the same transaction, or returns the response to the same call before, with the API
+   * key that made that one. Without a `record` it only runs the call.
+   */
+  once<K extends Kind, Failure>(
+    record: IdempotencyRecord | undefined,
+    { kind, keyId, run }: Call<K, Failure>,
+  ): Result<Responded<K>, Failure | FailureOf<"idempotency_key_reused" | "environment_full">> {
+    const stored = this.find(record);
+    if (!stored.ok) return stored;
+    if (stored.value) {
+      const { response, keyId: firstKeyId } = stored.value;
+      if (!isOfKind(response, kind)) return fail({ code: "idempotency_key_reused" });
+      return ok({ response, keyId: firstKeyId, endedLeases: [], isReplay: true });
+    }
+    if (record && this.#changes.isFull) return fail({ code: "environment_full" });
+
+    const runAndStore = () => {
+      const outcome = run();
+      if (outcome.ok && record) this.#insert(record, keyId, outcome.value.response);
+      return outcome;
+    };
+    const outcome = record ? this.#storage.transactionSync(runAndStore) : run();
+    return outcome.ok ? ok({ ...outcome.value, keyId, isReplay: false }) : outcome;
+  }
+
+  #insert({ key, request }: IdempotencyRecord, keyId: number | null, response: StoredResponse["response"]): void {
+    const { teamId } = response.kind === "removed" ? response : response.group;
+    const expiresAt = Date.now() + IDEMPOTENCY_SECONDS * 1000;
+    this.#store.insert({ key, request, keyId, teamId, response, expiresAt });
+    this.#changes.schedule(expiresAt);
   }
 
   /** The response to the same call, if it was made before. Rows that a chore has not deleted yet do not count. */
@@ -27,21 +85,11 @@ export class Responses {
     return sameBytes(stored.request, record.request) ? ok(stored) : fail({ code: "idempotency_key_reused" });
   }
 
-  store({ key, request }: IdempotencyRecord, keyId: number | null, response: StoredResponse["response"]): void {
-    const { teamId } = response.kind === "removed" ? response : response.group;
-    this.#store.insert({ key, request, keyId, teamId, response, expiresAt: this.nextPurgeAt });
-  }
-
-  /** When a response of now will be deleted. */
-  get nextPurgeAt(): number {
-    return Date.now() + IDEMPOTENCY_SECONDS * 1000;
-  }
-
-  /** Ends the responses about a purged group, which may be millions. Returns whether there are any for a chore to delete. */
-  end(teamId: number): boolean {
-    const hasResponses = this.#store.has(teamId);
-    if (hasResponses) this.#store.addPurgedGroup(teamId);
-    return hasResponses;
+  /** Ends the responses about a purged group. They may be millions, so a chore deletes them. */
+  end(teamId: number): void {
+    if (!this.#store.has(teamId)) return;
+    this.#store.addPurgedGroup(teamId);
+    this.#changes.schedule(Date.now());
   }
 
   /** Deletes responses that have expired. */
@@ -82,3 +130,6 @@ function fitting<Item extends { bytes: number }>(responses: Item[]): Item[] {
     return index === 0 || bytes <= RESPONSE_BYTES_PER_PURGE_MAX;
   });
 }
+
+const isOfKind = <K extends Kind>(response: StoredResponse["response"], kind: K): response is ResponseOf<K> =>
+  response.kind === kind;

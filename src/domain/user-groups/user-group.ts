@@ -1,36 +1,43 @@
-import type { GroupSnapshot, GroupState, ListedGroup, RotatedGroup, UserGroup } from "../../records.ts";
+import {
+  CONTENT,
+  type GroupContent,
+  type GroupSnapshot,
+  type GroupState,
+  type GroupToken,
+  type Lease,
+  type ListedGroup,
+  type PublicGroup,
+  type RotatedGroup,
+  type UserGroup,
+} from "../../records.ts";
 import { newNonce, sameBytes } from "../credentials/credential.ts";
+import type { FailureOf } from "../failure.ts";
 
-/** The fields of a new group. */
-export type UserGroupDraft = {
-  providedId: string;
-  name?: string | undefined;
-  mapping?: string | null | undefined;
-  properties?: string | null | undefined;
+/** The content of a new group. */
+export type UserGroupDraft = Pick<GroupContent, "providedId"> & {
+  [Field in Exclude<keyof GroupContent, "providedId">]?: GroupContent[Field] | undefined;
 };
 
-/** The fields that the Worker needs to answer with a group. Without a `nonce` the answer shows no token. */
-export type GroupView = Omit<
-  UserGroup,
-  "nonce" | "generation" | "graceNonce" | "graceGeneration" | "graceEndsAt" | "suspendedAt" | "mapping"
-> & {
-  nonce: ArrayBuffer | undefined;
+/** The changes of an update; an absent field stays as it is, and `null` clears it. */
+export type UserGroupChanges = Omit<UserGroupDraft, "providedId"> & {
+  newProvidedId?: string | undefined;
+  suspended?: boolean | undefined;
 };
 
-/** The view of a group for a caller that may read its token, or may not. */
-export const toGroupView = (
+/** A group in the answer to an integrator. `nonce` is missing if the caller may not read the token. */
+export type GroupWithToken = Omit<PublicGroup, "mapping"> & { revision: number; nonce: ArrayBuffer | undefined };
+
+/** The group for a caller that may read its token, or may not. */
+export const toGroupWithToken = (
   { teamId, providedId, name, properties, revision, nonce }: UserGroup,
   { mayReadToken }: { mayReadToken: boolean },
-): GroupView => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
+): GroupWithToken => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
 
-/** What a token is made of in the directory: two times 128 random bits. */
-export const newToken = (): Pick<UserGroup, "nonce" | "generation"> => ({
-  nonce: newNonce().buffer,
-  generation: newNonce().buffer,
-});
+/** The answer to a rotation. `nonce` is missing if the caller may not read the token. */
+export type RotatedView = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
 
-/** What a group has after a token without a grace. */
-export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: null };
+/** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
+export type ViewerAnswer = Lease & { writeLease: boolean };
 
 /** The response to a rotation. The signing key matters only for a response that is stored. */
 export const toRotatedGroup = (
@@ -38,11 +45,77 @@ export const toRotatedGroup = (
   signingId: string | undefined,
 ): RotatedGroup => ({ teamId, providedId, name, nonce, revision, signingId });
 
-/** The changes of an update; an absent field stays as it is, and `null` clears it. */
-export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & {
-  newProvidedId?: string | undefined;
-  suspended?: boolean | undefined;
-};
+/** The group without its secrets. */
+export function toListedGroup(group: UserGroup): ListedGroup {
+  const { suspendedAt, revision, createdAt, updatedAt, deletedAt } = group;
+  return { ...toPublicGroup(group), suspendedAt, revision, createdAt, updatedAt, deletedAt };
+}
+
+/** What viewers see of the group. */
+export const toPublicGroup = ({ teamId, providedId, name, mapping, properties }: PublicGroup): PublicGroup => ({
+  teamId,
+  providedId,
+  name,
+  mapping,
+  properties,
+});
+
+/** What a token is made of in the directory: two times 128 random bits. */
+export const newToken = (): Pick<GroupToken, "nonce" | "generation"> => ({
+  nonce: newNonce().buffer,
+  generation: newNonce().buffer,
+});
+
+/** The columns of a group without a previous token. */
+export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: null };
+
+/** A group that is created at the time `now`. */
+export const newGroup = (
+  { providedId, name = providedId, mapping = null, properties = null }: UserGroupDraft,
+  now: number,
+): Omit<UserGroup, "teamId"> => ({
+  providedId,
+  name,
+  mapping,
+  properties,
+  ...newToken(),
+  ...NO_GRACE,
+  suspendedAt: null,
+  revision: 1,
+  createdAt: now,
+  updatedAt: now,
+  deletedAt: null,
+});
+
+/** The next revision of a group. */
+export const revise = (group: UserGroup, changed: Partial<Omit<UserGroup, "teamId" | "revision">>): UserGroup => ({
+  ...group,
+  ...changed,
+  revision: group.revision + 1,
+});
+
+/** The next revision of a group, after `changes` at the time `now`; or the same object if they change nothing. */
+export function withChanges(group: UserGroup, changes: UserGroupChanges, now: number): UserGroup {
+  const { name = group.name, mapping = group.mapping, properties = group.properties } = changes;
+  const content: GroupContent = { providedId: changes.newProvidedId ?? group.providedId, name, mapping, properties };
+  const isSuspended = changes.suspended ?? group.suspendedAt !== null;
+  const suspendedAt = isSuspended ? (group.suspendedAt ?? now) : null;
+  const isContentChanged = changedFields(group, content).length > 0;
+  if (!isContentChanged && suspendedAt === group.suspendedAt) return group;
+  return revise(group, { ...content, suspendedAt, updatedAt: isContentChanged ? now : group.updatedAt });
+}
+
+const CONTENT_FIELDS = Object.keys(CONTENT) as (keyof GroupContent)[];
+
+/** The published names of the fields whose content differs. */
+export const changedFields = (before: GroupContent, after: GroupContent): string[] =>
+  CONTENT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => CONTENT[field]);
+
+const utf8 = new TextEncoder();
+
+/** The size in UTF-8 of what a group's owner can make it hold. */
+export const bytesOf = (group: GroupContent): number =>
+  utf8.encode(CONTENT_FIELDS.map((field) => group[field]).join("")).length;
 
 /**
  * The strong validator of a group's state (RFC 9110, section 8.8). The team id is part of it, because a new group with the
@@ -50,33 +123,23 @@ export type UserGroupChanges = Omit<Partial<UserGroupDraft>, "providedId"> & {
  */
 export const etagOf = (group: Pick<UserGroup, "teamId" | "revision">): string => `"${group.teamId}.${group.revision}"`;
 
-/** The group after `changes` at the time `now`, or the same object if they change nothing. */
-export function withChanges(group: UserGroup, changes: UserGroupChanges, now: number): UserGroup {
-  const suspendedAt = changes.suspended ? (group.suspendedAt ?? now) : null;
-  const changed: Pick<UserGroup, keyof UserGroupDraft | "suspendedAt"> = {
-    providedId: changes.newProvidedId ?? group.providedId,
-    name: changes.name ?? group.name,
-    mapping: changes.mapping === undefined ? group.mapping : changes.mapping,
-    properties: changes.properties === undefined ? group.properties : changes.properties,
-    suspendedAt: changes.suspended === undefined ? group.suspendedAt : suspendedAt,
-  };
-  const isChanged = Object.entries(changed).some(([field, value]) => value !== Reflect.get(group, field));
-  return isChanged ? { ...group, ...changed } : group;
-}
-
-const utf8 = new TextEncoder();
-
-/** The size in UTF-8 of what a group's owner can make it hold. */
-export const bytesOf = ({ providedId, name, mapping, properties }: UserGroup): number =>
-  utf8.encode(providedId + name + (mapping ?? "") + (properties ?? "")).length;
-
 /** The state of a group that lists show. */
 export const stateOf = ({ suspendedAt, deletedAt }: Pick<ListedGroup, "suspendedAt" | "deletedAt">): GroupState =>
   deletedAt !== null ? "deleted" : suspendedAt !== null ? "suspended" : "active";
 
-/** Whether the group's mapping contains `dataSource`. */
-export function mapsTo(group: UserGroup, dataSource: string): boolean {
-  return Object.values(JSON.parse(group.mapping ?? "{}")).includes(dataSource);
+/** The id that a group to delete must have, and the data source that its mapping must contain. */
+export type Guards = { providedId?: string | undefined; dataSource?: string | undefined };
+
+/** The failure of the first guard that does not match the group. */
+export function guardRefusal(
+  group: UserGroup,
+  { providedId, dataSource }: Guards,
+): FailureOf<"user_group_mismatch"> | undefined {
+  if (providedId !== undefined && providedId !== group.providedId)
+    return { code: "user_group_mismatch", guard: "user_group_id" };
+  if (dataSource !== undefined && !Object.values(JSON.parse(group.mapping ?? "{}")).includes(dataSource))
+    return { code: "user_group_mismatch", guard: "data_source_provided_id" };
+  return undefined;
 }
 
 /** What a viewer presents: the nonce of a token, or the generation in a session. */
@@ -87,17 +150,15 @@ export type Presented = { nonce: BufferSource; generation?: never } | { generati
  * grace; `undefined` for any other.
  */
 export function snapshotFor(
-  group: UserGroup | undefined,
+  group: UserGroup,
   { nonce, generation }: Presented,
   now: number,
 ): GroupSnapshot | undefined {
-  if (!group) return undefined;
-  const { teamId, providedId, name, mapping, properties, graceEndsAt } = group;
-  const snapshot = { teamId, providedId, name, mapping, properties };
   const [current, previous, presented] = nonce
     ? [group.nonce, group.graceNonce, nonce]
     : [group.generation, group.graceGeneration, generation];
-  if (sameBytes(current, presented)) return { ...snapshot, validUntil: null };
+  if (sameBytes(current, presented)) return { ...toPublicGroup(group), validUntil: null };
+  const { graceEndsAt } = group;
   const isInGrace = previous !== null && graceEndsAt !== null && now < graceEndsAt && sameBytes(previous, presented);
-  return isInGrace ? { ...snapshot, validUntil: graceEndsAt } : undefined;
+  return isInGrace ? { ...toPublicGroup(group), validUntil: graceEndsAt } : undefined;
 }

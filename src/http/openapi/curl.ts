@@ -9,7 +9,7 @@ const AUTHORIZATIONS: Record<CredentialName, string> = {
   operator_key: "Token $OPERATOR_KEY",
 };
 
-/** What a curl call of an operation is made of. `query` also has what an operator adds. */
+/** The parts of a curl call of an operation. `query` includes the environment that an operator names. */
 export type CurlCall = {
   method: string;
   path: string;

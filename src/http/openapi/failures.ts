@@ -101,7 +101,7 @@ const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: s
 
 const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(code)}` });
 
-/** The schema of each code's `error`, and that of a refusal with any of them, which has the fields that all of them have. */
+/** The schema of each code's `error`, and `Failure`: the fields that every refusal has. */
 export const errorSchemas = () => ({
   ...Object.assign(
     {},

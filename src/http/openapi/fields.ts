@@ -9,45 +9,34 @@ export const Tag = z
   .nullable()
   .meta({ description: "The environment of the API key that created the group.", examples: ["Testing"] });
 
-const TeamId = z
-  .int()
-  .min(1)
-  .meta({ description: "The service's own number of the group, never given twice.", examples: [1] });
+export const Workspace = z
+  .string()
+  .meta({ description: "The integrating application, by its slug.", examples: ["acme"] });
+
+/** A number of the service's own, such as an id. */
+export const number = (description: string, example = 1) =>
+  z
+    .int()
+    .min(1)
+    .meta({ description, examples: [example] });
+
+/** The `id` in a path. */
+export const byId = (description: string) => ({
+  path: {
+    schema: z.strictObject({ id: z.int().min(1).max(999_999_999_999_999).meta({ description }) }),
+    example: { id: 1 },
+  },
+});
+
+/** The answer to a list. */
+export const page = (name: string, schema: z.ZodType) => ({
+  status: 200 as const,
+  description: "One page, and the cursor of the next.",
+  content: { name, schema },
+});
 
 /** It has the form of a real token, and no service has signed it. */
 export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
-
-const Token = z.string().meta({
-  description: "The credential to embed in dashboards. It shows nothing but this group.",
-  examples: [EXAMPLE_TOKEN],
-});
-
-const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
-
-const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
-
-export const Properties = z
-  .record(z.string(), z.unknown())
-  .nullable()
-  .meta({ description: "The properties as you gave them, or null.", examples: [{ region: "eu", plans: ["pro"] }] });
-
-const Mapping = z
-  .record(z.string(), z.string())
-  .nullable()
-  .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
-
-const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
-/** The token is absent where the key may not read it. */
-export const Common = { ...Named, token: z.exactOptional(Token) };
-
-export const SeenGroup = {
-  team_id: TeamId,
-  name: Name,
-  provided_id: ProvidedId,
-  properties: Properties,
-  mapping: Mapping,
-  api_environment_tag: Tag,
-};
 
 export const time = (description: string) =>
   z.string().meta({ format: "date-time", description, examples: ["2026-11-21T11:07:16.301Z"] });

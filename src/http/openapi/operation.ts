@@ -57,7 +57,7 @@ export const refusalsOf = ({ body, refusals }: Operation, access: Access | undef
       : []),
     ...(hasKeys && !access.isForViewers ? (["credential_expired"] as const) : []),
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
-    ...(access?.names ? (["environment_not_found"] as const) : []),
+    ...(access?.environmentQuery ? (["environment_not_found"] as const) : []),
     ...(body ? WITH_OPTIONAL_BODY : []),
     ...(access?.body === "required" ? (["body_required"] as const) : []),
     ...refusals,

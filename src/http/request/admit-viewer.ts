@@ -1,13 +1,13 @@
-import type { Context } from "hono";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import { allowsOrigin, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
-import type { Lease } from "../../records.ts";
+import type { GroupSnapshot, Lease } from "../../records.ts";
 import { TokenIndex } from "../../storage/token-index.ts";
-import type { AppEnv } from "../app-env.ts";
+import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
 import { maxAgeOf } from "./cache-control.ts";
 
@@ -15,41 +15,50 @@ import { maxAgeOf } from "./cache-control.ts";
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
  * that is young enough. If KV fails in any way, the directory answers.
  */
-export async function admitViewer(c: Context<AppEnv>, claim: VerifiedClaimOf<"token">): Promise<Failure | undefined> {
+export async function admitToken(
+  c: RequestContext<CallEnv>,
+  claim: VerifiedClaimOf<"token">,
+): Promise<Result<Viewer, Failure>> {
   const maxAge = maxAgeOf(c.req.header("Cache-Control"));
   const headers = c.get("headers");
   const lease = maxAge === undefined ? undefined : await findLease(c.env, claim, maxAge);
   if (lease) {
     headers["X-Answered-By"] = "index";
     headers.Age = String(lease.ageSeconds);
-    c.set("group", lease.group);
-    return undefined;
+    return ok(viewerOf(claim, lease.group));
   }
 
   headers["X-Answered-By"] = "directory";
   const directory = directoryOf(c.env, claim.environment);
   const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
-  if (!viewed.ok) return viewed.failure;
+  if (!viewed.ok) return viewed;
   const { readAt, group, writeLease } = viewed.value;
   if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
-  c.set("group", group);
-  return undefined;
+  return ok(viewerOf(claim, group));
 }
 
+const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapshot): Viewer => ({
+  kind: "token",
+  group,
+  environment,
+  expiresAt: group.validUntil,
+});
+
 /** Finds the group of a viewer session. The directory always answers. */
-export async function admitSession(c: Context<AppEnv>, session: VerifiedSession): Promise<Failure | undefined> {
+export async function admitSession(
+  c: RequestContext<CallEnv>,
+  session: VerifiedSession,
+): Promise<Result<Viewer, Failure>> {
   // The body may have arrived after the session had expired.
   if (session.state === "expired" || session.claims.expiresAtSeconds * 1000 <= Date.now())
-    return { code: "credential_expired" };
-  const { teamId, generation, keyId, origins, viewerId, environment } = session.claims;
-  if (!allowsOrigin(origins, c.req.header("Origin"))) return { code: "origin_not_allowed" };
+    return fail({ code: "credential_expired" });
+  const { teamId, generation, keyId, origins, viewerId, environment, expiresAtSeconds } = session.claims;
+  if (!allowsOrigin(origins, c.req.header("Origin"))) return fail({ code: "origin_not_allowed" });
 
   c.get("headers")["X-Answered-By"] = "directory";
   const viewed = await directoryOf(c.env, environment).viewSession({ teamId, generation, keyId });
-  if (!viewed.ok) return viewed.failure;
-  c.set("group", viewed.value);
-  c.set("viewerId", viewerId);
-  return undefined;
+  if (!viewed.ok) return viewed;
+  return ok({ kind: "viewer_session", group: viewed.value, environment, expiresAt: expiresAtSeconds * 1000, viewerId });
 }
 
 /**
@@ -70,8 +79,8 @@ async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxA
     : undefined;
 }
 
-/** Writes a lease. A failure only means that the directory goes on answering. */
-async function putLease(c: Context<AppEnv>, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
+/** Writes a lease. If that fails, the directory keeps answering. */
+async function putLease(c: RequestContext, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
   try {
     await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);
   } catch (error) {

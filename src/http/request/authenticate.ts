@@ -1,10 +1,9 @@
-import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
-import type { AppEnv, Credential } from "../app-env.ts";
+import type { AppEnv, Credential, RequestContext } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 import { clientAddress } from "./client-address.ts";
 
@@ -14,12 +13,12 @@ const SECRETS_OF_SERVERS: Credential["kind"][] = ["api_key", "operator_key", "bo
 /**
  * Reads the request's credential on every route. Refuses the secrets of servers when a browser sends them: browsers send
  * `Origin` or `Sec-Fetch-Site` (Fetch standard, sections 3.1 and 3.8) and no script can leave them out; the `fetch` of Node,
- * Deno and Bun sends neither. Of a browser every form of the header is examined, also those that the service does not take: a
- * secret has leaked to its visitors in any form.
+ * Deno and Bun sends neither. From a browser, every form of the header is examined, even one that the service does not accept: a
+ * secret in any form has leaked to its visitors.
  *
  * Refused credentials are counted by client address: those that this service did not sign, and keys that their Durable Object
  * does not know. A token that was valid once is not a guess; its own limit counts it. From a browser they are counted before they
- * are compared with the operator's token, because there the answer would tell a right guess from a wrong one.
+ * are compared with the operator's token, because otherwise the answer would distinguish a right guess from a wrong one.
  */
 export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
   const isBrowser = c.req.header("Origin") !== undefined || c.req.header("Sec-Fetch-Site") !== undefined;
@@ -43,7 +42,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   const isRefused = credential.kind === "unknown" || c.get("failureCode") === "unauthenticated";
   if (isRefused && !isGuessOfBrowser && !(await countRefused(c))) {
-    // Hono adds the headers of the response that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
+    // Hono adds the headers of the answer that is replaced, such as the Cache-Control and ETag of a file, unless there is none.
     c.res = undefined;
     c.res = refuse(c, { code: "rate_limited" });
   }
@@ -51,7 +50,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
 /** Why a browser may not send this header, if it may not. */
 async function browserFailure(
-  c: Context<AppEnv>,
+  c: RequestContext<AppEnv>,
   header: string,
   credential: Credential,
 ): Promise<FailureOf<"secret_key_in_browser" | "token_in_browser"> | undefined> {
@@ -61,12 +60,12 @@ async function browserFailure(
   return credential.kind === "token" && !allowsBrowserTokens(c.env) ? { code: "token_in_browser" } : undefined;
 }
 
-async function signedCredential(c: Context<AppEnv>, text: string): Promise<Credential | undefined> {
+async function signedCredential(c: RequestContext<AppEnv>, text: string): Promise<Credential | undefined> {
   const session = await verifySession(c.get("ring"), text, Date.now());
   return session ? { kind: "viewer_session", session } : verifyCredential(c.get("ring"), text);
 }
 
-async function unsignedCredential(c: Context<AppEnv>, text: string): Promise<Credential> {
+async function unsignedCredential(c: RequestContext<AppEnv>, text: string): Promise<Credential> {
   if (text === "") return { kind: "none" };
   return { kind: (await isOperatorToken(c.env, text)) ? "bootstrap" : "unknown" };
 }
@@ -81,7 +80,7 @@ async function isOperatorToken(env: Env, text: string): Promise<boolean> {
 const isSecret = ({ kind }: Credential): boolean => SECRETS_OF_SERVERS.includes(kind);
 
 /** Whether a header of a form that the service does not take has a secret: as a word, or in Basic (RFC 7617). */
-async function hasSecret(c: Context<AppEnv>, header: string): Promise<boolean> {
+async function hasSecret(c: RequestContext<AppEnv>, header: string): Promise<boolean> {
   const words = header.split(/[\s,]+/, AUTHORIZATION_WORDS_MAX);
   const texts = [...words, ...words.flatMap((word) => decodeBase64(word).split(":", AUTHORIZATION_WORDS_MAX))];
   for (const text of texts.filter((each) => each !== ""))
@@ -105,7 +104,7 @@ export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined
   (OPERATOR_TOKEN ?? "").length >= OPERATOR_TOKEN_UNITS_MIN ? OPERATOR_TOKEN : undefined;
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */
-async function countRefused(c: Context<AppEnv>): Promise<boolean> {
+async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {
   const key = clientAddress(c.req.header("CF-Connecting-IP"));
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
 }

@@ -33,8 +33,8 @@ export async function readBytes(request: Request, credential: string): Promise<R
 const isJson = (contentType: string | null): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType ?? "");
 
 /**
- * A body is unfinished if it does not come whole with the first read. A burst of short bodies is therefore not counted,
- * although their reads overlap.
+ * A body is unfinished if the first read does not return all of it. So a burst of short bodies is not counted, although their
+ * reads overlap.
  */
 async function readWithin(
   reader: ReadableStreamBYOBReader,
@@ -64,8 +64,8 @@ async function readWithin(
 }
 
 /**
- * A connection that breaks before the end of the body leaves JSON without its end. A body that is too large is read on for a
- * while and dropped, because a connection closed in the middle of a body would hide the refusal from the client.
+ * A connection that breaks before the end of the body leaves truncated JSON. A body that is too large is read for a while
+ * longer and dropped, because a connection closed in the middle of a body would hide the refusal from the client.
  */
 async function readUnfinished(
   reader: ReadableStreamBYOBReader,
@@ -84,8 +84,8 @@ async function readUnfinished(
 }
 
 /**
- * How long a body can be: as long as its Content-Length says, because a buffer for the longest body slows down small ones. A
- * body that is longer than that, which HTTP rules out, counts as too large.
+ * The length that the body can have at most: its Content-Length, because a buffer for the longest body slows down small ones.
+ * A longer body, which HTTP rules out, counts as too large.
  */
 function expectedBytes(request: Request): number {
   const length = Number(request.headers.get("Content-Length") ?? BODY_BYTES_MAX);
@@ -93,8 +93,8 @@ function expectedBytes(request: Request): number {
 }
 
 /**
- * Reads `bytesMax` bytes, or up to the end. Each piece is as long as all before it, so that a body takes at most twice the
- * memory of what has arrived of it.
+ * Reads up to `bytesMax` bytes. Each piece is as long as all before it, so that a body takes at most twice the memory of the
+ * bytes that have arrived.
  */
 async function readUpTo(
   reader: ReadableStreamBYOBReader,
@@ -115,7 +115,7 @@ async function readUpTo(
 }
 
 /**
- * Reads `bytes` bytes, or up to the end. `readAtLeast` (Workers, "ReadableStreamBYOBReader") joins small chunks outside of
+ * Reads up to `bytes` bytes. `readAtLeast` (Workers, "ReadableStreamBYOBReader") joins small chunks outside of
  * JavaScript: a body sent byte by byte costs a sixth of the CPU that reading it chunk by chunk would.
  */
 async function readPiece(reader: ReadableStreamBYOBReader, bytes: number): Promise<Uint8Array> {

@@ -4,7 +4,7 @@
  */
 export function clientAddress(address: string | undefined): string {
   if (!address?.includes(":") || !URL.canParse(`http://[${address}]`)) return address ?? "unknown";
-  // The URL parser expands embedded IPv4 and lower-cases; what is left is to expand `::`.
+  // The URL parser expands embedded IPv4 and lower-cases. Only `::` remains to be expanded.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (text: string) => (text === "" ? [] : text.split(":"));
   const zeros = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;

@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import type { AppEnv } from "../app-env.ts";
+import type { RequestEnv } from "../app-env.ts";
 
 /** The answer to a preflight (Fetch standard, section 3.3). */
 const PREFLIGHT = {
@@ -19,7 +19,7 @@ const FOR_PAGES = /^\/(?:api\/(?:viewer|whoami)|\.well-known)(?:\/|$)/;
  * `secret_key_in_browser`, and its developer can see that. No cookie takes part, so an open origin gives no right. Hono's own
  * middleware would build a second response for its headers.
  */
-export const cors = createMiddleware<AppEnv>(async (c, next) => {
+export const cors = createMiddleware<RequestEnv>(async (c, next) => {
   const headers = c.get("headers");
   const isBrowser = c.req.header("Origin") !== undefined;
   if (isBrowser || FOR_PAGES.test(c.req.path)) headers["Access-Control-Allow-Origin"] = "*";

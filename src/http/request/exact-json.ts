@@ -8,10 +8,9 @@ const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
 
 /**
- * Finds what `JSON.parse` would change silently, as issues with their places: numbers that a double holds as another decimal
- * value, keys that stand twice in one object, strings with lone surrogates; and nesting deeper than the service walks. `text`
- * must be valid JSON. A reviver would not do: it knows no places, does not see doubled keys, and overflows the stack on deep
- * nesting.
+ * Finds what `JSON.parse` would change silently, and where: numbers that a double holds as another decimal value, duplicate
+ * keys of an object, strings with lone surrogates; and nesting deeper than the service allows. `text` must be valid JSON. A
+ * reviver does not suffice: it has no positions, does not see duplicate keys, and overflows the stack on deep nesting.
  */
 export function findInexact(text: string, value: object): Issue[] {
   if (isCanonical(text, value)) return [];
@@ -26,7 +25,7 @@ class InexactScan {
   readonly #frames: Frame[] = [];
   #position = 0;
 
-  /** Reads the token at `position`, in UTF-16 code units. Returns whether to go on. */
+  /** Reads the token at `position`, in UTF-16 code units. Returns whether to continue. */
   take(token: string, position: number): boolean {
     this.#position = position;
     const [first = ""] = token;
@@ -82,8 +81,8 @@ class InexactScan {
 }
 
 /**
- * Whether `value` prints as `text` again, so that nothing was lost: a fast path for the many clients that print JSON as
- * JavaScript does. It does not decide on text that may nest too deep, nor on unpaired surrogates, which print as they came.
+ * Whether `value` serializes to `text`, so that nothing was lost: a fast path for the many clients that serialize JSON as
+ * JavaScript does. It does not decide on text that may nest too deep, nor on unpaired surrogates, which serialize unchanged.
  */
 function isCanonical(text: string, value: object): boolean {
   const brackets = text.match(/[[{]/g)?.length ?? 0;

@@ -2,23 +2,20 @@ import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import type { FailureOf } from "../../domain/failure.ts";
 import { fail, type Result } from "../../domain/result.ts";
-import type { AppEnv } from "../app-env.ts";
-import { refuse } from "../response/failures.ts";
-import { checkCaller } from "./check-caller.ts";
+import type { CallEnv } from "../app-env.ts";
 import { findInexact } from "./exact-json.ts";
+import { refuseRequest } from "./refuse-request.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/**
- * Parses the body, whose bytes `authorize` has read, as JSON of `schema`, for `c.req.valid("json")`. The directory checks an
- * API key before a body is refused, so that a caller without a valid key learns nothing about the body.
- */
+/** Parses the body, whose bytes were read before the caller was admitted, as JSON of `schema`, for `c.req.valid("json")`. */
 export const jsonBody = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
-  createMiddleware<AppEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
+  createMiddleware<CallEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const body = parseBody(c.get("body"), schema(), c.get("access")?.body === "optional");
-      if (!body.ok) return refuse(c, (await checkCaller(c)) ?? body.failure);
+      const body = parseBody(c.get("body"), schema(), c.get("access").body === "optional");
+      if (!body.ok) return refuseRequest(c, body.failure);
+      c.set("fields", body.value as object);
       c.req.addValidatedData("json", body.value as object);
       return next();
     },

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
-import type { AppEnv } from "../app-env.ts";
+import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
 /**
@@ -8,7 +8,7 @@ import { refuse } from "../response/failures.ts";
  * these paths creates.
  */
 export const allowMethods = (...allow: string[]) =>
-  createMiddleware<AppEnv>((c, next) =>
+  createMiddleware<RequestEnv>((c, next) =>
     allow.includes(c.req.method) ? next() : Promise.resolve(refuse(c, { code: "method_not_allowed", allow })),
   );
 

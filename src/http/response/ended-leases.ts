@@ -1,14 +1,13 @@
-import type { Context } from "hono";
-import type { EndedLeases } from "../../domain/group-directory.ts";
 import { log } from "../../domain/log.ts";
+import type { EndedLeases } from "../../domain/user-groups/lease-requests.ts";
 import { TokenIndex } from "../../storage/token-index.ts";
-import type { AppEnv } from "../app-env.ts";
+import type { RequestContext } from "../app-env.ts";
 
 /**
- * Deletes the leases of tokens that a call has ended, after its response. The bound on stale answers does not depend on it:
+ * Deletes the leases of tokens that a call has ended, after its answer. The bound on stale answers does not depend on it:
  * a lease that stays is ignored once it is too old.
  */
-export function deleteLeases(c: Context<AppEnv>, { endedLeases }: EndedLeases): void {
+export function deleteLeases(c: RequestContext, { endedLeases }: EndedLeases): void {
   const index = new TokenIndex(c.env.TOKEN_INDEX);
   for (const nonce of endedLeases)
     c.executionCtx.waitUntil(

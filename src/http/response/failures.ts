@@ -1,4 +1,3 @@
-import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import {
@@ -8,7 +7,8 @@ import {
   SESSION_VARIABLES_BYTES_MAX,
   UNAVAILABLE_RETRY_SECONDS,
 } from "../../limits.ts";
-import type { AppEnv, Credential } from "../app-env.ts";
+import { acceptedCredentials } from "../access.ts";
+import type { Credential, RequestContext } from "../app-env.ts";
 import { respond } from "./respond.ts";
 
 /** The status of each failure, and the sentence that says how to fix it. A failure without them does not compile. */
@@ -172,7 +172,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
 };
 
 /** Answers with a failure: its status, its fields, and the headers that its status calls for. */
-export function refuse(c: Context<AppEnv>, failure: Failure): Response {
+export function refuse(c: RequestContext, failure: Failure): Response {
   const { code, ...fields } = failure;
   const { status } = FAILURES[code];
   c.set("failureCode", code);
@@ -181,16 +181,16 @@ export function refuse(c: Context<AppEnv>, failure: Failure): Response {
   return respond(c, body, headersOf(failure, status), status);
 }
 
-/** The message that names what this call takes, or what was wrong with it, where the general one does not. */
-function messageOf(c: Context<AppEnv>, failure: Failure): string {
-  const takes = c.get("takes");
-  if (failure.code === "unauthenticated" && takes) return unauthenticatedMessage(takes);
-  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential").kind]);
+/** The general message of the failure, or one that names the accepted credentials, the credential or the guard. */
+function messageOf(c: RequestContext, failure: Failure): string {
+  const access = c.get("access");
+  if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access));
+  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential")?.kind ?? "none"]);
   if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
   return FAILURES[failure.code].message;
 }
 
-/** What messages call a credential. */
+/** The names of credentials in messages. */
 const CREDENTIALS: Record<Credential["kind"], string> = {
   api_key: "API key",
   operator_key: "operator key",
@@ -213,8 +213,8 @@ function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): stri
   return `${difference}. Nothing was deleted.`;
 }
 
-function unauthenticatedMessage(takes: string): string {
-  return `This call takes ${takes}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
+function unauthenticatedMessage(credentials: string): string {
+  return `This call takes ${credentials}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
 }
 
 /** The headers that RFC 9110 asks for beside a status. */

@@ -1,12 +1,11 @@
-import type { Context } from "hono";
-import type { AppEnv } from "../app-env.ts";
+import type { RequestContext } from "../app-env.ts";
 
 /**
- * A response in JSON with the request's headers and `headers`. They go into the response together: set one by one through
- * Hono's context, they would first fill a Headers object, which the response then copies.
+ * An answer in JSON with the request's headers and `headers`. They go into the Response together: set one by one through
+ * Hono's context, they would first fill a Headers object, which the Response then copies.
  */
 export const respond = (
-  c: Context<AppEnv>,
+  c: RequestContext,
   body: object,
   headers: Record<string, string> = {},
   status = 200,
@@ -16,9 +15,9 @@ export const respond = (
     headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers },
   });
 
-/** A response whose body is JSON text already. */
+/** An answer whose body is JSON text already. */
 export const respondWithJson = (
-  c: Context<AppEnv>,
+  c: RequestContext,
   json: string | Blob,
   headers: Record<string, string> = {},
 ): Response => new Response(json, { headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers } });

@@ -193,7 +193,9 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
   const [method = "", pattern = ""] = name.split(" ");
   const callers = [
     ...(access.scope ? credentials.keys.map((text) => ({ text, query: "" })) : []),
-    ...(access.role ? credentials.operators.map((text) => ({ text, query: access.names ? IN_ENVIRONMENT : "" })) : []),
+    ...(access.role
+      ? credentials.operators.map((text) => ({ text, query: access.environmentQuery ? IN_ENVIRONMENT : "" }))
+      : []),
     ...(access.isForViewers
       ? [...credentials.tokens, ...credentials.sessions].map((text) => ({ text, query: "" }))
       : []),

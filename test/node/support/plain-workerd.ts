@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { issueKey, OPERATOR_TOKEN, serviceOptions } from "../../../scripts/bench/service.ts";
 import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/bench/workerd.ts";
 
 export type PlainService = RunningWorker & { key: string; operatorToken: string };
@@ -14,35 +14,10 @@ export async function startPlainService(): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = join(folder, "bundle");
   buildWorker("wrangler.toml", bundle);
-  const operatorToken = randomBytes(32).toString("hex");
-  const worker = await startWorker({
-    folder,
-    bundle,
-    durableObjects: [
-      { binding: "GROUP_DIRECTORY", className: "GroupDirectory" },
-      { binding: "REGISTRY", className: "Registry" },
-    ],
-    texts: { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: operatorToken },
-    kv: ["TOKEN_INDEX"],
-    rateLimits: [
-      "API_KEY_LIMIT",
-      "TOKEN_LIMIT",
-      "SESSION_LIMIT",
-      "REFUSED_CREDENTIAL_LIMIT",
-      "OPERATOR_LIMIT",
-      "LIST_LIMIT",
-    ],
-    log: "ignore",
-  });
-  const response = await fetch(`${worker.url}/api/keys`, {
-    method: "POST",
-    headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ workspace: "acme", environment: "Testing", name: "backend" }),
-  });
-  const { key } = (await response.json()) as { key: string };
+  const worker = await startWorker({ ...serviceOptions(folder, bundle), log: "ignore" });
   const stop = async () => {
     await worker.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { ...worker, key, operatorToken, stop };
+  return { ...worker, key: await issueKey(worker.url, "acme"), operatorToken: OPERATOR_TOKEN, stop };
 }

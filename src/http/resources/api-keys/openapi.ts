@@ -1,17 +1,15 @@
 import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
-import { Done, KeyTimes, NextCursor, Success, Tag } from "../../openapi/fields.ts";
+import { byId, Done, KeyTimes, NextCursor, number, page, Success, Tag, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { IssueKeyBody, KeysQuery, RollKeyBody } from "../../schemas.ts";
-import type { apiKeyBody } from "../../wire.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueKeyBody, KeysQuery } from "./schemas.ts";
+import type { apiKeyBody } from "./wire.ts";
 
 const ApiKey = z
   .strictObject({
-    id: z
-      .int()
-      .min(1)
-      .meta({ description: "The key's number in its environment.", examples: [1] }),
-    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+    id: number("The key's number in its environment."),
+    workspace: Workspace,
     environment: Tag.meta({ description: "The environment in which the key acts." }),
     name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
     access: z
@@ -47,9 +45,7 @@ const ListedKeys = z.strictObject({
 
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 
-const KeyId = z.strictObject({
-  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The key's number, as the list shows it." }),
-});
+const BY_ID = byId("The key's number, as the list shows it.");
 
 /** The calls of operators on API keys. */
 export const apiKeyOperations: Operations = {
@@ -75,11 +71,7 @@ export const apiKeyOperations: Operations = {
       description:
         "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
       query: { schema: KeysQuery(), example: { limit: 10 } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedKeys", schema: ListedKeys },
-      },
+      answer: page("ListedKeys", ListedKeys),
       refusals: [],
     },
   },
@@ -90,7 +82,7 @@ export const apiKeyOperations: Operations = {
       summary: "Roll an API key",
       description:
         "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
-      path: { schema: KeyId, example: { id: 1 } },
+      ...BY_ID,
       body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
       refusals: ["api_key_not_found", "environment_full"],
@@ -102,7 +94,7 @@ export const apiKeyOperations: Operations = {
       tag: "API keys",
       summary: "Revoke an API key",
       description: "The key is refused from the answer on. A second call changes nothing.",
-      path: { schema: KeyId, example: { id: 1 } },
+      ...BY_ID,
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
       refusals: ["api_key_not_found"],
     },

@@ -1,18 +1,18 @@
 import { Hono } from "hono";
 import type { AppEnv } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
-import { authorize } from "../../request/authorize.ts";
+import { authorizeOperators } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
-import { validQuery } from "../../request/validate.ts";
+import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EnvironmentsQuery } from "../../schemas.ts";
-import { environmentBody } from "../../wire.ts";
 import { numberCursorOf } from "../cursor.ts";
+import { EnvironmentsQuery } from "./schemas.ts";
+import { environmentBody } from "./wire.ts";
 
 /** The environments of the deployment. */
 export const environments = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorize)
+  .use(allowMethods("GET"), authorizeOperators)
 
   .get("/", validQuery(EnvironmentsQuery), async (c) => {
     const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));

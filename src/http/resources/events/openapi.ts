@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { EVENT_TYPES } from "../../../records.ts";
-import { Success, time } from "../../openapi/fields.ts";
+import { number, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EventsQuery } from "../../schemas.ts";
-import type { eventBody } from "../../wire.ts";
+import { EventsQuery } from "./schemas.ts";
+import type { eventBody } from "./wire.ts";
 
 const Actor = z
   .strictObject({
@@ -20,10 +20,7 @@ const Actor = z
 
 const Event = z
   .strictObject({
-    id: z
-      .int()
-      .min(1)
-      .meta({ description: "The event's number, which rises from event to event.", examples: [17] }),
+    id: number("The event's number, which rises from event to event.", 17),
     at: time("When the change was made."),
     type: z.enum(EVENT_TYPES).meta({ description: "What was changed.", examples: ["user_group.updated"] }),
     actor: Actor.meta({ description: "Who made the change." }),
@@ -33,10 +30,7 @@ const Event = z
     user_group: z.exactOptional(
       z
         .strictObject({
-          team_id: z
-            .int()
-            .min(1)
-            .meta({ description: "The group's number.", examples: [4] }),
+          team_id: number("The group's number.", 4),
           provided_id: z.string().meta({ description: "The group's id after the change.", examples: ["acme"] }),
         })
         .meta({ description: "The group of a change to a group." }),
@@ -50,10 +44,7 @@ const Event = z
     api_key: z.exactOptional(
       z
         .strictObject({
-          id: z
-            .int()
-            .min(1)
-            .meta({ description: "The key's number.", examples: [1] }),
+          id: number("The key's number."),
           name: z.string().meta({ description: "The key's name.", examples: ["backend"] }),
         })
         .meta({ description: "The key of a change to a key; of a roll, the old one." }),
@@ -61,10 +52,7 @@ const Event = z
     operator: z.exactOptional(
       z
         .strictObject({
-          id: z
-            .int()
-            .min(1)
-            .meta({ description: "The operator's number.", examples: [1] }),
+          id: number("The operator's number."),
           name: z.string().meta({ description: "The operator's name.", examples: ["ada"] }),
         })
         .meta({ description: "The operator of a change to an operator; of a roll, the old key." }),
@@ -80,12 +68,7 @@ const Event = z
         })
         .meta({ description: "The environment of a change to an environment." }),
     ),
-    successor_id: z.exactOptional(
-      z
-        .int()
-        .min(1)
-        .meta({ description: "The number of the key that a roll has issued.", examples: [2] }),
-    ),
+    successor_id: z.exactOptional(number("The number of the key that a roll has issued.", 2)),
   })
   .meta({ id: "Event", description: "One change." }) satisfies z.ZodType<ReturnType<typeof eventBody>>;
 
@@ -109,11 +92,7 @@ export const eventOperations: Operations = {
         "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
         "after it. A cursor from before the oldest event is 410 `cursor_expired`.",
       query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedEvents", schema: ListedEvents },
-      },
+      answer: page("ListedEvents", ListedEvents),
       refusals: ["cursor_expired"],
     },
   },

@@ -1,16 +1,14 @@
 import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { Done, KeyTimes, NextCursor, Success, Tag, time } from "../../openapi/fields.ts";
+import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EnvironmentsQuery, IssueOperatorBody, LOCATIONS, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
-import type { environmentBody, operatorBody } from "../../wire.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
+import type { operatorBody } from "./wire.ts";
 
 const Operator = z
   .strictObject({
-    id: z
-      .int()
-      .min(1)
-      .meta({ description: "The operator's number.", examples: [1] }),
+    id: number("The operator's number."),
     name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
     role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
     ...KeyTimes,
@@ -34,33 +32,9 @@ const ListedOperators = z.strictObject({
   next_cursor: NextCursor,
 });
 
-const Environment = z
-  .strictObject({
-    workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
-    environment: Tag.meta({ description: "Its tag, or null." }),
-    location: z
-      .enum(LOCATIONS)
-      .nullable()
-      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
-    created_at: time("When it was recorded."),
-  })
-  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
-  ReturnType<typeof environmentBody>
->;
+const BY_ID = byId("The operator's number, as the list shows it.");
 
-const ListedEnvironments = z.strictObject({
-  success: Success,
-  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
-  next_cursor: NextCursor,
-});
-
-const OperatorId = z.strictObject({
-  id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The operator's number, as the list shows it." }),
-});
-
-const BY_ID = { path: { schema: OperatorId, example: { id: 1 } } };
-
-/** The calls on operators and environments. */
+/** The calls on operators. */
 export const operatorOperations: Operations = {
   "/api/operators": {
     post: {
@@ -84,11 +58,7 @@ export const operatorOperations: Operations = {
       summary: "List operators",
       description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
       query: { schema: OperatorsQuery(), example: { limit: 10 } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedOperators", schema: ListedOperators },
-      },
+      answer: page("ListedOperators", ListedOperators),
       refusals: [],
     },
   },
@@ -102,7 +72,7 @@ export const operatorOperations: Operations = {
       ...BY_ID,
       body: {
         name: "RollOperatorBody",
-        schema: RollOperatorBody(),
+        schema: RollKeyBody(),
         example: { grace_seconds: 3600 },
       },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
@@ -118,21 +88,6 @@ export const operatorOperations: Operations = {
       ...BY_ID,
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
       refusals: ["operator_not_found"],
-    },
-  },
-  "/api/environments": {
-    get: {
-      id: "listEnvironments",
-      tag: "Operators",
-      summary: "List environments",
-      description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
-      query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "ListedEnvironments", schema: ListedEnvironments },
-      },
-      refusals: [],
     },
   },
 };

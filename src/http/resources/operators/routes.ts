@@ -1,32 +1,32 @@
-import { type Context, Hono } from "hono";
-import { hashOf, mintCredential, newNonce } from "../../../domain/credentials/credential.ts";
-import type { StoredKey } from "../../../records.ts";
-import type { AppEnv } from "../../app-env.ts";
+import { Hono } from "hono";
+import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
-import { authorize } from "../../request/authorize.ts";
+import type { IssuedKey } from "../../operations/issue-credential.ts";
+import { issueOperator, rollOperator } from "../../operations/operators.ts";
+import { operatorCall } from "../../request/admit-caller.ts";
+import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
-import { validQuery } from "../../request/validate.ts";
+import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { IssueOperatorBody, OperatorsQuery, RollOperatorBody } from "../../schemas.ts";
-import { operatorBody } from "../../wire.ts";
 import { numberCursorOf } from "../cursor.ts";
+import { RollKeyBody } from "../fields.ts";
+import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
+import { operatorBody } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
 export const operators = new Hono<AppEnv>()
   .use("/", allowMethods("GET", "POST"))
   .use("/:id", allowMethods("DELETE"))
   .use("/:id/roll", allowMethods("POST"))
-  .use(authorize)
+  .use(authorizeOperators)
 
   .post("/", jsonBody(IssueOperatorBody), async (c) => {
-    const { name, role, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
-    const nonce = newNonce();
-    const draft = { name, rights: role, nonceHash: await hashOf(nonce), expiresInSeconds };
-    const issued = await registryOf(c.env).issueOperator(c.get("presentedOperator"), draft);
-    return issued.ok ? respondWithKey(c, issued.value, nonce) : refuse(c, issued.failure);
+    const { name, role: rights, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
+    const issued = await issueOperator(operatorCall(c), { name, rights, expiresInSeconds });
+    return issued.ok ? respondWithKey(c, issued.value) : refuse(c, issued.failure);
   })
 
   .get("/", validQuery(OperatorsQuery), async (c) => {
@@ -44,18 +44,14 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   })
 
-  .post("/:id/roll", jsonBody(RollOperatorBody), async (c) => {
-    const { grace_seconds: graceSeconds } = c.req.valid("json");
-    const nonce = newNonce();
-    const options = { graceSeconds, nonceHash: await hashOf(nonce) };
-    const id = pathNumber(c.req.param("id"));
-    const rolled = await registryOf(c.env).rollOperator(c.get("presentedOperator"), id, options);
-    return rolled.ok ? respondWithKey(c, rolled.value, nonce) : refuse(c, rolled.failure);
+  .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
+    const options = { id: pathNumber(c.req.param("id")), graceSeconds: c.req.valid("json").grace_seconds };
+    const rolled = await rollOperator(operatorCall(c), options);
+    return rolled.ok ? respondWithKey(c, rolled.value) : refuse(c, rolled.failure);
   });
 
 /** Answers with an operator's key, which is shown only here. */
-async function respondWithKey(c: Context<AppEnv>, operator: StoredKey, nonce: Uint8Array<ArrayBuffer>) {
-  c.set("subjectOperatorId", operator.id);
-  const key = await mintCredential(c.get("ring"), { kind: "operator_key", id: operator.id, nonce });
-  return respond(c, { success: 1, operator: operatorBody(operator), key }, {}, 201);
+function respondWithKey(c: RequestContext, { stored, text }: IssuedKey): Response {
+  c.set("subjectOperatorId", stored.id);
+  return respond(c, { success: 1, operator: operatorBody(stored), key: text }, {}, 201);
 }

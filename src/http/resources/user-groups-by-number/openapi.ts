@@ -1,14 +1,15 @@
 import * as z from "zod";
-import { Done, NextCursor, SeenGroup, Success, time } from "../../openapi/fields.ts";
+import { GROUP_STATES } from "../../../records.ts";
+import { Done, NextCursor, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "../../schemas.ts";
-import { createUserGroup } from "../user-groups/openapi.ts";
+import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
 
 const ListedGroup = z
   .strictObject({
     ...SeenGroup,
     state: z
-      .enum(["active", "suspended", "deleted"])
+      .enum(GROUP_STATES)
       .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
     created_at: time("When the group was created."),
     updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
@@ -55,11 +56,7 @@ export const userGroupByNumberOperations: Operations = {
         "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
         "creates nothing.",
       query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
-      answer: {
-        status: 200,
-        description: "One page, and the cursor of the next.",
-        content: { name: "Listed", schema: Listed },
-      },
+      answer: page("Listed", Listed),
       refusals: [],
     },
     post: createUserGroup,

@@ -1,34 +1,24 @@
-import { type Context, Hono } from "hono";
-import { daysToMs } from "../../../domain/days.ts";
-import type { Outcome } from "../../../domain/group-directory.ts";
+import { Hono } from "hono";
+import { undoMsOf } from "../../../domain/days.ts";
+import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
-import { UNDO_DAYS_DEFAULT } from "../../../limits.ts";
-import type { ShownGroup } from "../../../records.ts";
-import { admitAgain } from "../../admit-again.ts";
-import type { AppEnv } from "../../app-env.ts";
-import { authorize } from "../../request/authorize.ts";
-import { checkCaller } from "../../request/check-caller.ts";
-import { conditionsOf } from "../../request/conditions.ts";
-import { idempotencyOf, markReplay } from "../../request/idempotency.ts";
-import { ifMatchOf } from "../../request/if-match.ts";
+import type { ListedGroup } from "../../../records.ts";
+import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { admitAgain } from "../../request/admit-caller.ts";
+import { authorizeCallers } from "../../request/authorize.ts";
+import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
-import { validQuery } from "../../request/validate.ts";
+import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
-import {
-  EnsureBody,
-  ListQuery,
-  RestoreBody,
-  RotateByNumberBody,
-  ShowQuery,
-  UpdateByNumberBody,
-} from "../../schemas.ts";
-import { groupBody, type ListOptions, listBody } from "../../wire.ts";
 import { cursorOf } from "../cursor.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
+import { EnsureBody } from "../user-groups/schemas.ts";
+import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
+import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for
@@ -40,13 +30,13 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   .use("/:team_id/rotate", allowMethods("POST"))
   .use("/:team_id/restore", allowMethods("POST"))
   .use("/:team_id/purge", allowMethods("POST"))
-  .use(authorize)
+  .use(authorizeCallers)
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, listed.value);
+    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
@@ -61,76 +51,62 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
   })
 
-  .put("/:team_id", jsonBody(UpdateByNumberBody), async (c) => {
+  .put("/:team_id", jsonBody(UpdateByNumberBody), ifMatch, async (c) => {
     const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
-    const ifMatch = ifMatchOf(c);
-    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
     const teamId = pathNumber(c.req.param("team_id"));
     const updated = await c
       .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, ifMatch.value);
+      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);
     return respondWithGroup(c, updated.value);
   })
 
-  .post("/:team_id/rotate", jsonBody(RotateByNumberBody), async (c) => {
-    const body = c.req.valid("json");
-    const conditions = await conditionsOf(c, body);
-    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
+  .post("/:team_id/rotate", jsonBody(RotateByNumberBody), ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const options = { graceSeconds: body.grace_seconds, ifMatch };
-    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, options, idempotency);
+    const { grace_seconds: graceSeconds } = c.req.valid("json");
+    const rotated = await c.get("directory").rotateByNumber(c.get("caller"), teamId, graceSeconds, conditionsOf(c));
     return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
-  .delete("/:team_id", async (c) => {
-    const conditions = await conditionsOf(c, {});
-    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
+  .delete("/:team_id", ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, ifMatch, idempotency);
+    const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, conditionsOf(c));
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
-  .post("/:team_id/restore", jsonBody(RestoreBody), async (c) => {
+  .post("/:team_id/restore", jsonBody(RestoreBody), idempotencyKey, async (c) => {
     const body = c.req.valid("json");
-    const idempotency = await idempotencyOf(c, body);
-    if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { newProvidedId: body.new_user_group_id, rotateToken: body.rotate_token };
-    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, idempotency.value);
+    const conditions = { idempotency: c.get("idempotency") };
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, conditions);
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
-  .post("/:team_id/purge", async (c) => {
-    const idempotency = await idempotencyOf(c, {});
-    if (!idempotency.ok) return refuse(c, (await checkCaller(c)) ?? idempotency.failure);
+  .post("/:team_id/purge", idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const purged = await c.get("directory").purge(c.get("caller"), teamId, idempotency.value);
+    const purged = await c.get("directory").purge(c.get("caller"), teamId, { idempotency: c.get("idempotency") });
     if (!purged.ok) return refuse(c, purged.failure);
     c.set("teamId", teamId);
     return respond(c, { success: 1 });
   });
 
 /** A group after a call that can have an Idempotency-Key. */
-function respondWithOutcome(c: Context<AppEnv>, outcome: ShownGroup & Outcome): Response {
-  c.set("teamId", outcome.group.teamId);
+function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ListedGroup & Outcome): Response {
+  c.set("teamId", outcome.teamId);
   deleteLeases(c, outcome);
   markReplay(c, outcome);
   return respondWithGroup(c, outcome);
 }
 
 /** What of a group's JSON comes from its environment and from the settings. */
-const listOptions = (c: Context<AppEnv>): ListOptions => ({
+const listOptions = (c: RequestContext<CallerEnv>): ListOptions => ({
   tag: c.get("environment").tag,
-  undoMs: daysToMs(c.env.UNDO_DAYS, UNDO_DAYS_DEFAULT),
+  undoMs: undoMsOf(c.env),
 });
 
 /** A group as the list shows it, with the ETag of its state. */
-const respondWithGroup = (c: Context<AppEnv>, { group, revision }: ShownGroup): Response =>
-  respondWithJson(c, groupBody(group, listOptions(c)), {
-    ETag: etagOf({ teamId: group.teamId, revision }),
-  });
+const respondWithGroup = (c: RequestContext<CallerEnv>, group: ListedGroup): Response =>
+  respondWithJson(c, groupBody(group, listOptions(c)), { ETag: etagOf(group) });

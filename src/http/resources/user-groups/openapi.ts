@@ -1,8 +1,42 @@
 import * as z from "zod";
-import { Common, Done, EXAMPLE_TOKEN, Properties, Success, Tag } from "../../openapi/fields.ts";
+import { Done, EXAMPLE_TOKEN, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../../schemas.ts";
-import type { getBody, postBody, putBody } from "../../wire.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
+import type { getBody, postBody, putBody } from "./wire.ts";
+
+const TeamId = number("The service's own number of the group, never given twice.");
+
+const Token = z.string().meta({
+  description: "The credential to embed in dashboards. It shows nothing but this group.",
+  examples: [EXAMPLE_TOKEN],
+});
+
+const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
+
+const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
+
+const Properties = z
+  .record(z.string(), z.unknown())
+  .nullable()
+  .meta({ description: "The properties as you gave them, or null.", examples: [{ region: "eu", plans: ["pro"] }] });
+
+const Mapping = z
+  .record(z.string(), z.string())
+  .nullable()
+  .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
+
+const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
+/** The token is absent where the key may not read it. */
+const Common = { ...Named, token: z.exactOptional(Token) };
+
+export const SeenGroup = {
+  team_id: TeamId,
+  name: Name,
+  provided_id: ProvidedId,
+  properties: Properties,
+  mapping: Mapping,
+  api_environment_tag: Tag,
+};
 
 const GroupWithToken = z.strictObject({ ...Common, properties: Properties }).meta({
   id: "GroupWithToken",

@@ -1,34 +1,29 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
+import type { PresentedToken } from "../../../domain/credentials/caller.ts";
 import { mintCredential, verifyCredential } from "../../../domain/credentials/credential.ts";
-import type { PresentedToken } from "../../../domain/group-directory.ts";
 import { etagOf, type UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
-import type { AppEnv } from "../../app-env.ts";
-import { authorize } from "../../request/authorize.ts";
-import { checkCaller } from "../../request/check-caller.ts";
-import { conditionsOf } from "../../request/conditions.ts";
-import { markReplay } from "../../request/idempotency.ts";
-import { ifMatchOf } from "../../request/if-match.ts";
+import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { authorizeKeys } from "../../request/authorize.ts";
+import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "../../schemas.ts";
-import { getBody, postBody, putBody } from "../../wire.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
+import { getBody, postBody, putBody } from "./wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()
-  .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorize)
+  .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorizeKeys)
 
   .get("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 200 }))
 
-  .put("/", jsonBody(UpdateBody), async (c) => {
+  .put("/", jsonBody(UpdateBody), ifMatch, async (c) => {
     const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
-    const ifMatch = ifMatchOf(c);
-    if (!ifMatch.ok) return refuse(c, (await checkCaller(c)) ?? ifMatch.failure);
     const updated = await c
       .get("directory")
-      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, ifMatch.value);
+      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
@@ -37,15 +32,10 @@ export const userGroups = new Hono<AppEnv>()
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
 
-  .post("/", jsonBody(RotateBody), async (c) => {
+  .post("/", jsonBody(RotateBody), ifMatch, idempotencyKey, async (c) => {
     const body = c.req.valid("json");
-    const conditions = await conditionsOf(c, body);
-    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
-    const rotated = await c
-      .get("directory")
-      .rotateToken(c.get("caller"), current, { graceSeconds: body.grace_seconds, ifMatch }, idempotency);
+    const rotated = await c.get("directory").rotateToken(c.get("caller"), current, body.grace_seconds, conditionsOf(c));
     if (!rotated.ok) return refuse(c, rotated.failure);
     const group = rotated.value;
     c.set("teamId", group.teamId);
@@ -55,14 +45,11 @@ export const userGroups = new Hono<AppEnv>()
     return respond(c, { success: 1, user_group: userGroup }, { ETag: etagOf(group) });
   })
 
-  .delete("/", jsonBody(RemoveBody), async (c) => {
+  .delete("/", jsonBody(RemoveBody), ifMatch, idempotencyKey, async (c) => {
     const body = c.req.valid("json");
-    const conditions = await conditionsOf(c, body);
-    if (!conditions.ok) return refuse(c, (await checkCaller(c)) ?? conditions.failure);
-    const { ifMatch, idempotency } = conditions.value;
     const current = await presentedToken(c, body.current_token);
-    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id, ifMatch };
-    const removed = await c.get("directory").remove(c.get("caller"), current, guards, idempotency);
+    const guards = { providedId: body.user_group_id, dataSource: body.data_source_provided_id };
+    const removed = await c.get("directory").remove(c.get("caller"), current, guards, conditionsOf(c));
     if (!removed.ok) return refuse(c, removed.failure);
     if (current) c.set("teamId", current.id);
     deleteLeases(c, removed.value);
@@ -72,7 +59,7 @@ export const userGroups = new Hono<AppEnv>()
 
 /** Gets the group, or creates it, and responds with it and its token. */
 export async function ensureGroup(
-  c: Context<AppEnv>,
+  c: RequestContext<CallerEnv>,
   { user_group_id: providedId, ...draft }: { user_group_id: string } & Omit<UserGroupDraft, "providedId">,
   { createdStatus }: { createdStatus: 200 | 201 },
 ): Promise<Response> {
@@ -86,7 +73,7 @@ export async function ensureGroup(
 
 /** Derives the group's token, which is not stored; `undefined` if the caller may not read it. */
 function tokenOf(
-  c: Context<AppEnv>,
+  c: RequestContext<CallerEnv>,
   { teamId: id, nonce, signingId }: { teamId: number; nonce: ArrayBuffer | undefined; signingId?: string | undefined },
 ): Promise<string> | undefined {
   if (!nonce) return undefined;
@@ -98,7 +85,7 @@ function tokenOf(
  * The part of a token that the directory checks. `undefined` for a forged token and for one of another environment, which
  * the caller must not be able to tell apart.
  */
-async function presentedToken(c: Context<AppEnv>, token: string): Promise<PresentedToken | undefined> {
+async function presentedToken(c: RequestContext<CallerEnv>, token: string): Promise<PresentedToken | undefined> {
   const claim = await verifyCredential(c.get("ring"), token);
   const { workspace, tag } = c.get("environment");
   if (claim?.kind !== "token" || claim.environment.workspace !== workspace || claim.environment.tag !== tag)

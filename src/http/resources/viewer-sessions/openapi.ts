@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { Success, time } from "../../openapi/fields.ts";
+import { number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { SessionBody } from "../../schemas.ts";
+import { SessionBody } from "./schemas.ts";
+import type { sessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =
@@ -12,12 +13,11 @@ const ViewerSession = z
   .strictObject({
     token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
     expires_at: time("When it expires."),
-    expires_in_seconds: z
-      .int()
-      .min(1)
-      .meta({ description: "For how many seconds it is valid.", examples: [300] }),
+    expires_in_seconds: number("For how many seconds it is valid.", 300),
   })
-  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
+  .meta({ id: "ViewerSession", description: "A viewer session, for a page." }) satisfies z.ZodType<
+  ReturnType<typeof sessionBody>
+>;
 
 const Minted = z.strictObject({ success: Success, session: ViewerSession.meta({ description: "The session." }) });
 

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { SeenGroup, Success } from "../../openapi/fields.ts";
+import { Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { QueryBody } from "../../schemas.ts";
-import type { viewBody } from "../../wire.ts";
+import { SeenGroup } from "../user-groups/openapi.ts";
+import type { viewBody } from "../user-groups/wire.ts";
+import { QueryBody } from "./schemas.ts";
 
 const UserGroup = z
   .strictObject(SeenGroup)

@@ -2,33 +2,34 @@ import { Hono } from "hono";
 import { bindTemplate } from "../../../domain/sql/template.ts";
 import { variablesOf } from "../../../domain/sql/variables.ts";
 import type { AppEnv } from "../../app-env.ts";
-import { authorize } from "../../request/authorize.ts";
+import { authorizeViewers } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { QueryBody } from "../../schemas.ts";
-import { viewBody } from "../../wire.ts";
+import { viewBody } from "../user-groups/wire.ts";
+import { QueryBody } from "./schemas.ts";
 
 /** The calls of dashboards with the token of a user group, from browsers too. */
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
-  .use(authorize)
+  .use(authorizeViewers)
 
   .get("/", (c) => {
-    const group = c.get("group");
-    const userGroup = viewBody(group, c.get("environment").tag);
+    const { group, environment, viewerId } = c.get("viewer");
+    const userGroup = viewBody(group, environment.tag);
     return respond(c, {
       success: 1,
       user_group: userGroup,
-      variables: variablesOf(group, c.get("viewerId"), userGroup.properties),
+      variables: variablesOf(group, viewerId, userGroup.properties),
     });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
     const { sql, placeholders } = c.req.valid("json");
-    const variables = new Map(Object.entries(variablesOf(c.get("group"), c.get("viewerId"))));
+    const { group, viewerId } = c.get("viewer");
+    const variables = new Map(Object.entries(variablesOf(group, viewerId)));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, ...bound.value });

@@ -1,23 +1,17 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { Success, Tag, timeOrNull } from "../../openapi/fields.ts";
+import { number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import type { apiKeyCaller, operatorCaller, sessionCaller, tokenCaller } from "../../wire.ts";
+import type { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
 
 const Named = {
   name: z.string().meta({ description: "The name of the key, the operator or the group.", examples: ["backend"] }),
 };
 
 const InEnvironment = {
-  workspace: z.string().meta({ description: "The integrating application, by its slug.", examples: ["acme"] }),
+  workspace: Workspace,
   environment: Tag.meta({ description: "The environment's tag, or null." }),
 };
-
-const number = (description: string) =>
-  z
-    .int()
-    .min(1)
-    .meta({ description, examples: [1] });
 
 const expires_at = timeOrNull("When the credential expires, or null.");
 
@@ -55,29 +49,20 @@ const OperatorCaller = z
   Omit<ReturnType<typeof operatorCaller>, "kind">
 >;
 
-const TokenCaller = z
-  .strictObject({
-    kind: z.literal("user_group_token").meta({ description: "The kind of credential." }),
-    id: number("The group's number."),
-    ...Named,
-    ...InEnvironment,
-    expires_at,
-  })
-  .meta({ id: "TokenCaller", description: "The token of a user group." }) satisfies z.ZodType<
-  Omit<ReturnType<typeof tokenCaller>, "kind">
->;
+const viewer = (kind: "user_group_token" | "viewer_session", id: string, description: string) =>
+  z
+    .strictObject({
+      kind: z.literal(kind).meta({ description: "The kind of credential." }),
+      id: number("The group's number."),
+      ...Named,
+      ...InEnvironment,
+      expires_at,
+    })
+    .meta({ id, description }) satisfies z.ZodType<Omit<ReturnType<typeof viewerCaller>, "kind">>;
 
-const SessionCaller = z
-  .strictObject({
-    kind: z.literal("viewer_session").meta({ description: "The kind of credential." }),
-    id: number("The group's number."),
-    ...Named,
-    ...InEnvironment,
-    expires_at,
-  })
-  .meta({ id: "SessionCaller", description: "A viewer session." }) satisfies z.ZodType<
-  Omit<ReturnType<typeof sessionCaller>, "kind">
->;
+const TokenCaller = viewer("user_group_token", "TokenCaller", "The token of a user group.");
+
+const SessionCaller = viewer("viewer_session", "SessionCaller", "A viewer session.");
 
 const Caller = z
   .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])

@@ -1,0 +1,170 @@
+import {
+  type Call,
+  type CallOptions,
+  type Connection,
+  ifMatchHeader,
+  numberedPath,
+  type Query,
+} from "../transport/connection.ts";
+import type { JsonObject } from "../transport/json.ts";
+import { type OnceOptions, sendOnce } from "../transport/once.ts";
+import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import type { Grace } from "./credential.ts";
+import {
+  type Changes,
+  type Condition,
+  changesOf,
+  type GroupState,
+  type ListedGroup,
+  type NumberedGroup,
+  toListedGroup,
+  toNumberedGroup,
+} from "./user-group.ts";
+
+/** A group, by the service's own number of it. */
+export type NumberInput = { teamId: number };
+
+/** The group to get, by its number. */
+export type GetInput = NumberInput & {
+  /** With `"deleted"`, the group is looked for among the deleted ones; without it, among those that exist. */
+  state?: "deleted" | undefined;
+};
+
+/** The group to delete, to suspend or to resume, by its number. */
+export type RemoveByNumberInput = NumberInput & Condition;
+
+/** The group to change, by its number, and its new fields. */
+export type UpdateByNumberInput<Properties extends object = JsonObject> = NumberInput & Changes<Properties>;
+
+/** The group whose token to replace, by its number. */
+export type RotateByNumberInput = RemoveByNumberInput & Grace;
+
+/** The deleted group to restore, by its number. */
+export type RestoreInput = NumberInput & {
+  /** The id that the group gets, if another group has its own now. */
+  newUserGroupId?: string | undefined;
+  /** With `true`, the group gets a new token, and the old one stays revoked. */
+  rotateToken?: boolean | undefined;
+};
+
+/** Selects the groups to list; all that exist by default. */
+export type ListInput = PageInput & {
+  /** Lists only the group with exactly this id, or none. Not together with a `cursor`, a `prefix`, or `"deleted"`. */
+  userGroupId?: string | undefined;
+  /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
+  prefix?: string | undefined;
+  /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`, and not together with a `prefix`. */
+  state?: GroupState | undefined;
+};
+
+/** Some groups, and the cursor of the next page; `null` on the last page. A page may be empty. */
+export type GroupPage = { groups: ListedGroup[]; nextCursor: string | null };
+
+const PATH = "/api/user_groups";
+
+/** The path of one group. */
+const pathOf = ({ teamId }: NumberInput): string => numberedPath(PATH, "teamId", teamId);
+
+export type GroupsByNumber = ReturnType<typeof groupsByNumber>;
+
+/**
+ * The calls on groups that both an API key and an operator may make. None of them shows a token. `environment` names the
+ * environment, where the credential does not.
+ */
+export function groupsByNumber(connection: Connection, environment: Query) {
+  const groups = new PagedList(connection, { path: PATH, field: "user_groups", toItem: toListedGroup });
+  const filtersOf = ({ userGroupId, prefix, state }: ListInput) => ({
+    ...environment,
+    user_group_id: userGroupId,
+    user_group_id_prefix: prefix,
+    state,
+  });
+  const change = async (call: Call, options?: OnceOptions): Promise<NumberedGroup> =>
+    toNumberedGroup(await sendOnce(connection, { ...call, query: environment }, options));
+
+  const calls = {
+    /** Gets one page of the environment's groups, in the order of `list`. */
+    async listPage(input: ListInput = {}, options?: CallOptions): Promise<GroupPage> {
+      const { items, nextCursor } = await groups.page(input, options, filtersOf(input));
+      return { groups: items, nextCursor };
+    },
+
+    /**
+     * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
+     * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
+     * appear twice.
+     */
+    list(input: ListInput = {}, options?: CallOptions): AsyncGenerator<ListedGroup, void, undefined> {
+      return groups.items(input, options, filtersOf(input));
+    },
+
+    /** Gets a group by its number, without its token. It never creates one, and finds a deleted one only if asked for it. */
+    async get(input: GetInput, options?: CallOptions): Promise<NumberedGroup> {
+      const query = { ...environment, state: input.state };
+      return toNumberedGroup(await connection.send({ method: "GET", path: pathOf(input), query }, options));
+    },
+
+    /**
+     * Changes the fields that are given; `null` clears. With `ifMatch` it is not retried, because the success of a first try
+     * would make the second one fail: after a lost response, look with `get`.
+     */
+    async updateByNumber<Properties extends object>(
+      input: UpdateByNumberInput<Properties>,
+      options?: CallOptions,
+    ): Promise<NumberedGroup> {
+      const retryable = input.ifMatch === undefined;
+      const request = {
+        path: pathOf(input),
+        query: environment,
+        body: changesOf(input),
+        headers: ifMatchHeader(input),
+      };
+      return toNumberedGroup(await connection.send({ method: "PUT", ...request, retryable }, options));
+    },
+
+    /**
+     * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
+     * With `ifMatch` it is not retried, as `updateByNumber`.
+     */
+    suspendByNumber({ teamId, ifMatch }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      return calls.updateByNumber({ teamId, ifMatch, suspended: true }, options);
+    },
+
+    /** Ends the suspension of the group. Its viewers see it again, with the same token. */
+    resumeByNumber({ teamId, ifMatch }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      return calls.updateByNumber({ teamId, ifMatch, suspended: false }, options);
+    },
+
+    /**
+     * Replaces the current token, and does not show the new one: an integrator gets it with `ensure`. The old one is refused
+     * from then on, or after its grace.
+     */
+    async rotateTokenByNumber(input: RotateByNumberInput, options?: OnceOptions): Promise<NumberedGroup> {
+      const body = { grace_seconds: input.graceSeconds };
+      return change({ method: "POST", path: `${pathOf(input)}/rotate`, body, headers: ifMatchHeader(input) }, options);
+    },
+
+    /** Deletes the group, and returns it as it can be restored until its `purgeAt`. */
+    async removeByNumber(input: RemoveByNumberInput, options?: OnceOptions): Promise<NumberedGroup> {
+      return change({ method: "DELETE", path: pathOf(input), headers: ifMatchHeader(input) }, options);
+    },
+
+    /**
+     * Restores a deleted group as it was, with its token. A group that exists stays as it is. It fails with
+     * `user_group_id_taken` if another group has the id, and changes nothing then.
+     */
+    async restore(input: RestoreInput, options?: OnceOptions): Promise<NumberedGroup> {
+      const body = { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken };
+      return change({ method: "POST", path: `${pathOf(input)}/restore`, body }, options);
+    },
+
+    /**
+     * Erases a deleted group now, and for good. It is not retried after a lost response, because a second try would fail with
+     * `user_group_not_found`: repeat it, and take that error for a success.
+     */
+    async purge(input: NumberInput, options?: CallOptions): Promise<void> {
+      await connection.send({ method: "POST", path: `${pathOf(input)}/purge`, query: environment }, options);
+    },
+  };
+  return calls;
+}

@@ -1,0 +1,231 @@
+import { GROUPS_PER_PURGE_MAX } from "../../limits.ts";
+import type { GroupSnapshot, UserGroup } from "../../records.ts";
+import type { GroupStore } from "../../storage/group-store.ts";
+import type { ChangeLog } from "../change-log.ts";
+import type { Chore } from "../chores.ts";
+import type { PresentedToken } from "../credentials/caller.ts";
+import { sameBytes } from "../credentials/credential.ts";
+import { purgeAtOf } from "../days.ts";
+import { type Author, describeUpdate, previousId } from "../event.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { Read } from "../turns.ts";
+import { type IfMatch, inState, type StateFailure } from "./entity-tag.ts";
+import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
+import { type EndedLeases, LeaseRequests } from "./lease-requests.ts";
+import type { Responses } from "./responses.ts";
+import {
+  bytesOf,
+  type Guards,
+  guardRefusal,
+  NO_GRACE,
+  newGroup,
+  newToken,
+  type Presented,
+  revise,
+  snapshotFor,
+  type UserGroupChanges,
+  type UserGroupDraft,
+  withChanges,
+} from "./user-group.ts";
+
+/** A group after a change. */
+export type Changed = EndedLeases & { group: UserGroup };
+
+export type UpdateFailure = FailureOf<"user_group_id_taken" | "environment_full">;
+export type ViewFailure = FailureOf<"credential_revoked" | "user_group_suspended">;
+export type EraseFailure = FailureOf<"user_group_not_found" | "user_group_not_deleted">;
+export type TokenFailure = StateFailure | FailureOf<"token_superseded">;
+
+/** How a group is restored: under another id, and with another token. */
+export type RestoreOptions = { newProvidedId?: string | undefined; rotateToken: boolean };
+
+/**
+ * The groups of one environment: how they change, each change with its event, and when they end. A deleted group can be
+ * restored for `undoMs`.
+ */
+export class Groups {
+  readonly #store: GroupStore;
+  readonly #changes: ChangeLog;
+  readonly #responses: Responses;
+  readonly #undoMs: number;
+  readonly #leases = new LeaseRequests();
+
+  constructor(store: GroupStore, changes: ChangeLog, responses: Responses, undoMs: number) {
+    this.#store = store;
+    this.#changes = changes;
+    this.#responses = responses;
+    this.#undoMs = undoMs;
+  }
+
+  find(teamId: number): UserGroup | undefined {
+    return this.#store.findByTeamId(teamId);
+  }
+
+  findDeleted(teamId: number): UserGroup | undefined {
+    return this.#store.findDeleted(teamId);
+  }
+
+  findByProvidedId(providedId: string): UserGroup | undefined {
+    return this.#store.findByProvidedId(providedId);
+  }
+
+  /**
+   * The group whose current token is `current`, if it is in a state that `ifMatch` allows. `current` is `undefined` for a token
+   * that cannot belong to this environment.
+   */
+  findByCurrentToken(
+    current: PresentedToken | undefined,
+    ifMatch: IfMatch | undefined,
+  ): Result<UserGroup, TokenFailure> {
+    const group = current && this.#store.findByTeamId(current.id);
+    if (group && !sameBytes(group.nonce, current.nonce)) return fail({ code: "token_superseded" });
+    return inState(group, ifMatch);
+  }
+
+  /** The same for a group to delete, unless a guard names another one. */
+  findGuarded(
+    current: PresentedToken | undefined,
+    guards: Guards,
+    ifMatch: IfMatch | undefined,
+  ): Result<UserGroup, TokenFailure | FailureOf<"user_group_mismatch">> {
+    const found = this.findByCurrentToken(current, ifMatch);
+    const refusal = found.ok ? guardRefusal(found.value, guards) : undefined;
+    return refusal ? fail(refusal) : found;
+  }
+
+  /** The group as the viewer with this token or session sees it at `now`. */
+  see(teamId: number, presented: Presented, now: number): Result<GroupSnapshot, ViewFailure> {
+    const group = this.#store.findByTeamId(teamId);
+    const snapshot = group && snapshotFor(group, presented, now);
+    if (!snapshot) return fail({ code: "credential_revoked" });
+    return group.suspendedAt === null ? ok(snapshot) : fail({ code: "user_group_suspended" });
+  }
+
+  /** One page of a list. */
+  list(query: PageQuery): Read<GroupPage> {
+    return readPage(this.#store, query);
+  }
+
+  create(author: Author, draft: UserGroupDraft): Result<UserGroup, FailureOf<"environment_full">> {
+    if (this.#changes.isFull) return fail({ code: "environment_full" });
+    return ok(
+      this.#changes.commit(author, (record) => {
+        const group = this.#store.insert(newGroup(draft, Date.now()));
+        record({ type: "user_group.created", group });
+        return group;
+      }),
+    );
+  }
+
+  /** Changes the given fields. An update that changes nothing writes nothing. */
+  update(author: Author, before: UserGroup, changes: UserGroupChanges): Result<Changed, UpdateFailure> {
+    const group = withChanges(before, changes, Date.now());
+    if (group === before) return ok({ group, endedLeases: [] });
+    if (group.providedId !== before.providedId && this.#store.has(group.providedId))
+      return fail({ code: "user_group_id_taken" });
+    if (bytesOf(group) > bytesOf(before) && this.#changes.isFull) return fail({ code: "environment_full" });
+    const isSuspended = group.suspendedAt !== null && before.suspendedAt === null;
+    const endedLeases = isSuspended ? this.#leasesOf(before) : [];
+    this.#changes.commit(author, (record) => {
+      this.#store.replace(before, group);
+      record(describeUpdate(before, group));
+    });
+    return ok({ group, endedLeases });
+  }
+
+  /** Replaces a group's token. Viewers may present the old one for `graceSeconds` more. */
+  rotate(author: Author, before: UserGroup, graceSeconds: number): Changed {
+    const now = Date.now();
+    const endedLeases = this.#leasesOf(before);
+    const grace =
+      graceSeconds > 0
+        ? { graceNonce: before.nonce, graceGeneration: before.generation, graceEndsAt: now + graceSeconds * 1000 }
+        : NO_GRACE;
+    const group = revise(before, { ...grace, ...newToken(), updatedAt: now });
+    this.#changes.commit(author, (record) => {
+      this.#store.replace(before, group);
+      record({ type: "user_group.token_rotated", group });
+    });
+    return { group, endedLeases };
+  }
+
+  delete(author: Author, before: UserGroup): Changed {
+    const deletedAt = Date.now();
+    const endedLeases = this.#leasesOf(before);
+    const group = revise(before, { deletedAt });
+    this.#changes.commit(author, (record) => {
+      this.#store.delete(group);
+      record({ type: "user_group.deleted", group });
+    });
+    this.#changes.schedule(purgeAtOf(deletedAt, this.#undoMs));
+    return { group, endedLeases };
+  }
+
+  /** Moves a deleted group back, unless another group has its id now. A group that exists stays as it is. */
+  restore(
+    author: Author,
+    teamId: number,
+    { newProvidedId, rotateToken }: RestoreOptions,
+  ): Result<Changed, FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    const existing = this.#store.findByTeamId(teamId);
+    if (existing) return ok({ group: existing, endedLeases: [] });
+    const deleted = this.#store.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    const providedId = newProvidedId ?? deleted.providedId;
+    if (this.#store.has(providedId)) return fail({ code: "user_group_id_taken" });
+
+    const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
+    const group = revise(deleted, { ...token, providedId, deletedAt: null });
+    this.#changes.commit(author, (record) => {
+      this.#store.restore(group);
+      record({ type: "user_group.restored", group, details: previousId(deleted, group) });
+    });
+    return ok({ group, endedLeases: [] });
+  }
+
+  /** Erases a deleted group now. */
+  erase(author: Author, teamId: number): Result<undefined, EraseFailure> {
+    if (this.#store.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
+    const deleted = this.#store.findDeleted(teamId);
+    if (!deleted) return fail({ code: "user_group_not_found" });
+    this.#erase(author, deleted);
+    return ok(undefined);
+  }
+
+  /** Erases a deleted group, and ends the responses that are stored about it. */
+  #erase(author: Author, group: Pick<UserGroup, "teamId" | "providedId">): void {
+    this.#changes.commit(author, (record) => {
+      this.#store.erase(group.teamId);
+      this.#responses.end(group.teamId);
+      record({ type: "user_group.purged", group });
+    });
+  }
+
+  /** Whether the answer to a viewer who accepts a stale one should become a lease. */
+  shouldWriteLease({ nonce }: PresentedToken, now: number): boolean {
+    return this.#leases.shouldWriteLease(nonce, now);
+  }
+
+  /** Erases deleted groups that can no longer be restored. */
+  get purge(): Chore {
+    return {
+      name: "purge deleted groups",
+      dueAt: () => {
+        const [oldest] = this.#store.oldestDeleted(1);
+        return oldest && purgeAtOf(oldest.deletedAt, this.#undoMs);
+      },
+      run: (now) => {
+        const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
+        for (const deleted of this.#store.oldestDeleted(GROUPS_PER_PURGE_MAX))
+          if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#erase(author, deleted);
+      },
+    };
+  }
+
+  /** The nonces of the group's tokens for which KV may hold a lease. */
+  #leasesOf({ nonce, graceNonce }: UserGroup): ArrayBuffer[] {
+    const now = Date.now();
+    return [nonce, graceNonce].filter((each) => each !== null).filter((each) => this.#leases.mayExist(each, now));
+  }
+}

@@ -1,0 +1,23 @@
+import type { KeyDraft } from "../../domain/credentials/keys.ts";
+import type { Failure } from "../../domain/failure.ts";
+import type { Result } from "../../domain/result.ts";
+import { registryOf } from "../durable-objects.ts";
+import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";
+
+/** Issues the key of an operator, whose `rights` are the role. */
+export const issueOperator = (
+  { env, ring, presentedOperator }: OperatorCall,
+  draft: Omit<KeyDraft, "nonceHash">,
+): Promise<Result<IssuedKey, Failure>> =>
+  issueCredential(ring, { kind: "operator_key" }, (nonceHash) =>
+    registryOf(env).issueOperator(presentedOperator, { ...draft, nonceHash }),
+  );
+
+/** Issues the successor of an operator's key, which ends after `graceSeconds`. */
+export const rollOperator = (
+  { env, ring, presentedOperator }: OperatorCall,
+  { id, graceSeconds }: { id: number; graceSeconds: number },
+): Promise<Result<IssuedKey, Failure>> =>
+  issueCredential(ring, { kind: "operator_key" }, (nonceHash) =>
+    registryOf(env).rollOperator(presentedOperator, id, { graceSeconds, nonceHash }),
+  );

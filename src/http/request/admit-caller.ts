@@ -1,0 +1,82 @@
+import type { PresentedOperator } from "../../domain/credentials/caller.ts";
+import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
+import type { Failure } from "../../domain/failure.ts";
+import { fail, ok, type Result } from "../../domain/result.ts";
+import type { AdmittedOperator, CallEnv, DirectoryCaller, OperatorEnv, RequestContext } from "../app-env.ts";
+import { directoryOf, registryOf } from "../durable-objects.ts";
+import type { OperatorCall } from "../operations/issue-credential.ts";
+import { environmentFieldsOf, namedEnvironment } from "./query.ts";
+import { failureAfterCheck } from "./refuse-request.ts";
+
+/** The key of an operator that this service signed, or OPERATOR_TOKEN. */
+export type OperatorKey = VerifiedClaimOf<"operator_key"> | "bootstrap";
+
+/** Admits an API key that this service signed. The directory checks the rest within the call's own RPC. */
+export async function admitApiKey(
+  c: RequestContext<CallEnv>,
+  { id, nonceHash, environment }: VerifiedClaimOf<"api_key">,
+): Promise<Result<DirectoryCaller & { keyId: number }, Failure>> {
+  const caller = { kind: "api_key", id, nonceHash, requestId: c.get("requestId") } as const;
+  const directory = directoryOf(c.env, environment);
+  c.set("checkCaller", async () => {
+    const { scope } = c.get("access");
+    const checked = await directory.checkCaller(caller, scope === "any" ? undefined : scope);
+    return checked.ok ? undefined : checked.failure;
+  });
+  const named = environmentFieldsOf(c);
+  if (named.length === 0) return ok({ environment, directory, caller, keyId: id });
+  const message = "An API key acts in its own environment. Leave this field out; only operators name an environment.";
+  const issues = named.map((name) => ({ path: [name], message }));
+  return fail(await failureAfterCheck(c, { code: "invalid_body", issues }));
+}
+
+/** Admits an operator with the role of this call, and to the environment that the query names. */
+export async function admitOperator(
+  c: RequestContext<CallEnv>,
+  key: OperatorKey,
+): Promise<Result<AdmittedOperator, Failure>> {
+  const presentedOperator = {
+    requestId: c.get("requestId"),
+    key: key === "bootstrap" ? key : { id: key.id, nonceHash: key.nonceHash },
+  };
+  const environment = namedEnvironment(c);
+  if (environment.ok && environment.value) c.set("environment", environment.value);
+  const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), c.get("environment"));
+  if (!admitted.ok) return admitted;
+  c.set("operator", admitted.value);
+  return environment.ok ? ok({ presentedOperator, operator: admitted.value }) : environment;
+}
+
+/**
+ * Admits an operator again whose list of an environment has waited for its turn: the key may have been revoked meanwhile. The
+ * directory admits API keys again itself.
+ */
+export async function admitAgain(
+  c: RequestContext<CallEnv>,
+  presentedOperator: PresentedOperator | undefined,
+  { hasWaited }: { hasWaited: boolean },
+): Promise<Failure | undefined> {
+  if (!hasWaited || !presentedOperator) return undefined;
+  const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), c.get("environment"));
+  return admitted.ok ? undefined : admitted.failure;
+}
+
+const roleOf = (c: RequestContext<CallEnv>) => c.get("access").role ?? "admin";
+
+/** An admitted operator as the caller of the directory of the environment that the query names. */
+export function directoryCaller(
+  c: RequestContext<CallEnv>,
+  { operator, presentedOperator }: AdmittedOperator,
+): DirectoryCaller {
+  const environment = c.get("environment");
+  if (!environment) throw new Error("The table of access has no environmentQuery for this call.");
+  return { environment, directory: directoryOf(c.env, environment), caller: operator, presentedOperator };
+}
+
+/** An admitted operator as operations take it. */
+export const operatorCall = (c: RequestContext<OperatorEnv>): OperatorCall => ({
+  env: c.env,
+  ring: c.get("ring"),
+  presentedOperator: c.get("presentedOperator"),
+  operator: c.get("operator"),
+});

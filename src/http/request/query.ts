@@ -1,0 +1,102 @@
+import { createMiddleware } from "hono/factory";
+import * as z from "zod/mini";
+import type { Environment } from "../../domain/environment.ts";
+import type { FailureOf, Issue } from "../../domain/failure.ts";
+import { ok, type Result } from "../../domain/result.ts";
+import type { CallEnv, RequestContext } from "../app-env.ts";
+import { lazy, Workspace, withMeta } from "../resources/fields.ts";
+import { refuseRequest } from "./refuse-request.ts";
+import { validate } from "./validate.ts";
+
+/** The fields of a query by which an operator names an environment. */
+export const EnvironmentQuery = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      workspace: Workspace(),
+      environment: withMeta(
+        z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
+        {
+          description: "The environment; untagged is the one without a tag.",
+        },
+      ),
+    }),
+    z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
+  ),
+);
+
+const isEnvironmentField = (name: string): boolean => name === "workspace" || name === "environment";
+
+/** The environment that the query names, if the call is about one. */
+export function namedEnvironment(
+  c: RequestContext<CallEnv>,
+): Result<Environment | undefined, FailureOf<"invalid_body">> {
+  const { environmentQuery } = c.get("access");
+  if (!environmentQuery || (environmentQuery === "optional" && environmentFieldsOf(c).length === 0))
+    return ok(undefined);
+  const { fields, issues } = readQuery(c.req.url, isEnvironmentField);
+  return validate(EnvironmentQuery(), fields, issues);
+}
+
+/** The names of the query's fields that name an environment. */
+export const environmentFieldsOf = (c: RequestContext): string[] =>
+  c.req.url.includes("?") ? Object.keys(readQuery(c.req.url, isEnvironmentField).fields) : [];
+
+/** Parses the query by `schema`, for `c.req.valid("query")`, without the environment that an operator names. */
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
+  createMiddleware<CallEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
+    async (c, next) => {
+      const query = parseQuery(c, schema());
+      if (!query.ok) return refuseRequest(c, query.failure);
+      c.req.addValidatedData("query", query.value as object);
+      return next();
+    },
+  );
+
+const NoQuery = lazy(() => z.strictObject({}));
+
+/** Refuses the fields of a query of a call that takes none, so that a field in the wrong place is not silently ignored. */
+export const checkNoQuery = (c: RequestContext<CallEnv>): Result<object, FailureOf<"invalid_body">> =>
+  c.req.url.includes("?") ? parseQuery(c, NoQuery()) : ok({});
+
+function parseQuery<Schema extends z.ZodMiniType>(
+  c: RequestContext<CallEnv>,
+  schema: Schema,
+): Result<z.output<Schema>, FailureOf<"invalid_body">> {
+  const takesEnvironment = c.get("access").environmentQuery !== undefined;
+  const { fields, issues } = readQuery(c.req.url, (name) => !takesEnvironment || !isEnvironmentField(name));
+  return validate(schema, fields, issues);
+}
+
+/**
+ * The fields of the query whose names are wanted. What Hono would drop or alter silently is an issue: a field given twice,
+ * and bytes that are no UTF-8.
+ */
+function readQuery(
+  url: string,
+  isWanted: (name: string) => boolean,
+): { fields: Record<string, string>; issues: Issue[] } {
+  const text = new URL(url).search.slice(1);
+  const fields = new Map<string, string>();
+  const issues: Issue[] = [];
+  for (const part of text.split("&").filter((each) => each !== "")) {
+    const [rawName = "", ...rest] = part.split("=");
+    const rawValue = rest.join("=");
+    const name = decode(rawName) ?? rawName;
+    if (!isWanted(name)) continue;
+    const value = decode(rawValue);
+    if (value === undefined || decode(rawName) === undefined)
+      issues.push({ path: [name], message: "Percent-encode this field as UTF-8." });
+    if (fields.has(name)) issues.push({ path: [name], message: "This field is given twice; give it once." });
+    else fields.set(name, value ?? rawValue);
+  }
+  return { fields: Object.fromEntries(fields), issues };
+}
+
+/** Decodes percent-encoded text; `undefined` if it is not UTF-8. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,14 @@
+import type { Failure } from "../../domain/failure.ts";
+import type { CallEnv, RequestContext } from "../app-env.ts";
+import { refuse } from "../response/failures.ts";
+
+/**
+ * Checks the caller before a request is refused for its content, so that a caller without a valid key gets the authentication
+ * error and learns nothing about the content. Returns the failure to report.
+ */
+export const failureAfterCheck = async (c: RequestContext<CallEnv>, failure: Failure): Promise<Failure> =>
+  (await c.get("checkCaller")()) ?? failure;
+
+/** Refuses a request for its content, after its caller was checked. */
+export const refuseRequest = async (c: RequestContext<CallEnv>, failure: Failure): Promise<Response> =>
+  refuse(c, await failureAfterCheck(c, failure));

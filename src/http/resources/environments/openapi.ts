@@ -1,0 +1,41 @@
+import * as z from "zod";
+import { LOCATIONS } from "../../../records.ts";
+import { NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { EnvironmentsQuery } from "./schemas.ts";
+import type { environmentBody } from "./wire.ts";
+
+const Environment = z
+  .strictObject({
+    workspace: Workspace,
+    environment: Tag.meta({ description: "Its tag, or null." }),
+    location: z
+      .enum(LOCATIONS)
+      .nullable()
+      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
+    created_at: time("When it was recorded."),
+  })
+  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
+  ReturnType<typeof environmentBody>
+>;
+
+const ListedEnvironments = z.strictObject({
+  success: Success,
+  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
+  next_cursor: NextCursor,
+});
+
+/** The calls on environments. */
+export const environmentOperations: Operations = {
+  "/api/environments": {
+    get: {
+      id: "listEnvironments",
+      tag: "Operators",
+      summary: "List environments",
+      description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
+      query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
+      answer: page("ListedEnvironments", ListedEnvironments),
+      refusals: [],
+    },
+  },
+};

@@ -1,0 +1,4 @@
+import { lazy, numberedQuery } from "../fields.ts";
+
+/** GET /api/environments */
+export const EnvironmentsQuery = lazy(() => numberedQuery("environments"));

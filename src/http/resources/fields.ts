@@ -1,0 +1,166 @@
+import * as z from "zod/mini";
+import { WORKSPACE } from "../../domain/environment.ts";
+import {
+  GRACE_SECONDS_MAX,
+  KEY_SECONDS_MAX,
+  LIST_GROUPS_DEFAULT,
+  LIST_GROUPS_MAX,
+  TEXT_UNITS_MAX,
+} from "../../limits.ts";
+import { parseCursor } from "./cursor.ts";
+
+/**
+ * What the schemas of bodies and queries share. Unknown fields are refused, and nothing is trimmed or coerced. The registered
+ * metadata gives the OpenAPI document what zod does not know: descriptions, and bounds that are checked by hand. The schemas
+ * are those of zod/mini, which starts in half the time, and each is built when it is first needed.
+ */
+
+/** Builds a value when it is first needed, and keeps it. */
+export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
+  let made: Schema | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+};
+
+export const isText = (value: unknown) =>
+  typeof value === "string" && value.length >= 1 && value.length <= TEXT_UNITS_MAX;
+
+export const TEXT_DESCRIPTION = `a string of 1 to ${TEXT_UNITS_MAX} characters`;
+
+type Meta = Parameters<typeof z.globalRegistry.add>[1];
+export type Payload = z.core.ParsePayload;
+
+/** Registers what the OpenAPI document says about a schema. */
+export const withMeta = <Schema extends z.ZodMiniType>(schema: Schema, meta: Meta): Schema => {
+  z.globalRegistry.add(schema, meta);
+  return schema;
+};
+
+export const refuseValue = (payload: Payload, message: string, path: string[] = []): void => {
+  payload.issues.push({ code: "custom", message, path, input: payload.value });
+};
+
+const label = (meta: Meta = {}) =>
+  withMeta(
+    z.string({ error: `Give ${TEXT_DESCRIPTION}.` }).check(
+      z.refine(isText, { error: `Give ${TEXT_DESCRIPTION}.` }),
+      z.refine((value) => !/\p{Cc}/u.test(value), {
+        error: "Leave out control characters, such as line breaks and tabs.",
+      }),
+    ),
+    { minLength: 1, maxLength: TEXT_UNITS_MAX, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
+  );
+
+export const Label = lazy(() => label());
+
+export const ProvidedId = lazy(() =>
+  label({ description: "Your own id of the user group, unique in its environment." }),
+);
+
+export const seconds = (min: number, max: number, meta: Meta = {}) =>
+  withMeta(
+    z
+      .int({ error: "Give a whole number of seconds." })
+      .check(z.refine((value) => value >= min && value <= max, { error: `Give ${min} to ${max} seconds.` })),
+    { minimum: min, maximum: max, ...meta },
+  );
+
+export const Grace = (old: string) =>
+  withMeta(z._default(seconds(0, GRACE_SECONDS_MAX), 0), {
+    description: `For how many seconds the old ${old} stays valid.`,
+  });
+
+const ListCursor = lazy(() =>
+  z.pipe(
+    z.string(),
+    z.transform((value: string, payload: Payload) => {
+      const cursor = parseCursor(value);
+      if (cursor) return cursor;
+      refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
+      return z.NEVER;
+    }),
+  ),
+);
+
+const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
+
+const Limit = lazy(() =>
+  z
+    .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
+    .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
+);
+
+export const limitField = (what: string, initial: number) =>
+  withMeta(z._default(Limit(), initial), {
+    type: "integer",
+    minimum: 1,
+    maximum: LIST_GROUPS_MAX,
+    pattern: undefined,
+    description: `The most ${what} on one page. The default is ${initial}.`,
+  });
+
+/** The fields by which the query of a list asks for a page. */
+export const pageFields = (what: "groups" | "environments" | "keys" | "operators") => ({
+  cursor: withMeta(z.optional(ListCursor()), {
+    description: "The next_cursor of the page before; without it, the first page.",
+  }),
+  limit: limitField(what, LIST_GROUPS_DEFAULT),
+});
+
+/** The query of a list in the order of numbers, without filters. */
+export const numberedQuery = (what: "environments" | "keys" | "operators") =>
+  z.pipe(
+    z.strictObject(pageFields(what)),
+    z.transform(({ cursor, limit }, payload: Payload) => {
+      if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
+      refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
+      return z.NEVER;
+    }),
+  );
+
+export const Workspace = lazy(() =>
+  withMeta(
+    z.string({ error: "Give the workspace's slug." }).check(
+      z.regex(WORKSPACE, {
+        error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
+      }),
+    ),
+    { description: "The integrating application, by its slug." },
+  ),
+);
+
+/** Leaves out what a list does not show: blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
+export const visiblePart = (name: string): string =>
+  name.replaceAll(/[\u2800\p{Default_Ignorable_Code_Point}]/gu, "").trim();
+
+/** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
+export const KeyName = lazy(() =>
+  withMeta(
+    label().check(
+      // An empty name has its issue already.
+      z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
+      z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
+        error:
+          "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
+      }),
+    ),
+    {
+      minLength: 1,
+      maxLength: TEXT_UNITS_MAX,
+      pattern: "^(?=.*[^\\s\\u2800\\p{Default_Ignorable_Code_Point}])[^\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}]*$",
+      description:
+        "What the key is called in lists: at least one visible character, and no marks of the text's direction.",
+    },
+  ),
+);
+
+export const Expiry = lazy(() =>
+  withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
+    description: "When the key ends by itself; without it, never.",
+  }),
+);
+
+/** POST /api/keys/{id}/roll and /api/operators/{id}/roll */
+export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));

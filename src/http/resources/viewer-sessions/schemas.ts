@@ -1,0 +1,51 @@
+import * as z from "zod/mini";
+import { normalizeOrigin } from "../../../domain/credentials/viewer-session.ts";
+import {
+  SESSION_ORIGINS_MAX,
+  SESSION_SECONDS_DEFAULT,
+  SESSION_SECONDS_MAX,
+  SESSION_SECONDS_MIN,
+} from "../../../limits.ts";
+import { Label, lazy, type Payload, ProvidedId, refuseValue, seconds, withMeta } from "../fields.ts";
+
+const Origin = lazy(() =>
+  z.pipe(
+    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
+    z.transform((text: string, payload: Payload) => {
+      const origin = normalizeOrigin(text);
+      if (origin.ok) return origin.value;
+      refuseValue(payload, origin.failure);
+      return z.NEVER;
+    }),
+  ),
+);
+
+const originsMessage = `Give a list of 1 to ${SESSION_ORIGINS_MAX} origins, or leave the field out.`;
+
+/** POST /api/viewer_sessions */
+export const SessionBody = lazy(() =>
+  z.strictObject({
+    user_group_id: ProvidedId(),
+    expires_in_seconds: withMeta(
+      z._default(seconds(SESSION_SECONDS_MIN, SESSION_SECONDS_MAX), SESSION_SECONDS_DEFAULT),
+      { description: "For how many seconds the session is valid. It never outlives the API key that mints it." },
+    ),
+    origins: withMeta(
+      z.optional(
+        z
+          .array(Origin(), { error: originsMessage })
+          .check(
+            z.minLength(1, { error: originsMessage }),
+            z.maxLength(SESSION_ORIGINS_MAX, { error: originsMessage }),
+          ),
+      ),
+      { description: "The origins of the pages that may present the session; without it, any." },
+    ),
+    viewer_id: withMeta(z.optional(Label()), {
+      description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+    }),
+    include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
+      description: "Whether the session contains the variables, for verifiers that do not call the service.",
+    }),
+  }),
+);

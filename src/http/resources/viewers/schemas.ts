@@ -1,0 +1,25 @@
+import * as z from "zod/mini";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../../limits.ts";
+import { lazy, withMeta } from "../fields.ts";
+
+const utf8 = new TextEncoder();
+
+/** POST /api/viewer/query */
+export const QueryBody = lazy(() =>
+  z.strictObject({
+    sql: withMeta(
+      z.string({ error: "Give the SQL template, a string." }).check(
+        z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
+          error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
+        }),
+      ),
+      {
+        maxLength: SQL_TEMPLATE_BYTES_MAX,
+        description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
+      },
+    ),
+    placeholders: withMeta(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
+      description: "How placeholders are written: ? each, or $1, $2 and so on.",
+    }),
+  }),
+);
