@@ -24,6 +24,8 @@ export type WorkerdOptions = {
   texts?: Record<string, string>;
   kv?: string[];
   rateLimits?: string[];
+  /** Where the Worker's log goes: nowhere in tests, which expect refusals. */
+  log?: "inherit" | "ignore";
 };
 
 export type RunningWorker = { url: string; pid: number; stop: () => Promise<void> };
@@ -56,7 +58,7 @@ export async function startWorker(options: WorkerdOptions): Promise<RunningWorke
   const config = join(options.folder, "config.capnp");
   writeConfig(options, config, port);
   const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
-  const child = spawn(binary, ["serve", config], { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(binary, ["serve", config], { stdio: ["ignore", "ignore", options.log ?? "inherit"] });
   const url = `http://127.0.0.1:${port}`;
   // If the bench ends before it has stopped this process.
   const kill = () => void child.kill("SIGKILL");

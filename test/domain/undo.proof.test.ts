@@ -24,7 +24,7 @@ it("64 racing restores, creates and renames of one id have exactly one winner", 
   };
 
   let rounds = 0;
-  for (; hasAnotherRound(rounds, startedAt, 50, 5000, 0.02); rounds += 1) {
+  for (; hasAnotherRound(rounds, startedAt, 20, 5000, 0.02); rounds += 1) {
     const id = `contested ${rounds}`;
     const namesakes = [await newDeleted(id), await newDeleted(id)];
     const others = [await newDeleted(`${id}, once another`), await newDeleted(`${id}, once another`)];

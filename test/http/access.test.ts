@@ -81,19 +81,25 @@ function expected(route: Route, { scopes, role, isViewer }: Holder): object {
   return isViewer && viewers ? ADMITTED : UNAUTHENTICATED;
 }
 
-/** A function that sends a call to an environment of its own, in which it can succeed: its group 1 and API key 1 are there. */
-async function newCall(route: Route, holder: (typeof HOLDERS)[number], workspace: string) {
-  const { tokenOf } = await newIntegrator({ workspace });
-  const token = await tokenOf("acme");
+/** An environment in which a call can succeed: its group 1 and API key 1 are there, and an operator. */
+async function newEnvironment(workspace: string) {
+  const token = await (await newIntegrator({ workspace })).tokenOf("acme");
   await issueOperator("viewer");
   const { operators } = (await call("GET", "/api/operators", { credential: operator })).body;
+  return { workspace, token, operatorId: operators.at(-1).id };
+}
+
+/** A function that sends a call of a holder to an environment. */
+async function newCall(
+  route: Route,
+  holder: (typeof HOLDERS)[number],
+  place: Awaited<ReturnType<typeof newEnvironment>>,
+) {
+  const { workspace, token, operatorId } = place;
   const credential = await holder.credential(workspace, token);
-  // Only a deleted group can be purged.
-  if (route.name.endsWith("/purge"))
-    await call("DELETE", `/api/user_groups/1${inEnvironment(workspace)}`, { credential: operator });
   const path = (holder.role ? operatorPath(route, workspace) : route.path).replace(
     "/operators/1",
-    `/operators/${operators.at(-1).id}`,
+    `/operators/${operatorId}`,
   );
   const body = route.body && "current_token" in route.body ? { ...route.body, current_token: token } : route.body;
   return async (spoil = {}) => {
@@ -110,9 +116,14 @@ const INVALID = {
 };
 
 it.for(ROUTES)("$name is open to those whom the design names, and to no others", async (route) => {
+  const ofRefused = await newEnvironment("refused");
   for (const [index, holder] of HOLDERS.entries()) {
-    const send = await newCall(route, holder, `workspace-${index}`);
     const outcome = expected(route, holder);
+    const place = outcome === ADMITTED ? await newEnvironment(`admitted-${index}`) : ofRefused;
+    const send = await newCall(route, holder, place);
+    // Only a deleted group can be purged.
+    if (outcome === ADMITTED && route.name.endsWith("/purge"))
+      await call("DELETE", `/api/user_groups/1${inEnvironment(place.workspace)}`, { credential: operator });
     // A body is judged after its caller. A call without a body is not sent with an invalid one.
     const invalid = route.body && (await send({ nonsense: true }));
     expect([holder.name, invalid]).toEqual([holder.name, route.body && (outcome === ADMITTED ? INVALID : outcome)]);

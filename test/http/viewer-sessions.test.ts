@@ -535,14 +535,14 @@ describe("a session is ended by", () => {
     let endedAt = Number.POSITIVE_INFINITY;
     const late: unknown[] = [];
     const viewers = Array.from({ length: 8 }, async () => {
-      for (let calls = 0; calls < 30; calls += 1) {
+      for (let calls = 0; calls < 15; calls += 1) {
         turn += 1;
         const startedAt = turn;
         const { status } = await view(state.session);
         if (startedAt > endedAt && status === 200) late.push(startedAt);
       }
     });
-    while (turn < 80) await view(state.session);
+    while (turn < 40) await view(state.session);
     await end(state);
     turn += 1;
     endedAt = turn;

@@ -1,12 +1,15 @@
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../scripts/clients/matrix.ts";
-import { nodeRun } from "./support/commands.ts";
-import { keyOfWorkspace } from "./support/workspace.ts";
+import { OperatorClient } from "../../src/client/index.ts";
+import { runNode } from "./support/service.ts";
 
-const { url, key } = inject("service");
+const { url, key, operatorToken } = inject("service");
 const service = { url, key };
 
 /** Changes the end of a key, so that it is well formed and forged. */
@@ -101,8 +104,23 @@ describe("the matrix", () => {
   });
 });
 
+/** A key that may only read. */
+async function newReadKey(): Promise<string> {
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
+  const input = { workspace: "clients", environment: "Testing", name: "reader", access: "read" } as const;
+  return (await operator.issueKey(input)).key;
+}
+
 describe("npm run clients", () => {
-  const clients = (args: string[], env: NodeJS.ProcessEnv = {}) => nodeRun("clients", args, { API_KEY: key, ...env });
+  const clients = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
+    const child = runNode(".", ["scripts/clients.ts", ...args], { API_KEY: key, ...env });
+    const [stdout, stderr] = await Promise.all([
+      text(child.stdout as Readable),
+      text(child.stderr as Readable),
+      once(child, "close"),
+    ]);
+    return { status: child.exitCode, stdout, stderr };
+  };
 
   it("prints a row for each named client, and counts", async ({ expect }) => {
     const { status, stdout } = await clients(["--url", url, "fetch", "undici"]);
@@ -111,14 +129,14 @@ describe("npm run clients", () => {
     );
     expect(stdout).toMatch(/^undici +7[.\d]+ +worked +body_required +cannot$/m);
     expect(stdout).toMatch(/^fetch +24[.\d]+ +worked +throws itself +throws itself$/m);
-    expect(stdout).toMatch(/\n2 worked, 0 failed, 0 skipped$/);
+    expect(stdout).toMatch(/\n2 worked, 0 failed, 0 skipped\n$/);
     expect(status).toBe(0);
   });
 
   it("skips a client that is not installed, and names what is missing", async ({ expect }) => {
     const { status, stdout } = await clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
     expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
-    expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped$/);
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
     expect(status).toBe(0);
   });
 
@@ -133,16 +151,16 @@ describe("npm run clients", () => {
       expect(stdout).toMatch(
         new RegExp(`^Python ${module} +- +skipped: python3 with the module ${module} is missing$`, "m"),
       );
-      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped$/);
+      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped\n$/);
       expect(status).toBe(0);
     },
   );
 
   it("fails when a client does, and does not print the key", async ({ expect }) => {
-    const readKey = await keyOfWorkspace("clients", { access: "read" });
+    const readKey = await newReadKey();
     const { status, stdout } = await clients(["--url", url, "fetch"], { API_KEY: readKey });
     expect(stdout).toMatch(/^fetch, create\/update\/rotate\/view\/delete: .*user_group_not_found/ms);
-    expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped$/);
+    expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped\n$/);
     expect(stdout.includes(readKey)).toBe(false);
     expect(status).toBe(1);
   });
@@ -157,13 +175,13 @@ describe("npm run clients", () => {
 
   it("calls the service at SERVICE_URL when there is no --url", async ({ expect }) => {
     const { status, stdout } = await clients(["fetch"], { SERVICE_URL: url });
-    expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped$/);
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped\n$/);
     expect(status).toBe(0);
   });
 
   it("does not print a key that cannot be in a header", async ({ expect }) => {
     const { status, stdout, stderr } = await clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
-    expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.");
+    expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.\n");
     expect(stdout).toBe("");
     expect(status).toBe(1);
   });

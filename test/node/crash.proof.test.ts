@@ -116,7 +116,7 @@ it("loses no acknowledged write and leaves no partial one when the runtime is ki
 
   let service = await startService(folder);
   try {
-    for (let kill = 0; hasAnotherRound(kill, startedAt, 5, 100, 0.25); kill += 1) {
+    for (let kill = 0; hasAnotherRound(kill, startedAt, 3, 100, 0.25); kill += 1) {
       const killAfter = counts.acknowledged + 100 + random(100);
       const running = service;
       const client = async (index: number) => {

@@ -1,19 +1,19 @@
 import { inject, it } from "vitest";
 import { OperatorClient } from "../../src/client/index.ts";
-import { nodeRun, runInFolder } from "./support/commands.ts";
+import { runCommand } from "./support/commands.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
 
-const environments = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runInFolder("environments", args, env);
+const environments = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand("environments", args, env);
 
-it("lists each environment with the location of its first key", ({ expect }) => {
-  const issue = (...args: string[]) =>
-    runInFolder("keys", ["issue", "--workspace", "environments-command", "--name", "k", ...args]).status;
-  expect(issue("--environment", "untagged", "--location", "weur")).toBe(0);
-  expect(issue("--environment", "Testing")).toBe(0);
+it("lists each environment with the location of its first key", async ({ expect }) => {
+  const issue = async (...args: string[]) =>
+    (await runCommand("keys", ["issue", "--workspace", "environments-command", "--name", "k", ...args])).status;
+  expect(await issue("--environment", "untagged", "--location", "weur")).toBe(0);
+  expect(await issue("--environment", "Testing")).toBe(0);
 
-  const { stdout, status } = environments(["list", "--json"]);
+  const { stdout, status } = await environments(["list", "--json"]);
   expect(status).toBe(0);
   const listed = JSON.parse(stdout).environments.filter(
     ({ workspace }: { workspace: string }) => workspace === "environments-command",
@@ -27,7 +27,7 @@ it("lists each environment with the location of its first key", ({ expect }) => 
       ].map((one) => ({ ...one, created_at: expect.stringMatching(/Z$/) })),
     ),
   );
-  const table = environments(["list"]).stdout;
+  const table = (await environments(["list"])).stdout;
   expect(table).toMatch(/^workspace +environment +location +created_at\n/);
   expect(table).toMatch(/^environments-command +untagged +weur +\S+Z$/m);
   expect(table).toMatch(/^environments-command +Testing +- +\S+Z$/m);
@@ -38,7 +38,7 @@ it("may be listed by an operator who may only read", async ({ expect }) => {
     name: "reader",
     role: "viewer",
   });
-  expect(environments(["list"], { OPERATOR_KEY: key }).status).toBe(0);
+  expect((await environments(["list"], { OPERATOR_KEY: key })).status).toBe(0);
 });
 
 it("lists all pages", async ({ expect }) => {
@@ -51,7 +51,7 @@ it("lists all pages", async ({ expect }) => {
       next_cursor: path.includes("cursor=") ? null : "second",
     },
   }));
-  const { stdout } = await nodeRun("environments", ["list", "--json", "--url", other]);
+  const { stdout } = await environments(["list", "--json", "--url", other]);
   expect(JSON.parse(stdout)).toEqual({
     success: 1,
     environments: [one, { ...one, environment: "Testing" }],
@@ -63,8 +63,8 @@ it.for([
   ["no command", [], "Name a command: list"],
   ["an argument", ["list", "acme"], "list takes options alone"],
   ["an unknown option", ["list", "--workspace", "acme"], "There is no option --workspace"],
-] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
-  const { status, stdout, stderr } = environments(args);
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence], { expect }) => {
+  const { status, stdout, stderr } = await environments(args);
   expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 1]);
   expect(stderr).toContain(sentence);
 });

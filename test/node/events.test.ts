@@ -1,34 +1,28 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
-import { waitUntil } from "./support/service.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
+import { runIn, waitUntil } from "./support/service.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
 import { keyOfWorkspace } from "./support/workspace.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
-/** Starts the command with an API key. `output` has what it printed so far. */
-const startEvents = (args: readonly string[], apiKey: string, at = url) =>
-  startWith(args, { API_KEY: apiKey, SERVICE_URL: at });
+const events = (args: readonly string[], apiKey: string): Promise<Outcome> =>
+  runCommand("events", args, { API_KEY: apiKey });
 
-function startWith(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const { PATH } = process.env;
-  const child = spawn(process.execPath, ["scripts/events.ts", ...args], { cwd: folder, env: { PATH, ...env } });
+/** Starts the command in a process of its own, which gets signals. `output` has what it printed so far. */
+function startEvents(args: readonly string[], apiKey: string, at = url) {
+  const child = startCommand("events", args, { API_KEY: apiKey, SERVICE_URL: at });
   const output = { stdout: "" };
-  child.stdout.on("data", (chunk) => (output.stdout += chunk));
-  const ended = Promise.all([once(child, "close"), text(child.stderr as Readable)]);
-  const outcome = ended.then(([[status], stderr]) => ({ status, stdout: output.stdout.trim(), stderr: stderr.trim() }));
-  return { child, output, outcome };
+  child.stdout?.on("data", (chunk) => {
+    output.stdout += chunk;
+  });
+  return { child, output, outcome: outcomeOf(child) };
 }
 
-const events = (args: readonly string[], apiKey: string, at = url) => startEvents(args, apiKey, at).outcome;
-
 /** Runs the command with the key of an operator. */
-const operatorEvents = (args: readonly string[], operatorKey: string) =>
-  startWith(args, { OPERATOR_KEY: operatorKey, SERVICE_URL: url }).outcome;
+const operatorEvents = (args: readonly string[], operatorKey: string): Promise<Outcome> =>
+  runCommand("events", args, { OPERATOR_KEY: operatorKey });
 
 /** A key of a workspace in which a group was created and renamed, and a client with this key. */
 async function changed(workspace: string) {
@@ -163,8 +157,8 @@ describe("for an operator", () => {
 
   it("does not fall back to an API key, and names the refused credential", async ({ expect }) => {
     const { apiKey } = await changed("events-no-fallback");
-    const env = { API_KEY: apiKey, OPERATOR_KEY: "ugo_wrong", SERVICE_URL: url };
-    const { status, stderr } = await startWith(["--deployment"], env).outcome;
+    const env = { API_KEY: apiKey, OPERATOR_KEY: "ugo_wrong" };
+    const { status, stderr } = await runCommand("events", ["--deployment"], env);
     expect([status, stderr.split("\n").length]).toEqual([1, 1]);
     expect(stderr).toContain("refused OPERATOR_KEY (unauthenticated)");
   });
@@ -182,16 +176,14 @@ describe("for an operator", () => {
 });
 
 describe("fails with a sentence", () => {
-  const run = (args: string[], apiKey = "k") => events(args, apiKey);
-
-  it.for<[string, string[], string | undefined, RegExp]>([
-    ["for an unknown option", ["--nope"], undefined, /There is no option --nope/],
-    ["for an argument", ["export"], undefined, /takes options alone/],
+  it.for<[string, string[], string, RegExp]>([
+    ["for an unknown option", ["--nope"], "k", /There is no option --nope/],
+    ["for an argument", ["export"], "k", /takes options alone/],
     ["without an API key", [], "", /Set API_KEY/],
-    ["for a refused key", [], undefined, /refused API_KEY \(unauthenticated\)/],
-    ["where there is no service", ["--url", "http://127.0.0.1:1"], undefined, /cannot be reached/],
+    ["for a refused key", [], "k", /refused API_KEY \(unauthenticated\)/],
+    ["where there is no service", ["--url", "http://127.0.0.1:1"], "k", /cannot be reached/],
   ])("%s", async ([, args, apiKey, sentence], { expect }) => {
-    const { status, stdout, stderr } = await run(args, apiKey);
+    const { status, stdout, stderr } = await events(args, apiKey);
     expect(stderr).toMatch(sentence);
     expect(stderr.split("\n")).toHaveLength(1);
     expect([status, stdout]).toEqual([1, ""]);
@@ -199,24 +191,20 @@ describe("fails with a sentence", () => {
 
   it("for an unknown type and a foreign cursor", async ({ expect }) => {
     const { apiKey } = await changed("events-refused");
-    expect((await run(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
-    expect((await run(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
+    expect((await events(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
+    expect((await events(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
   });
 
   it("when standard output is full", async ({ expect }) => {
     const { apiKey } = await changed("events-full");
-    const env = { ...process.env, API_KEY: apiKey, SERVICE_URL: url };
-    const { status, stderr } = spawnSync("sh", ["-c", "node scripts/events.ts >/dev/full"], {
-      cwd: folder,
-      env,
-      encoding: "utf8",
-    });
-    expect([status, stderr.trim()]).toEqual([1, "Standard output could not be written: ENOSPC."]);
+    const env = { API_KEY: apiKey, SERVICE_URL: url };
+    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", "node scripts/events.ts >/dev/full"], env));
+    expect([status, stderr]).toEqual([1, "Standard output could not be written: ENOSPC."]);
   });
 });
 
-it("--help shows every option", ({ expect }) => {
-  const help = execFileSync(process.execPath, ["scripts/events.ts", "--help"], { cwd: folder, encoding: "utf8" });
+it("--help shows every option", async ({ expect }) => {
+  const { stdout: help } = await events(["--help"], "");
   for (const option of [
     "workspace",
     "environment",

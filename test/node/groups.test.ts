@@ -11,10 +11,10 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../scripts/groups/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { endGroup, runIn, runNode, runNpm, waitUntil } from "./support/service.ts";
-import { keyOfWorkspace } from "./support/workspace.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
+import { endGroup, runIn, runNpm, waitUntil } from "./support/service.ts";
 
-const { url, folder } = inject("service");
+const { url, folder, operatorToken } = inject("service");
 
 /** Runs a command in a terminal (util-linux). */
 const SCRIPT = "/usr/bin/script";
@@ -36,35 +36,35 @@ function fileOf(lines: (string | object)[], ending = "\n"): string {
 }
 
 /** A key of a workspace of its own, so that no other test's groups are in its lists. */
-const newKey = (workspace: string, access?: "read") => keyOfWorkspace(`groups-${workspace}`, { access });
+async function newKey(workspace: string, fields: object = {}): Promise<string> {
+  const response = await fetch(`${url}/api/keys`, {
+    method: "POST",
+    headers: { Authorization: `Token ${operatorToken}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ workspace: `groups-${workspace}`, environment: "Testing", name: "x", ...fields }),
+  });
+  return ((await response.json()) as { key: string }).key;
+}
 
-/** Starts the command in a process group of its own. */
+/** The outcome, in which no credential may be printed. */
+async function withoutCredential(ended: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await ended;
+  if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
+    throw new Error("The command has printed a credential.");
+  return outcome;
+}
+
+const groups = (args: readonly string[], apiKey: string, at = url): Promise<Outcome> =>
+  withoutCredential(runCommand("groups", args, { API_KEY: apiKey, SERVICE_URL: at }));
+
+const withOutcome = (child: ChildProcess) => ({ child, outcome: withoutCredential(outcomeOf(child)) });
+
+/** Starts the command in a process of its own. */
 const startGroups = (args: readonly string[], apiKey: string, at = url) =>
-  outcomeOf(runNode(folder, ["scripts/groups.ts", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
+  withOutcome(startCommand("groups", args, { API_KEY: apiKey, SERVICE_URL: at }));
 
 /** Starts the command as the README does. npm passes signals on, and sets the variables of its scripts. */
 const startByNpm = (args: readonly string[], apiKey: string, at = url) =>
-  outcomeOf(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
-
-/** A running command, and how it ends. */
-function outcomeOf(child: ChildProcess) {
-  const stdoutUntilClosed = text(child.stdout as Readable).catch(() => "");
-  const ended = Promise.all([once(child, "close"), stdoutUntilClosed, text(child.stderr as Readable)]);
-  const outcome = ended.then(([[status], stdout, stderr]) => {
-    const result = { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
-    if (CREDENTIAL_PATTERN.test(result.stdout + result.stderr))
-      throw new Error("The command has printed a credential.");
-    return result;
-  });
-  return { child, outcome };
-}
-
-const withoutInput = ({ child, outcome }: ReturnType<typeof outcomeOf>) => {
-  child.stdin?.end();
-  return outcome;
-};
-const groups = (...args: Parameters<typeof startGroups>) => withoutInput(startGroups(...args));
-const groupsByNpm = (...args: Parameters<typeof startByNpm>) => withoutInput(startByNpm(...args));
+  withOutcome(runNpm(folder, ["run", "--silent", "groups", "--", ...args], { API_KEY: apiKey, SERVICE_URL: at }));
 
 const idsOf = (stdout: string): string[] =>
   stdout
@@ -108,17 +108,17 @@ describe("import and export", () => {
   it("imports what an export returns, and finds it the second time", async ({ expect }) => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
-    expect(await groupsByNpm(["import", file], key)).toEqual({
+    expect(await groups(["import", file], key)).toEqual({
       status: 0,
       stdout: "created 4, found 0, differs 0, refused 0",
       stderr: "",
     });
-    expect(await groupsByNpm(["import", file], key)).toMatchObject({
+    expect(await groups(["import", file], key)).toMatchObject({
       status: 0,
       stdout: "created 0, found 4, differs 0, refused 0",
     });
 
-    const exported = await groupsByNpm(["export"], key);
+    const exported = await groups(["export"], key);
     expect(exported).toMatchObject({ status: 0, stderr: "" });
     const out = exported.stdout.split("\n").map((line) => JSON.parse(line));
     const put = LINES.map((line) => JSON.parse(typeof line === "string" ? line : JSON.stringify(line)));
@@ -367,7 +367,7 @@ describe("refused lines", () => {
 
   it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
-    const readOnly = await groups(["import", file], await newKey("read-only", "read"));
+    const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
     expect(readOnly.stderr).toBe(
       "insufficient_access: This API key may only read. Use a key with write access.\nStopped. Continue with: --from-line 1",
@@ -693,8 +693,8 @@ it.skipIf(!existsSync("/dev/full"))(
   async ({ expect }) => {
     const key = await newKey("full");
     await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-    const command = `npm run --silent groups -- export --url ${url} >/dev/full`;
-    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key })).outcome;
+    const command = `node scripts/groups.ts export --url ${url} >/dev/full`;
+    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key }));
     expect(status).toBe(1);
     expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
   },
@@ -734,6 +734,11 @@ it.for([
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
   ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's origin alone"],
   ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's origin"],
+  [
+    "an option that was removed",
+    ["export", "--updated-since", "2026-03-01T10:30:00Z"],
+    "There is no option --updated-since",
+  ],
 ] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
   expect(status).toBe(1);
@@ -759,7 +764,7 @@ it("fails where its summary cannot be written", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "a" }]);
   const command = `${process.execPath} scripts/groups.ts import ${file} --url ${url} >/dev/full`;
   const env = { API_KEY: await newKey("full") };
-  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env)).outcome;
+  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env));
   expect(status).toBe(1);
   expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });

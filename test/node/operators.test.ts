@@ -1,23 +1,23 @@
-import { spawnSync } from "node:child_process";
 import { inject, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
-import { nodeRun, runInFolder } from "./support/commands.ts";
+import { outcomeOf, runCommand } from "./support/commands.ts";
+import { runIn } from "./support/service.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const CREDENTIAL = /ug[kto]_[\w-]{20,}/g;
 
-const operators = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runInFolder("operators", args, env);
+const operators = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand("operators", args, env);
 
 /** Issues an operator with the bootstrap token. */
-function issue(name: string, role: string) {
-  const { stdout } = operators(["issue", "--name", name, "--role", role, "--json"]);
+async function issue(name: string, role: string) {
+  const { stdout } = await operators(["issue", "--name", name, "--role", role, "--json"]);
   const { operator, key } = JSON.parse(stdout);
   return { id: Number(operator.id), key: String(key) };
 }
 
-it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
-  const issued = operators(["issue", "--name", "carol", "--role", "admin", "--expires-in", "90d", "--json"]);
+it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
+  const issued = await operators(["issue", "--name", "carol", "--role", "admin", "--expires-in", "90d", "--json"]);
   expect(issued.status).toBe(0);
   const { success, operator, key } = JSON.parse(issued.stdout);
   expect(success).toBe(1);
@@ -25,52 +25,54 @@ it("issues, lists, rolls and revokes, as JSON and as a table", ({ expect }) => {
   expect(Date.parse(operator.expires_at) - Date.parse(operator.created_at)).toBe(90 * 24 * 60 * 60 * 1000);
   expect(key).toMatch(/^ugo_[\w-]{59,100}$/);
 
-  const rolled = operators(["roll", String(operator.id), "--grace", "1h"]);
+  const rolled = await operators(["roll", String(operator.id), "--grace", "1h"]);
   expect(rolled.stdout).toMatch(/^id +name +role .*\n\d+ +carol +admin .*\n\nThe key, shown this once:\n\nugo_[\w-]+$/);
   const successor = Number(/\n(\d+) /.exec(rolled.stdout)?.[1]);
   expect(successor).toBeGreaterThan(operator.id);
-  expect(operators(["revoke", String(successor)])).toEqual({
+  expect(await operators(["revoke", String(successor)])).toEqual({
     status: 0,
     stdout: `Operator ${successor} is revoked.`,
     stderr: "",
   });
 
-  const listed: { id: number; revoked_at: string }[] = JSON.parse(operators(["list", "--json"]).stdout).operators;
+  const listed: { id: number; revoked_at: string }[] = JSON.parse(
+    (await operators(["list", "--json"])).stdout,
+  ).operators;
   const ended = [operator.id, successor].map((id) => listed.find((one) => one.id === id)?.revoked_at ?? "");
   expect(ended.map((at) => Date.parse(at) > Date.now())).toEqual([true, false]);
-  expect(operators(["list"]).stdout).toMatch(new RegExp(`^${successor} +carol +admin `, "m"));
+  expect((await operators(["list"])).stdout).toMatch(new RegExp(`^${successor} +carol +admin `, "m"));
 });
 
-it("prints no credential but the one it issues, and that one once", ({ expect }) => {
-  const { stdout, stderr } = operators(["issue", "--name", "dan", "--role", "viewer"]);
+it("prints no credential but the one it issues, and that one once", async ({ expect }) => {
+  const { stdout, stderr } = await operators(["issue", "--name", "dan", "--role", "viewer"]);
   const [key = "", ...others] = stdout.match(CREDENTIAL) ?? [];
   expect(key).toMatch(/^ugo_/);
   expect([others, stderr]).toEqual([[], ""]);
   for (const args of [["list"], ["list", "--json"], ["revoke", "999999"]])
-    expect(Object.values(operators(args, { OPERATOR_KEY: key })).join("\n")).not.toMatch(CREDENTIAL);
+    expect(Object.values(await operators(args, { OPERATOR_KEY: key })).join("\n")).not.toMatch(CREDENTIAL);
 });
 
 it("each act carries the name of its operator, and revoking one leaves the other", async ({ expect }) => {
-  const anna = issue("anna", "admin");
-  const ben = issue("ben", "support");
+  const anna = await issue("anna", "admin");
+  const ben = await issue("ben", "support");
   const where = ["--workspace", "operators-acts", "--environment", "Customer"];
-  const made = runInFolder("keys", ["issue", ...where, "--name", "backend", "--json"], { OPERATOR_KEY: anna.key });
+  const made = await runCommand("keys", ["issue", ...where, "--name", "backend", "--json"], { OPERATOR_KEY: anna.key });
   const groups = new UserGroupClient({ url, apiKey: JSON.parse(made.stdout).key });
   const { group } = await groups.ensure({ userGroupId: "acme" });
   const environment = { workspace: "operators-acts", environment: "Customer" } as const;
   const asBen = new OperatorClient({ url, operatorKey: ben.key }).inEnvironment(environment);
   await asBen.updateByNumber({ teamId: group.teamId, name: "Acme" });
 
-  expect(operators(["revoke", String(ben.id)], { OPERATOR_KEY: anna.key }).status).toBe(0);
+  expect((await operators(["revoke", String(ben.id)], { OPERATOR_KEY: anna.key })).status).toBe(0);
 
   await expect(asBen.get({ teamId: group.teamId })).rejects.toMatchObject({ code: "credential_revoked" });
-  const changes = runInFolder("events", where, { OPERATOR_KEY: anna.key });
+  const changes = await runCommand("events", where, { OPERATOR_KEY: anna.key });
   expect(changes.stdout.split("\n").map((line) => line.replace(/^\S+ +/, ""))).toEqual([
     `api_key.issued            key 1 "backend"  by operator ${anna.id} "anna"`,
     'user_group.created        "acme"  by api_key 1 "backend"',
     `user_group.updated        "acme" (name)  by operator ${ben.id} "ben"`,
   ]);
-  const { stdout } = runInFolder("events", ["--deployment"], { OPERATOR_KEY: anna.key });
+  const { stdout } = await runCommand("events", ["--deployment"], { OPERATOR_KEY: anna.key });
   expect(stdout).toMatch(new RegExp(`operator.issued +operator ${ben.id} "ben" +by operator "bootstrap"`));
   expect(stdout).toMatch(
     new RegExp(`environment.created +environment operators-acts/Customer +by operator ${anna.id} "anna"`),
@@ -80,49 +82,52 @@ it("each act carries the name of its operator, and revoking one leaves the other
 
 it.for([
   ["no command", [], "Name a command: issue, list, revoke, roll"],
+  ["a missing id", ["roll"], "roll takes one id"],
+  ["an id that is a path", ["revoke", "../keys/1"], "Give the id as a positive whole number"],
   ["no name", ["issue", "--role", "admin"], "Give --name"],
   ["no role", ["issue", "--name", "x"], "Give --role as viewer, support or admin"],
   ["an unknown role", ["issue", "--name", "x", "--role", "root"], "Give --role as viewer, support or admin"],
   ["the name of the bootstrap token", ["issue", "--name", "bootstrap", "--role", "admin"], "name: "],
   ["an unknown operator", ["revoke", "999999"], "no such operator"],
   ["a role for a command without one", ["list", "--role", "admin"], "list does not take --role"],
-] as const)("refuses %s with one sentence and a status", ([, args, sentence], { expect }) => {
-  const { status, stdout, stderr } = operators(args);
+  ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached"],
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence], { expect }) => {
+  const { status, stdout, stderr } = await operators(args);
   expect(status).toBe(1);
   expect(stdout).toBe("");
   expect(stderr).toContain(sentence);
   expect(stderr).not.toMatch(/^\s+at /m);
 });
 
-it("refuses a change with the key of a viewer, who may list", ({ expect }) => {
-  const { key } = issue("eve", "viewer");
-  expect(operators(["list"], { OPERATOR_KEY: key }).status).toBe(0);
-  const { status, stderr } = operators(["revoke", "1"], { OPERATOR_KEY: key });
+it("refuses a change with the key of a viewer, who may list", async ({ expect }) => {
+  const { key } = await issue("eve", "viewer");
+  expect((await operators(["list"], { OPERATOR_KEY: key })).status).toBe(0);
+  const { status, stderr } = await operators(["revoke", "1"], { OPERATOR_KEY: key });
   expect([status, stderr.split("\n").length]).toEqual([1, 1]);
   expect(stderr).toContain("admin");
 });
 
-it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", ({ expect }) => {
-  const refused = operators(["list"], { OPERATOR_KEY: "ugo_hunter2", OPERATOR_TOKEN: operatorToken });
+it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async ({ expect }) => {
+  const refused = await operators(["list"], { OPERATOR_KEY: "ugo_hunter2", OPERATOR_TOKEN: operatorToken });
   expect(refused.status).toBe(1);
   expect(refused.stderr).toContain("refused OPERATOR_KEY (unauthenticated)");
   expect(refused.stderr).not.toContain("hunter2");
-  expect(operators(["list"], { OPERATOR_KEY: "", OPERATOR_TOKEN: operatorToken }).status).toBe(0);
+  expect((await operators(["list"], { OPERATOR_KEY: "", OPERATOR_TOKEN: operatorToken })).status).toBe(0);
 });
 
-it("reports a key that it issued and could not print", ({ expect }) => {
-  const command = `npm run --silent operators -- issue --name unseen --role viewer --url ${url} >/dev/full`;
-  const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: folder, encoding: "utf8" });
+it("reports a key that it issued and could not print", async ({ expect }) => {
+  const command = `node scripts/operators.ts issue --name unseen --role viewer --url ${url} >/dev/full`;
+  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toMatch(/could not be written: ENOSPC. Nobody has seen the key of operator \d+: revoke it/);
 });
 
 it("never repeats a credential that is an argument, or that the service repeats", async ({ expect }) => {
-  const typed = operators(["list", "--operator-key=ugo_hunter2"]);
+  const typed = await operators(["list", "--operator-key=ugo_hunter2"]);
   expect([typed.status, typed.stderr.includes("hunter2")]).toEqual([1, false]);
   const { url: other } = await standIn(({ headers }) =>
     refusal(404, "operator_not_found", { message: `No ${headers.authorization}` }),
   );
-  const { stderr } = await nodeRun("operators", ["revoke", "3", "--url", other]);
+  const { stderr } = await operators(["revoke", "3", "--url", other]);
   expect(stderr).toBe("No Token [credential]");
 });

@@ -72,11 +72,11 @@ function ownCopy(): string {
 }
 
 /** The permissions of users other than the owner on the files that the patterns match. */
-const grantedToOthers = (...patterns: string[]) =>
-  patterns.flatMap((pattern) => globSync(join(folder, pattern)).map((file) => statSync(file).mode & 0o077));
+const grantedToOthers = (at: string, ...patterns: string[]) =>
+  patterns.flatMap((pattern) => globSync(join(at, pattern)).map((file) => statSync(file).mode & 0o077));
 
 /** The process of `scripts/start.ts` itself, below npm and its shell. */
-function pidOf(running: RunningService): number {
+function pidOfScript(running: RunningService): number {
   const line = processesOf(running.process).find(
     (process) => /node -- scripts\/start\.ts/.test(process) && !/ sh -c /.test(process),
   );
@@ -131,34 +131,51 @@ async function ask(url: string): Promise<{ url: string; ok: boolean; text: strin
 }
 
 describe("npm start", () => {
-  it("keeps state and key over restarts, and leaves no process running", async ({ expect }) => {
-    const first = await startService(folder);
-    const created = await get(first.url, first.key, "acme");
-    expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).toBe(first.key);
-    expect(processesOf(first.process)).not.toEqual([]);
-    await first.stop();
-    expect(processesOf(first.process)).toEqual([]);
+  /** The ways to stop it: signals to `scripts/start.ts` alone and to npm alone, and the end of all processes at once. */
+  const WAYS_TO_STOP: { signal: NodeJS.Signals; pidOf: (running: RunningService) => number; isClean: boolean }[] = [
+    { signal: "SIGINT", pidOf: pidOfScript, isClean: true },
+    { signal: "SIGTERM", pidOf: pidOfScript, isClean: true },
+    { signal: "SIGHUP", pidOf: pidOfScript, isClean: true },
+    { signal: "SIGTERM", pidOf: ({ pid }) => pid, isClean: false },
+    { signal: "SIGKILL", pidOf: ({ pid }) => -pid, isClean: false },
+  ];
 
-    const second = await startService(folder);
-    const found = await get(second.url, second.key, "acme");
-    await second.stop();
-
-    expect(second.key).toBe(first.key);
-    expect(created.body.new_user_group).toBe(true);
-    expect(found.body).toMatchObject({ new_user_group: false, user_group: { token: created.body.user_group.token } });
+  it("keeps state and key however it is stopped, and leaves no process running", async ({ expect }) => {
+    const keys = new Set<string>();
+    const tokens: string[] = [];
+    /** Finds the groups of all runs before, and creates ten more. */
+    const findAndCreate = async ({ url, key }: RunningService) => {
+      keys.add(key);
+      const ids = Array.from({ length: tokens.length + 10 }, (_, index) => `kept ${index}`);
+      const answers = await Promise.all(ids.map((id) => get(url, key, id)));
+      expect(answers.map(({ body }) => body.new_user_group)).toEqual(ids.map((_, index) => index >= tokens.length));
+      const found = answers.map(({ body }) => body.user_group.token);
+      expect(found.slice(0, tokens.length)).toEqual(tokens);
+      tokens.push(...found.slice(tokens.length));
+    };
+    for (const { signal, pidOf, isClean } of WAYS_TO_STOP) {
+      const running = await startService(folder);
+      await findAndCreate(running);
+      const exited = once(running.process, "exit");
+      process.kill(pidOf(running), signal);
+      await exited;
+      expect(running.process.exitCode === 0, signal).toBe(isClean);
+      await waitUntil(() => processesOf(running.process).length === 0, `${signal} ended all processes`);
+    }
+    const last = await startService(folder);
+    await findAndCreate(last);
+    await last.stop();
+    expect([...keys]).toEqual([readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()]);
   });
 
   it("makes state, secrets and keys private to their owner, also if others had access", async ({ expect }) => {
-    const files = [".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state", ".wrangler/state/v3/**"];
-    await (await startService(folder)).stop();
-    expect(new Set(grantedToOthers(...files))).toEqual(new Set([0]));
+    const files = [".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state"];
+    expect(new Set(grantedToOthers(shared.folder, ...files, ".wrangler/state/v3/**"))).toEqual(new Set([0]));
 
     for (const name of [".wrangler/state", ".demo-keys"]) chmodSync(join(folder, name), 0o755);
     for (const name of [".dev.vars", ".demo-keys/default"]) chmodSync(join(folder, name), 0o644);
     await (await startService(folder)).stop();
-    expect(new Set(grantedToOthers(".dev.vars", ".demo-keys", ".demo-keys/default", ".wrangler/state"))).toEqual(
-      new Set([0]),
-    );
+    expect(new Set(grantedToOthers(folder, ...files))).toEqual(new Set([0]));
   });
 
   it.skipIf(!canListAddresses)("opens no inspector and no explorer on any port (needs /proc)", async ({ expect }) => {
@@ -174,36 +191,15 @@ describe("npm start", () => {
     for (const secret of [...secrets, shared.key]) expect(JSON.stringify(answers)).not.toContain(secret);
   });
 
-  it("keeps what it acknowledged when all of its processes are killed", async ({ expect }) => {
-    const killed = await startService(folder);
-    const tokens = await Promise.all(
-      Array.from(
-        { length: 50 },
-        async (_, index) => (await get(killed.url, killed.key, `kept ${index}`)).body.user_group.token,
-      ),
-    );
-    await endGroup(killed.process, "SIGKILL");
-
-    const again = await startService(folder);
-    for (const [index, token] of tokens.entries())
-      expect((await get(again.url, again.key, `kept ${index}`)).body).toMatchObject({
-        new_user_group: false,
-        user_group: { token },
-      });
-    await again.stop();
-  });
-
   it("issues another key for another state, and each state keeps its own", async ({ expect }) => {
     const elsewhere = ["--persist-to", join(folder, "elsewhere")];
     const first = await startService(folder, elsewhere);
     await first.stop();
-    const unmoved = await startService(folder);
-    await unmoved.stop();
     const second = await startService(folder, elsewhere);
     expect((await get(second.url, second.key, "acme")).body.new_user_group).toBe(true);
     await second.stop();
     expect(second.key).toBe(first.key);
-    expect(unmoved.key).not.toBe(first.key);
+    expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).not.toBe(first.key);
   });
 
   it("issues another key if the state lacks the old one, or the secrets are new", async ({ expect }) => {
@@ -216,21 +212,12 @@ describe("npm start", () => {
     expect((await get(resigned.url, resigned.key, "acme")).status).toBe(200);
     await resigned.stop();
     expect(new Set([kept, emptied.key, resigned.key]).size).toBe(3);
-  });
 
-  it("stops when only npm gets the signal", async ({ expect }) => {
-    const running = await startService(folder);
-    running.process.kill("SIGTERM");
-    await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
-    expect(processesOf(running.process)).toEqual([]);
-  });
-
-  it.for(["SIGINT", "SIGTERM", "SIGHUP"] as const)("ends with status 0 on %s", async (signal, { expect }) => {
-    const running = await startService(folder);
-    process.kill(pidOf(running), signal);
-    await once(running.process, "exit");
-    expect(running.process.exitCode).toBe(0);
-    await waitUntil(() => processesOf(running.process).length === 0, "all processes that npm started were gone");
+    const [first, second] = [emptied, resigned].map(({ logFile }) => readFileSync(logFile, "utf8"));
+    expect(first).not.toContain("was made with other secrets");
+    expect(second).toContain("The state in .wrangler/state was made with other secrets.");
+    expect(second).toContain("all of its tokens and API keys are dead");
+    expect(second).toContain("To start with an empty state, delete the folder .wrangler/state, or use another");
   });
 
   it("reports a busy port, and how to choose another", async ({ expect }) => {
@@ -252,9 +239,10 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("writes the secrets to the file that --env-file names", async ({ expect }) => {
+  it("writes the secrets to the file of --env-file, and serves https with a key to try", async ({ expect }) => {
     const copy = ownCopy();
-    const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);
+    const args = ["--env-file", "other.vars", "--local-protocol", "https"];
+    const output = await startUntil(copy, args, ["Get or create a user group", "curl -k -X GET https:"]);
     expect(output).toContain("Wrote fresh secrets to other.vars.");
     expect(statSync(join(copy, "other.vars")).mode & 0o077).toBe(0);
   });
@@ -274,23 +262,14 @@ describe("npm start", () => {
   it.for([
     ["missing", ""],
     ["too short", `OPERATOR_TOKEN=${"x".repeat(31)}\n`],
-  ] as const)("warns when the operator's token is %s", async ([, line], { expect }) => {
+  ] as const)("warns when the operator's token is %s", async ([, line]) => {
     const copy = ownCopy();
     writeFileSync(join(copy, ".dev.vars"), `SIGNING_KEYS=k1:${Buffer.alloc(32, 1).toString("base64")}\n${line}`);
-    const output = await startUntil(copy, [], ["No API key could be issued"]);
-    expect(output).toContain("OPERATOR_TOKEN in .dev.vars is missing or too short");
-    expect(output).toContain("Set it to a random text of 32 characters or more.");
-  });
-
-  it("warns that new secrets make the credentials of an existing state invalid", async ({ expect }) => {
-    const copy = ownCopy();
-    const first = await startUntil(copy, [], ["Get or create a user group"]);
-    rmSync(join(copy, ".dev.vars"));
-    const second = await startUntil(copy, [], ["Get or create a user group"]);
-    expect(first).not.toContain("was made with other secrets");
-    expect(second).toContain("The state in .wrangler/state was made with other secrets.");
-    expect(second).toContain("all of its tokens and API keys are dead");
-    expect(second).toContain("To start with an empty state, delete the folder .wrangler/state, or use another");
+    await startUntil(
+      copy,
+      [],
+      ["OPERATOR_TOKEN in .dev.vars is missing or too short", "Set it to a random text of 32 characters or more."],
+    );
   });
 
   it("refuses a state that another npm start uses, and suggests another folder", async ({ expect }) => {
@@ -305,15 +284,10 @@ describe("npm start", () => {
   it("refuses a state that the local runtime of a killed npm start still uses", async ({ expect }) => {
     const killed = await startService(folder);
     onTestFinished(() => endGroup(killed.process, "SIGKILL"));
-    process.kill(pidOf(killed), "SIGKILL");
+    process.kill(pidOfScript(killed), "SIGKILL");
     const { code, output } = await run(["start", "--", "--port", "0"]);
     expect(code).toBe(1);
     expect(output).toContain("or by a process named workerd whose npm start was killed");
-    await endGroup(killed.process, "SIGKILL");
-
-    const again = await startService(folder);
-    expect((await get(again.url, again.key, "after a kill")).status).toBe(200);
-    await again.stop();
   });
 
   it("refuses a state folder with other files, and does not change it", async ({ expect }) => {
@@ -360,17 +334,13 @@ describe("npm start", () => {
     expect(readFileSync(shared.logFile, "utf8")).toContain(`with the session that this shows: ${shared.url}/demo`);
   });
 
-  it("sets variables of the Worker", async ({ expect }) => {
+  it("sets variables of the Worker: EVENT_DAYS purges old events without a call", async ({ expect }) => {
     expect((await fetch(`${shared.url}/demo`)).status).toBe(200);
-    const without = await startService(folder, ["--var", "DEMO_PAGE:off", "--var", "OTHER:a:b"]);
-    expect((await fetch(`${without.url}/demo`)).status).toBe(404);
-    await without.stop();
-  });
-
-  it("purges old events without a call, as --var EVENT_DAYS sets", async ({ expect }) => {
     const copy = ownCopy();
-    const { url, key, stop } = await startService(copy, ["--var", "EVENT_DAYS:0.00005"]);
+    const vars = ["DEMO_PAGE:off", "OTHER:a:b", "EVENT_DAYS:0.00005"].flatMap((each) => ["--var", each]);
+    const { url, key, stop } = await startService(copy, vars);
     onTestFinished(stop);
+    expect((await fetch(`${url}/demo`)).status).toBe(404);
     const events = async (query: string) => {
       const response = await fetch(`${url}/api/events${query}`, { headers: { Authorization: `Token ${key}` } });
       return { status: response.status, body: (await response.json()) as { events: object[]; next_cursor: string } };
@@ -380,13 +350,6 @@ describe("npm start", () => {
     await waitUntil(() => String(eventIdsIn(copy)) === "3", "the database had the newest event alone");
     expect((await events("")).body.events).toMatchObject([{ id: 3, user_group: { provided_id: "b" } }]);
     expect((await events(`?cursor=${afterFirst}`)).status).toBe(410);
-  });
-
-  it("serves https with a key to try", async ({ expect }) => {
-    const running = await startService(folder, ["--local-protocol", "https"]);
-    await running.stop();
-    expect(running.url).toMatch(/^https:/);
-    expect(readFileSync(running.logFile, "utf8")).toContain(`curl -k -X GET ${running.url}/api/user`);
   });
 
   it.for([

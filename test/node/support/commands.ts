@@ -1,46 +1,89 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { Console } from "node:console";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import { join } from "node:path";
+import { type Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { inject } from "vitest";
+import { pathToFileURL } from "node:url";
+import { inject, vi } from "vitest";
+import { runIn } from "./service.ts";
 
 /** What a command printed, without the blanks and line feeds at its ends. */
 export type Outcome = { status: number | null; stdout: string; stderr: string };
 
-/** The environment of a command: without the variables of an outer npm, and the credentials of the person who runs the tests. */
-const environmentWith = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+const scriptOf = (name: string) => join(import.meta.dirname, `../../../scripts/${name}.ts`);
+
+/** The variables of a command: without those of an outer npm, and the credentials of the person who runs the tests. */
+const variablesWith = (env: NodeJS.ProcessEnv) => ({
   ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|OPERATOR_|API_KEY$|SERVICE_URL$)/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(npm_|OPERATOR_KEY$|OPERATOR_TOKEN$|API_KEY$)/.test(name)),
   ),
+  SERVICE_URL: inject("service").url,
   ...env,
 });
 
-const trimmed = ({ status, stdout, stderr }: Outcome): Outcome => ({
-  status,
-  stdout: stdout.trim(),
-  stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim(),
-});
-
-/** Runs a script in the service's folder, at the service of the tests unless another is named. */
-export function runInFolder(script: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Outcome {
-  const { url, folder } = inject("service");
-  const at = args.includes("--url") || env.SERVICE_URL ? [] : ["--url", url];
-  const options = { cwd: folder, encoding: "utf8", env: environmentWith(env) } as const;
-  return trimmed(spawnSync(process.execPath, [`scripts/${script}.ts`, ...args, ...at], options));
+/** A stream, and the text that was written to it. */
+function recorder() {
+  const chunks: string[] = [];
+  const stream = new Writable({
+    write(chunk, _, done) {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  return { stream, text: () => chunks.join("").trim() };
 }
 
-/** Runs a script beside this process, so that a stand-in of the test can respond. By default the operator's token is hunter2. */
-export const nodeRun = (
-  script: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = { OPERATOR_TOKEN: "hunter2" },
-): Promise<Outcome> =>
-  outcomeOf(spawn(process.execPath, [`scripts/${script}.ts`, ...args], { env: environmentWith(env) }));
+let runs = 0;
+let lastRun: Promise<unknown> = Promise.resolve();
 
-/** Waits for the end of a process that gets no input. */
+/**
+ * Runs a command in the folder and against the service of the tests, unless its arguments or variables name another. It runs
+ * in this process, after the command before it: a process for each would take most of the time of these tests.
+ */
+export function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+  const outcome = lastRun.then(() => runHere(name, args, env));
+  lastRun = outcome.catch(() => undefined);
+  return outcome;
+}
+
+async function runHere(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
+  const before = { env: process.env, argv: process.argv, folder: process.cwd(), exitCode: process.exitCode };
+  const [stdout, stderr] = [recorder(), recorder()];
+  const print = new Console(stdout.stream, stderr.stream);
+  const spies = [
+    vi.spyOn(process, "stdout", "get").mockReturnValue(stdout.stream as typeof process.stdout),
+    vi.spyOn(console, "info").mockImplementation(print.info),
+    vi.spyOn(console, "error").mockImplementation(print.error),
+  ];
+  process.argv = [process.execPath, scriptOf(name), ...args];
+  process.env = variablesWith(env);
+  process.exitCode = 0;
+  process.chdir(inject("service").folder);
+  try {
+    runs += 1;
+    // A module runs once for each query.
+    await import(/* @vite-ignore */ `${pathToFileURL(scriptOf(name))}?run=${runs}`);
+    return { status: Number(process.exitCode), stdout: stdout.text(), stderr: stderr.text() };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+    process.chdir(before.folder);
+    process.env = before.env;
+    process.argv = before.argv;
+    process.exitCode = before.exitCode;
+  }
+}
+
+/** Starts a command in a process group of its own, for tests of signals, standard input and broken pipes. */
+export const startCommand = (name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
+  runIn(inject("service").folder, [process.execPath, scriptOf(name), ...args], variablesWith(env));
+
+/** Waits for the end of a process, and returns what it printed. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
-  child.stdin?.end();
-  const output = [text(child.stdout as Readable), text(child.stderr as Readable)] as const;
-  const [stdout, stderr] = await Promise.all([...output, once(child, "close")]);
-  return trimmed({ status: child.exitCode, stdout, stderr });
+  const [[status], stdout, stderr] = await Promise.all([
+    once(child, "close"),
+    text(child.stdout as Readable).catch(() => ""),
+    text(child.stderr as Readable),
+  ]);
+  return { status, stdout: stdout.trim(), stderr: stderr.replaceAll(/^npm warn .*\n/gm, "").trim() };
 }

@@ -14,7 +14,7 @@ export async function startPlainService(): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = join(folder, "bundle");
   buildWorker("wrangler.toml", bundle);
-  const worker = await startWorker(serviceOptions(folder, bundle));
+  const worker = await startWorker({ ...serviceOptions(folder, bundle), log: "ignore" });
   const stop = async () => {
     await worker.stop();
     rmSync(folder, { recursive: true, force: true });
