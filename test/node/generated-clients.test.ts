@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { keyOfWorkspace } from "./support/workspace.ts";
 
-const { url, key } = inject("service");
+const { url } = inject("service");
 
 /** A user's project, with the document that the service serves. */
 const project = mkdtempSync(join(tmpdir(), "generated-clients-"));
@@ -120,7 +121,7 @@ const run = (program: string, args: readonly string[], env: NodeJS.ProcessEnv = 
 };
 
 describe.for(CLIENTS)("a client generated for %s", ([name, generator, args, program]) => {
-  it("compiles, and creates, rotates, views and deletes a group", ({ expect }) => {
+  it("compiles, and creates, rotates, views and deletes a group", async ({ expect }) => {
     execFileSync(
       process.execPath,
       ["--import", resolve("test/node/support/typescript-6.ts"), resolve("node_modules", generator), ...args],
@@ -140,7 +141,8 @@ describe.for(CLIENTS)("a client generated for %s", ([name, generator, args, prog
       [file, "--bundle", "--platform=node", "--format=esm", `--outfile=${name}.mjs`, "--log-level=error"],
       { cwd: project, stdio: "pipe" },
     );
-    const { status, stdout, stderr } = run(process.execPath, [`${name}.mjs`], { SERVICE_URL: url, API_KEY: key });
+    const API_KEY = await keyOfWorkspace(`generated-${name}`);
+    const { status, stdout, stderr } = run(process.execPath, [`${name}.mjs`], { SERVICE_URL: url, API_KEY });
     expect({ status, stderr, shown: JSON.parse(stdout || "null") }).toEqual({
       status: 0,
       stderr: "",
