@@ -98,8 +98,8 @@ function expectedBytes(request: Request): number {
 }
 
 /**
- * Reads up to `bytesMax` bytes. Each piece is as long as all before it, so that a body takes at most twice the memory of the
- * bytes that have arrived.
+ * Reads up to `bytesMax` bytes. Each piece is as long as all before it, up to a bound, so that the memory of a body follows what
+ * has arrived of it.
  */
 async function readUpTo(
   reader: ReadableStreamBYOBReader,
