@@ -40,7 +40,7 @@ import { type Conditions, type Outcome, Responses } from "./user-groups/response
 import {
   type GroupWithToken,
   type Guards,
-  type RotatedView,
+  type RotatedWithToken,
   toGroupWithToken,
   toListedGroup,
   toPublicGroup,
@@ -153,7 +153,7 @@ export class GroupDirectory extends DurableObject<Env> {
     current: PresentedToken | undefined,
     graceSeconds: number,
     { ifMatch, idempotency }: Conditions,
-  ): Result<RotatedView & Outcome, OnceFailure | TokenFailure> {
+  ): Result<RotatedWithToken & Outcome, OnceFailure | TokenFailure> {
     const admitted = this.#admit(caller, "tokens:rotate");
     if (!admitted.ok) return admitted;
     const { author, keyId, may } = admitted.value;

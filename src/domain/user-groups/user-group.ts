@@ -34,7 +34,7 @@ export const toGroupWithToken = (
 ): GroupWithToken => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
 
 /** The answer to a rotation. `nonce` is missing if the caller may not read the token. */
-export type RotatedView = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
+export type RotatedWithToken = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
 
 /** The answer to a viewer. With `writeLease` the directory asks the Worker to write it to KV. */
 export type ViewerAnswer = Lease & { writeLease: boolean };

@@ -1,6 +1,6 @@
 import { purgeAtOf } from "../../../domain/days.ts";
 import type { EnvironmentTag } from "../../../domain/environment.ts";
-import { type GroupWithToken, type RotatedView, stateOf } from "../../../domain/user-groups/user-group.ts";
+import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
 import { time } from "../times.ts";
 
@@ -48,7 +48,7 @@ export const putBody = (group: GroupWithToken, token: string | undefined, tag: E
 });
 
 /** `user_group` in the answer to POST. */
-export const postBody = (group: RotatedView, token: string | undefined, tag: EnvironmentTag) => ({
+export const postBody = (group: RotatedWithToken, token: string | undefined, tag: EnvironmentTag) => ({
   ...common(group, token),
   api_environment_tag: tag,
 });
