@@ -5,8 +5,12 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const NODE_MAJOR_MIN = 20;
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const inRoot = (path) => join(ROOT, path);
 
 function stop(sentence) {
   console.error(`\n${sentence}\n`);
@@ -19,40 +23,48 @@ function packagesOf(lockFile) {
 
 /** Whether npm's own record of what it installed has every package of the lock file that this platform needs. */
 function isInstalled() {
-  if (!existsSync("node_modules/.package-lock.json") || !existsSync("node_modules/.bin/node")) return false;
-  const installed = packagesOf("node_modules/.package-lock.json");
-  return Object.entries(packagesOf("package-lock.json")).every(
+  if (!existsSync(inRoot("node_modules/.package-lock.json")) || !existsSync(inRoot("node_modules/.bin/node")))
+    return false;
+  const installed = packagesOf(inRoot("node_modules/.package-lock.json"));
+  return Object.entries(packagesOf(inRoot("package-lock.json"))).every(
     ([path, { version, optional }]) =>
       path === "" || (installed[path] ? installed[path].version === version : optional),
   );
 }
 
-if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
-  stop(
-    `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
-  );
+/** Installs missing packages, and ends this process with a sentence if that fails. */
+export function requirePackages() {
+  if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
+    stop(
+      `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
+    );
 
-if (!isInstalled()) {
-  // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
-  console.error("Installing the packages of package-lock.json, once ...");
-  const npm = process.env.npm_execpath;
-  const options = [
-    "ci",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-    "--fetch-retry-mintimeout=1000",
-    "--fetch-retry-maxtimeout=5000",
-  ];
-  const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
-  const { status } = spawnSync(command, args, { stdio: ["inherit", 2, "inherit"] });
-  if (status !== 0 || !isInstalled())
-    stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
+  if (!isInstalled()) {
+    // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
+    console.error("Installing the packages of package-lock.json, once ...");
+    const npm = process.env.npm_execpath;
+    const options = [
+      "ci",
+      "--no-audit",
+      "--no-fund",
+      "--loglevel=error",
+      "--fetch-retry-mintimeout=1000",
+      "--fetch-retry-maxtimeout=5000",
+    ];
+    const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
+    const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ["inherit", 2, "inherit"] });
+    if (status !== 0 || !isInstalled())
+      stop(
+        "The packages could not be installed. Check that the npm registry can be reached, and run the command again.",
+      );
+  }
+
+  // Written only where it differs: a service that is running would be reloaded by the change.
+  for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
+    const source = readFileSync(inRoot(`node_modules/swagger-ui-dist/${file}`));
+    const target = inRoot(`public/docs/${file}`);
+    if (!existsSync(target) || !readFileSync(target).equals(source)) writeFileSync(target, source);
+  }
 }
 
-// Written only where it differs: a service that is running would be reloaded by the change.
-for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
-  const source = readFileSync(`node_modules/swagger-ui-dist/${file}`);
-  const target = `public/docs/${file}`;
-  if (!existsSync(target) || !readFileSync(target).equals(source)) writeFileSync(target, source);
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) requirePackages();

@@ -1,0 +1,9 @@
+/** `ug`: one command for the service and for the people who run it. */
+import { Command } from "commander";
+import { serveCommand } from "./commands/serve.ts";
+
+// Another Node has started this one: see ug.mjs. Its end closes the channel.
+process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+process.channel?.unref();
+
+await new Command("ug").addCommand(serveCommand()).parseAsync();
