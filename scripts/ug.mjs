@@ -9,11 +9,22 @@ import { requirePackages } from "./install.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
+/** The descriptors from 3 up to the one that `--socket-fd` names. */
+function passedSockets() {
+  const [, fd] = / --socket-fd[ =](\d{1,3})\b/.exec(` ${process.argv.slice(2).join(" ")}`) || [];
+  return Array.from({ length: Math.max(0, Number(fd || 0) - 2) }, (_, index) =>
+    index + 3 < fd ? "ignore" : "inherit",
+  );
+}
+
 requirePackages();
 // The channel closes when this process ends, however it ends, so the child never outlives it.
 const child = spawn(here("../node_modules/.bin/node"), ["--", here("ug/main.ts"), ...process.argv.slice(2)], {
-  stdio: ["inherit", "inherit", "inherit", "ipc"],
+  stdio: ["inherit", "inherit", "inherit", ...passedSockets(), "ipc"],
 });
+// npm passes a signal on to its shell, which does not pass it on: when they have ended, this process has another parent.
+const { ppid } = process;
+if (process.env.npm_lifecycle_event) setInterval(() => process.ppid === ppid || process.exit(1), 500).unref();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (status, signal) => {
   if (signal) process.removeAllListeners(signal);

@@ -6,11 +6,12 @@ import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { call } from "./support/client.ts";
 
 const { folder, key, logFile } = inject("service");
+const operatorKey = readFileSync(join(folder, ".demo-keys/default.operator"), "utf8").trim();
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, "g");
 
-/** The bytes of every file of the local state, except of files that KV deletes in the meantime. */
+/** The bytes of every file of the local state, except of files that SQLite deletes in the meantime. */
 const state = () =>
-  readdirSync(join(folder, ".wrangler"), { recursive: true, withFileTypes: true })
+  readdirSync(join(folder, ".ug"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .flatMap((file) => {
@@ -42,8 +43,8 @@ it("after all tests no file of the local state holds a credential or a secret", 
   for (const mac of macs) expect(stored.includes(mac)).toBe(false);
 });
 
-it("after all tests no log line holds a credential, except the key of npm start", ({ expect }) => {
+it("after all tests no log line holds a credential, except the keys of npm start", ({ expect }) => {
   const log = readFileSync(logFile, "utf8");
   expect(log).toContain('"path":"/api/user"');
-  expect(new Set(log.match(CREDENTIALS))).toEqual(new Set([key]));
+  expect(new Set(log.match(CREDENTIALS))).toEqual(new Set([key, operatorKey]));
 });

@@ -1,5 +1,45 @@
 import { Command } from "commander";
+import {
+  DEFAULT_PORT,
+  DEFAULT_SECRETS_FILE,
+  DEFAULT_STATE_FOLDER,
+  readHeaderName,
+  readHost,
+  readPort,
+  readSocketFd,
+  readVariable,
+  type ServeOptions,
+} from "../../serve/options.ts";
+
+const EXAMPLES = `
+Examples:
+  $ npm start                                    try it: fresh secrets, an API key and an operator's key
+  $ ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env
+  $ ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP
+
+Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
+OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`;
 
 /** `ug serve`: runs the service on this machine. */
 export const serveCommand = (): Command =>
-  new Command("serve").description("run the service on this machine, on plain workerd");
+  new Command("serve")
+    .description("run the service on this machine, on plain workerd with its state on disk")
+    .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
+    .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
+    .option("--persist-to <dir>", "the folder that holds the state", DEFAULT_STATE_FOLDER)
+    .option("--env-file <file>", "the file that holds the secrets", DEFAULT_SECRETS_FILE)
+    .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable, {})
+    .option(
+      "--client-address-header <name>",
+      "the header in which a proxy passes the client's address",
+      readHeaderName,
+      "",
+    )
+    .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
+    .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
+    .option("--demo", "issue an API key and an operator's key, and print how to call the service", false)
+    .addHelpText("after", EXAMPLES)
+    .action(async (options: ServeOptions) => {
+      const { serve } = await import("../../serve/serve.ts");
+      await serve(options);
+    });

@@ -7,6 +7,9 @@ import { parseEnv } from "node:util";
 
 const READY_SECONDS_MAX = 60;
 
+/** What `npm start` runs. */
+export const SERVE = ["scripts/ug.mjs", "serve", "--demo"];
+
 /** Copies what git would clone, with the installed packages, so that tests start where a new user starts. */
 export function freshCopy(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
@@ -35,7 +38,7 @@ export type Service = {
   operatorToken: string;
   folder: string;
   logFile: string;
-  /** The process of npm, which leads the group of all processes of the service. */
+  /** The process that leads the group of all processes of the service. */
   pid: number;
 };
 
@@ -45,13 +48,13 @@ export type RunningService = Service & {
   stop: () => Promise<void>;
 };
 
-/** Runs `npm start` in `folder`, on any free port and with `env`, until it has printed how to call it. */
+/** Runs what `npm start` runs in `folder`, on any free port and with `env`, until it has printed how to call it. */
 export async function startService(
   folder: string,
   options: string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): Promise<RunningService> {
-  const child = runNpm(folder, ["start", "--", "--port", "0", ...options], env);
+  const child = runNode(folder, [...SERVE, "--port", "0", ...options], env);
   const logFile = join(folder, `npm-start-${child.pid}.log`);
   const log = createWriteStream(logFile);
   child.stdout?.pipe(log);

@@ -1,0 +1,57 @@
+/** The Worker's secrets: from `--var`, the environment, or the file of `--env-file`, which is made if it is missing. */
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import { CommandError } from "../ug/errors.ts";
+import type { ServeOptions } from "./options.ts";
+import { makePrivateFile, writePrivateFile } from "./private-files.ts";
+
+const SECRETS = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
+/** The service accepts no shorter one. */
+const OPERATOR_TOKEN_CHARACTERS_MIN = 32;
+
+/**
+ * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
+ * file's, and `--var` above all. A file that is missing is made with fresh secrets, unless the environment has them.
+ *
+ * @throws CommandError if secrets are missing for a state that exists: with others, all its credentials would be dead.
+ */
+export function variablesOf(
+  options: ServeOptions,
+  state: { holdsDatabases: boolean },
+  defaults: Record<string, string>,
+): Record<string, string> {
+  const { envFile } = options;
+  const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
+  if (existsSync(envFile)) makePrivateFile(envFile);
+  else if (!("SIGNING_KEYS" in { ...inEnvironment, ...options.var })) makeSecrets(options, state);
+  const inFile = existsSync(envFile) ? parseEnv(readFileSync(envFile, "utf8")) : {};
+  const variables = { ...defaults, ...inEnvironment, ...valuesIn(inFile, Object.keys(inFile)), ...options.var };
+  if ((variables.OPERATOR_TOKEN ?? "").length < OPERATOR_TOKEN_CHARACTERS_MIN)
+    console.warn(
+      `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
+        `Set it to a random text of ${OPERATOR_TOKEN_CHARACTERS_MIN} characters or more.\n`,
+    );
+  return variables;
+}
+
+const valuesIn = (env: NodeJS.Dict<string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+
+function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabases }: { holdsDatabases: boolean }) {
+  const explained =
+    `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are dead: the service refuses\n` +
+    "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +
+    `If you have the old ${envFile}, stop this service, and put the file back.\n` +
+    `To start with an empty state, delete the folder ${persistTo}, or use another: npm start -- --persist-to DIR\n`;
+  if (holdsDatabases && !demo)
+    throw new CommandError(
+      `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
+        "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be dead.",
+    );
+  const signingKey = randomBytes(32).toString("base64");
+  const operatorToken = randomBytes(32).toString("base64url");
+  writePrivateFile(envFile, `SIGNING_KEYS=k1:${signingKey}\nOPERATOR_TOKEN=${operatorToken}\n`, "wx");
+  console.info(`Wrote fresh secrets to ${envFile}.`);
+  if (holdsDatabases) console.warn(`\n${explained}`);
+}

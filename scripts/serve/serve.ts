@@ -1,0 +1,136 @@
+/** `ug serve`: from its options to the end of its processes. */
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { CommandError } from "../ug/errors.ts";
+import { bundleOf } from "./bundle.ts";
+import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
+import { Metrics } from "./metrics.ts";
+import { commandOf, refuseOptionsTakenByNpm, type ServeOptions } from "./options.ts";
+import { variablesOf } from "./secrets.ts";
+import { startService } from "./service.ts";
+import { openStateFolder } from "./state-folder.ts";
+import type { Workerd } from "./workerd.ts";
+
+/**
+ * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1: whatever
+ * runs this process may start it again.
+ *
+ * @throws CommandError if the service cannot start.
+ */
+export async function serve(options: ServeOptions): Promise<void> {
+  refuseOptionsTakenByNpm(process.env);
+  // New files of the state are readable by their owner only.
+  process.umask(0o077);
+  const ending = signalled();
+  const state = openStateFolder(options);
+  const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
+  const variables = { ...variablesOf(options, state, bundle.settings.vars), ...variablesOfOptions(options) };
+  requirePublicUrl(options, variables);
+  if (options.socketFd === undefined) await requireFreePort(options);
+  const metrics = options.metricsPort === undefined ? undefined : new Metrics();
+  const endpoint = metrics && (await metrics.listen(options.metricsPort ?? 0));
+  const { host, port, socketFd } = options;
+  const workerd = await startService({
+    bundle,
+    state: resolve(options.persistTo),
+    address: socketFd === undefined ? addressOf(host, port) : undefined,
+    variables,
+    socketFd,
+    log: metrics ? "pipe" : "inherit",
+  });
+  if (metrics) {
+    metrics.read(workerd.process.stdout as Readable, process.stdout);
+    metrics.read(workerd.process.stderr as Readable, process.stderr);
+  }
+  if (endpoint) console.info(`Metrics: ${endpoint.url}`);
+  try {
+    const ended = Promise.race([ending, workerd.failed]);
+    await Promise.race([ended, greet(workerd, options, variables.OPERATOR_TOKEN ?? "")]);
+    const failure = await ended;
+    if (failure) throw new CommandError(failure);
+  } finally {
+    await workerd.stop();
+  }
+  process.exit(0);
+}
+
+/** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
+const signalled = () =>
+  new Promise<undefined>((end) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
+  });
+
+/** What options decide, and no file and no environment. */
+const variablesOfOptions = ({ clientAddressHeader, demo, var: vars }: ServeOptions): Record<string, string> => ({
+  CLIENT_ADDRESS_HEADER: clientAddressHeader,
+  ...(demo && { DEMO_PAGE: vars.DEMO_PAGE ?? "on" }),
+});
+
+/** Behind a proxy, nothing in a request can be trusted to name the service. */
+function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Record<string, string>): void {
+  if (clientAddressHeader !== "" && PUBLIC_URL === "")
+    throw new CommandError(
+      "Behind a proxy the service must know its address. Set PUBLIC_URL in the file of secrets, or give --var PUBLIC_URL:https://groups.example.com",
+    );
+}
+
+const addressOf = (host: string, port: number) => (host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`);
+
+/** workerd would share a busy port with the other process. */
+async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void> {
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((settle) => {
+    const probe = createServer()
+      .once("error", settle)
+      .listen({ host, port }, () => probe.close(() => settle(undefined)));
+  });
+  if (error?.code === "EADDRINUSE")
+    throw new CommandError(
+      `Port ${port} is busy. Stop what listens there, or choose another port: ${commandOf({ demo })} --port ${port + 1}`,
+    );
+  if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
+}
+
+async function greet({ port }: Workerd, options: ServeOptions, operatorToken: string): Promise<void> {
+  if (port === undefined)
+    return console.info(
+      `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
+    );
+  const reachable = options.host === "0.0.0.0" ? "127.0.0.1" : options.host === "::" ? "::1" : options.host;
+  const url = `http://${addressOf(reachable, port)}`;
+  // The first request runs the Worker's modules.
+  await (await fetch(`${url}/health`)).arrayBuffer();
+  console.info(`\nThe user group service is ready at ${url}`);
+  if (options.demo) await introduce(url, options, operatorToken);
+  else console.info(`State: ${resolve(options.persistTo)}`);
+  console.info("Ctrl-C stops the service. What follows is its log.\n");
+}
+
+/** Prints the credentials of the demo, and calls to copy. */
+async function introduce(url: string, options: ServeOptions, operatorToken: string): Promise<void> {
+  try {
+    console.info(introductionOf(url, await demoKeys({ url, options, operatorToken }), demoFiles(options).key));
+  } catch (error) {
+    if (!(error instanceof NoDemoKeys)) throw error;
+    console.error(
+      `No API key could be issued: ${error.message}\n` +
+        `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
+        "new secrets, and the service refuses all tokens and keys that it issued before.\n",
+    );
+  }
+}
+
+const introductionOf = (url: string, { key, operatorKey }: DemoKeys, file: string): string => {
+  const headers = `-H 'Authorization: Token ${key}' -H 'Content-Type: application/json'`;
+  return [
+    `API key of workspace demo, environment Testing, and the key of an operator (kept in ${file} and ${file}.operator):\n`,
+    `  ${key}`,
+    `  ${operatorKey}\n`,
+    "Get or create a user group:\n",
+    `  curl -X GET ${url}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
+    "Then mint a viewer session for a page that shows its data:\n",
+    `  curl ${url}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
+    `See what the page's viewer sees, with the session that this shows: ${url}/demo`,
+    `Every call and refusal: ${url}/docs`,
+  ].join("\n");
+};

@@ -1,0 +1,61 @@
+/** The service on plain workerd: the bundle, its bindings as Cloudflare gives them, and the folder of its state. */
+import { join } from "node:path";
+import { type Bundle, ROOT } from "./bundle.ts";
+import { writePrivateFile } from "./private-files.ts";
+import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
+import { configOf, textOf, type WorkerdConfig } from "./workerd-config.ts";
+
+/** Part of the ids of all objects, so another one would begin an empty state. It is the one of `wrangler dev`. */
+const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
+
+const CONFIG_FILE = "workerd.capnp";
+const RATE_LIMIT = "user-group-service:rate-limit";
+const embedded = (name: string) => `esModule = embed ${textOf(join(ROOT, "scripts/serve/workers", name))}`;
+
+export type ServiceOptions = Omit<WorkerdOptions, "config" | "env"> & {
+  bundle: Bundle;
+  /** The folder of the databases, which must exist. */
+  state: string;
+  /** With `socketFd` there is none. */
+  address: string | undefined;
+  variables: Record<string, string>;
+};
+
+/** Starts the service. Its variables, secrets among them, reach workerd by its environment alone. */
+export function startService({ bundle, state, address, variables, ...options }: ServiceOptions): Promise<Workerd> {
+  const config = join(state, CONFIG_FILE);
+  const { compatibilityDate, durableObjects } = bundle.settings;
+  const text = configOf({
+    ...bindingsOf(bundle),
+    modules: bundle.folder,
+    compatibilityDate,
+    durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: uniqueKeyOf(each.className) })),
+    state,
+    fromEnvironment: Object.keys(variables),
+    ...(address !== undefined && { address }),
+  });
+  writePrivateFile(config, text);
+  return startWorkerd({ ...options, config, env: variables });
+}
+
+/** The rate limits, and the files of `public/`. */
+function bindingsOf({ folder, settings }: Bundle): Pick<WorkerdConfig, "bindings" | "services" | "extensions"> {
+  const { compatibilityDate, rateLimits, files } = settings;
+  const json = (name: string, value: unknown) => `(name = ${textOf(name)}, json = ${textOf(JSON.stringify(value))})`;
+  const contents = Object.keys(files).map(
+    (path) => `(name = ${textOf(path)}, data = embed ${textOf(join(folder, "public", path))})`,
+  );
+  return {
+    bindings: [
+      '(name = "ASSETS", service = "assets")',
+      ...rateLimits.map(
+        ({ name, limit, period }) =>
+          `(name = ${textOf(name)}, wrapped = (moduleName = "${RATE_LIMIT}", innerBindings = [${json("limit", limit)}, ${json("period", period)}]))`,
+      ),
+    ],
+    services: [
+      `(name = "assets", worker = (modules = [(name = "assets.js", ${embedded("assets.js")})], compatibilityDate = ${textOf(compatibilityDate)}, bindings = [${[json("FILES", files), ...contents].join(", ")}]))`,
+    ],
+    extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
+  };
+}

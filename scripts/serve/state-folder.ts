@@ -1,0 +1,79 @@
+/** The folder in which workerd stores the service's databases. Only one service at a time may use it. */
+import { existsSync, globSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { CommandError } from "../ug/errors.ts";
+import { commandOf, type ServeOptions } from "./options.ts";
+import { makePrivateFolder } from "./private-files.ts";
+
+const LOCK_FILE = "ug-serve.lock";
+/** The processes of a service that was just stopped may take this long to end. */
+const LOCK_WAIT_MS = 2_000;
+const SQLITE_BUSY = 5;
+/** Where wrangler's development server has its state, and what it makes there. */
+const STATE_OF_WRANGLER = ".wrangler/state/v3/do";
+
+/** Makes the state folder private, and locks it until this process ends. Returns whether it already holds databases. */
+export function openStateFolder({ persistTo: folder, port, demo }: ServeOptions): { holdsDatabases: boolean } {
+  const databases = () => globSync(join(folder, "*/*.sqlite"));
+  refuseForeignFolder(folder);
+  prepareFolder(folder);
+  const advice = `${commandOf({ demo })} --port ${port === 0 ? 0 : port + 1} --persist-to DIR`;
+  const lock = lockDatabase(join(folder, LOCK_FILE));
+  if (!lock)
+    throw new CommandError(
+      `The state in ${folder} is in use by another ug serve. Stop that one, or give this one a folder of its own: ${advice}`,
+    );
+  // The reference keeps the lock from being collected as garbage. If this process is killed, the operating system releases it.
+  process.once("exit", () => lock.close());
+  for (const file of databases().filter((name) => name.endsWith("metadata.sqlite"))) {
+    // workerd keeps these databases open for as long as it runs, and SQLite lets no other process lock them then.
+    const database = lockDatabase(file);
+    if (!database)
+      throw new CommandError(
+        `The state in ${folder} is in use by a process named workerd whose ug serve was killed. ` +
+          `End it, or give this service a folder of its own: ${advice}`,
+      );
+    database.close();
+  }
+  const holdsDatabases = databases().length > 0;
+  if (!holdsDatabases && existsSync(STATE_OF_WRANGLER))
+    console.info("The state of wrangler's development server, in .wrangler/state, is not used: this one begins empty.");
+  return { holdsDatabases };
+}
+
+function prepareFolder(folder: string): void {
+  try {
+    makePrivateFolder(folder);
+  } catch (error) {
+    throw new CommandError(
+      `The folder ${folder} cannot be written (${reasonOf(error)}). Give --persist-to a folder of the user who runs the service.`,
+    );
+  }
+}
+
+/** Refuses a mistake such as `--persist-to /tmp`, which would close that folder to all other users. */
+function refuseForeignFolder(folder: string): void {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  if (names.length > 0 && !names.includes(LOCK_FILE))
+    throw new CommandError(`The folder ${folder} holds other files. Give --persist-to a folder that is new or empty.`);
+}
+
+/** Opens a database, and locks it until it is closed; `undefined` if another process has it open. */
+function lockDatabase(file: string): DatabaseSync | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { timeout: LOCK_WAIT_MS });
+    // A write shows at once that the folder is read-only or full.
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version = 1");
+    return database;
+  } catch (error) {
+    database?.close();
+    if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
+    throw new CommandError(
+      `${file} cannot be written (${reasonOf(error)}). Make the folder writable, or give another.`,
+    );
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

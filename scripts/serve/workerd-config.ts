@@ -1,0 +1,81 @@
+/** The configuration of workerd, in the text form of Cap'n Proto (`workerd.capnp` of the package documents it). */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** The name of the socket, which the command line of workerd refers to. */
+export const SOCKET = "http";
+
+/** One Worker, and what workerd gives to it. Texts are never secrets: those come by `fromEnvironment`. */
+export type WorkerdConfig = {
+  /** The folder of the Worker's modules. */
+  modules: string;
+  compatibilityDate: string;
+  /** Without one, the socket comes by `--socket-fd`. */
+  address?: string;
+  /** `uniqueKey` decides the ids of a class's objects, and the name of their folder. */
+  durableObjects?: { binding: string; className: string; uniqueKey: string }[];
+  /** The folder of the databases. */
+  state?: string;
+  /** Names of variables that workerd reads from its environment; one that is not there is `null`. */
+  fromEnvironment?: readonly string[];
+  /** Other bindings, services and extensions, each in the text form. */
+  bindings?: readonly string[];
+  services?: readonly string[];
+  extensions?: readonly string[];
+};
+
+/** A text as Cap'n Proto writes it. JSON escapes control characters as `\u…`, which it lacks, so they are written in octal. */
+export function textOf(text: string): string {
+  return JSON.stringify(text).replaceAll(/\\u00([0-9a-f]{2})/g, (_, hex: string) => `\\x${hex}`);
+}
+
+/** The configuration, for `workerd serve FILE`. Files are embedded when workerd starts, and paths must be absolute. */
+export function configOf(config: WorkerdConfig): string {
+  const { compatibilityDate, address, durableObjects = [], state, fromEnvironment = [] } = config;
+  const namespaces = durableObjects.map(
+    ({ className, uniqueKey }) =>
+      `(className = ${textOf(className)}, uniqueKey = ${textOf(uniqueKey)}, enableSql = true)`,
+  );
+  const bindings = [
+    ...(config.bindings ?? []),
+    ...fromEnvironment.map((name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`),
+    ...durableObjects.map(
+      ({ binding, className }) => `(name = ${textOf(binding)}, durableObjectNamespace = ${textOf(className)})`,
+    ),
+  ];
+  const services = [
+    '(name = "main", worker = .main)',
+    // The Worker calls no other host.
+    '(name = "internet", network = (allow = []))',
+    ...(state ? [`(name = "state", disk = (path = ${textOf(state)}, writable = true))`] : []),
+    ...(config.services ?? []),
+  ];
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    ${services.join(",\n    ")}
+  ],
+  sockets = [(name = "${SOCKET}", ${address === undefined ? "" : `address = ${textOf(address)}, `}http = (), service = "main")],
+  extensions = [${(config.extensions ?? []).join(", ")}],
+);
+const main :Workerd.Worker = (
+  modules = [${modulesIn(config.modules).join(", ")}],
+  compatibilityDate = ${textOf(compatibilityDate)},
+  durableObjectNamespaces = [${namespaces.join(", ")}],
+  ${state ? 'durableObjectStorage = (localDisk = "state"),' : ""}
+  bindings = [
+    ${bindings.join(",\n    ")}
+  ],
+);
+`;
+}
+
+/** The modules of a bundle, which has one script. The first module is the main one. */
+const modulesIn = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((name) => /\.(js|html)$/.test(name))
+    .toSorted((a, b) => Number(b.endsWith(".js")) - Number(a.endsWith(".js")))
+    .map((name) => {
+      const type = name.endsWith(".js") ? "esModule" : "text";
+      return `(name = ${textOf(name)}, ${type} = embed ${textOf(join(folder, name))})`;
+    });
