@@ -1,7 +1,7 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 /**
  * `npx ug`: runs the command line on the project's own Node, which may be newer than the user's. It installs missing packages
- * first. It uses nothing newer than Node 14 itself.
+ * first. It uses nothing newer than Node 14 itself. Without the `--`, Node would read `--env-file` as an option of its own.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";

@@ -6,7 +6,7 @@ import { CommandError } from "../ug/errors.ts";
 import { bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { Metrics } from "./metrics.ts";
-import { commandOf, refuseOptionsTakenByNpm, type ServeOptions } from "./options.ts";
+import { commandOf, type ServeOptions } from "./options.ts";
 import { variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
@@ -19,7 +19,6 @@ import type { Workerd } from "./workerd.ts";
  * @throws CommandError if the service cannot start.
  */
 export async function serve(options: ServeOptions): Promise<void> {
-  refuseOptionsTakenByNpm(process.env);
   // New files of the state are readable by their owner only.
   process.umask(0o077);
   const ending = signalled();
@@ -100,22 +99,22 @@ async function greet({ port }: Workerd, options: ServeOptions, operatorToken: st
   const url = `http://${addressOf(reachable, port)}`;
   // The first request runs the Worker's modules.
   await (await fetch(`${url}/health`)).arrayBuffer();
+  const introduction = options.demo ? await introductionTo(url, options, operatorToken) : "";
   console.info(`\nThe user group service is ready at ${url}`);
-  if (options.demo) await introduce(url, options, operatorToken);
-  else console.info(`State: ${resolve(options.persistTo)}`);
+  console.info(introduction || `State: ${resolve(options.persistTo)}`);
   console.info("Ctrl-C stops the service. What follows is its log.\n");
 }
 
-/** Prints the credentials of the demo, and calls to copy. */
-async function introduce(url: string, options: ServeOptions, operatorToken: string): Promise<void> {
+/** The credentials of the demo, and calls to copy; or why there are none. */
+async function introductionTo(url: string, options: ServeOptions, operatorToken: string): Promise<string> {
   try {
-    console.info(introductionOf(url, await demoKeys({ url, options, operatorToken }), demoFiles(options).key));
+    return introductionOf(url, await demoKeys({ url, options, operatorToken }), demoFiles(options).key);
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
-    console.error(
+    return (
       `No API key could be issued: ${error.message}\n` +
-        `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
-        "new secrets, and the service refuses all tokens and keys that it issued before.\n",
+      `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
+      "new secrets, and the service refuses all tokens and keys that it issued before.\n"
     );
   }
 }

@@ -8,6 +8,7 @@ import {
   readPort,
   readSocketFd,
   readVariable,
+  refuseOptionsTakenByNpm,
   type ServeOptions,
 } from "../../serve/options.ts";
 
@@ -20,9 +21,10 @@ Examples:
 Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
 OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`;
 
-/** `ug serve`: runs the service on this machine. */
-export const serveCommand = (): Command =>
-  new Command("serve")
+/** `ug serve`: runs the service on this machine. @throws UsageError if npm took options of `npm start` for itself. */
+export function serveCommand(): Command {
+  refuseOptionsTakenByNpm(process.env);
+  return new Command("serve")
     .description("run the service on this machine, on plain workerd with its state on disk")
     .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
     .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
@@ -43,3 +45,4 @@ export const serveCommand = (): Command =>
       const { serve } = await import("../../serve/serve.ts");
       await serve(options);
     });
+}

@@ -8,7 +8,7 @@ import { parseEnv } from "node:util";
 const READY_SECONDS_MAX = 60;
 
 /** What `npm start` runs. */
-export const SERVE = ["scripts/ug.mjs", "serve", "--demo"];
+export const SERVE = ["--", "scripts/ug.mjs", "serve", "--demo"];
 
 /** Copies what git would clone, with the installed packages, so that tests start where a new user starts. */
 export function freshCopy(): string {
