@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import { GROUPS } from "./effort.ts";
 import { databasesIn, fill } from "./fill.ts";
 import type { Processes } from "./processes.ts";
-import type { WorkerdOptions } from "./workerd.ts";
+import { stateOf, type WorkerOptions } from "./workerd.ts";
 
 /** Creates the floor's directory and fills it with groups. */
-export async function makeFloor(processes: Processes): Promise<WorkerdOptions> {
+export async function makeFloor(processes: Processes): Promise<WorkerOptions> {
   const options = {
     folder: processes.createFolder("floor"),
     bundle: processes.build("scripts/bench/workers/floor.toml", "floor"),
@@ -14,7 +13,7 @@ export async function makeFloor(processes: Processes): Promise<WorkerdOptions> {
   const worker = await processes.start(options);
   await (await fetch(`${worker.url}/api/viewer`)).arrayBuffer();
   await processes.stop(worker);
-  for (const database of databasesIn(join(options.folder, "data"))) {
+  for (const database of databasesIn(stateOf(options.folder))) {
     fill(database, { groups: GROUPS });
     database.close();
   }

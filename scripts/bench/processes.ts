@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildWorker, type RunningWorker, startWorker, type WorkerdOptions } from "./workerd.ts";
+import { buildWorker, type RunningWorker, startWorker, type WorkerOptions } from "./workerd.ts";
 
 /** The processes of workerd that the bench runs, and the temporary folder in which they keep everything. */
 export class Processes {
@@ -22,7 +22,7 @@ export class Processes {
     return folder;
   }
 
-  async start(options: WorkerdOptions): Promise<RunningWorker> {
+  async start(options: WorkerOptions): Promise<RunningWorker> {
     const worker = await startWorker(options);
     this.#running.add(worker);
     return worker;

@@ -1,9 +1,9 @@
-import { join } from "node:path";
 import { SingleBar } from "cli-progress";
 import { unstable_readConfig } from "wrangler";
+import type { Bundle } from "../serve/bundle.ts";
 import { databasesIn, fill, type GroupJson } from "./fill.ts";
 import type { Processes } from "./processes.ts";
-import type { WorkerdOptions } from "./workerd.ts";
+import { stateOf, type WorkerOptions } from "./workerd.ts";
 
 /** What to make of a directory: how many groups, and the JSON that each of them has. */
 export type DirectoryPlan = { groups: number; json?: GroupJson };
@@ -13,31 +13,25 @@ export type Directory = { groups: number; key: string };
 
 export const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
 
-/** What is read of wrangler.toml. */
-type Config = {
-  durable_objects: { bindings: { name: string; class_name: string }[] };
-  kv_namespaces: { binding: string }[];
-  ratelimits: { name: string }[];
-  vars: Record<string, string>;
-};
+/** What is read of wrangler.toml besides the settings of a bundle. */
+type Config = { kv_namespaces: { binding: string }[] };
 
-const config: Config = unstable_readConfig({ config: "wrangler.toml" });
+const { kv_namespaces: kv } = unstable_readConfig({ config: "wrangler.toml" }) as Config;
 
 /** The service as it is deployed, with stand-ins for KV and the rate limits. */
-export const serviceOptions = (folder: string, bundle: string): WorkerdOptions => ({
+export const serviceOptions = (folder: string, { folder: bundle, settings }: Bundle): WorkerOptions => ({
   folder,
   bundle,
-  durableObjects: config.durable_objects.bindings.map(({ name, class_name }) => ({
-    binding: name,
-    className: class_name,
-  })),
-  texts: {
-    ...config.vars,
-    SIGNING_KEYS: `bench:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`,
-    OPERATOR_TOKEN,
-  },
-  kv: config.kv_namespaces.map(({ binding }) => binding),
-  rateLimits: config.ratelimits.map(({ name }) => name),
+  durableObjects: settings.durableObjects,
+  variables: { ...settings.vars, ...secrets() },
+  kv: kv.map(({ binding }) => binding),
+  rateLimits: settings.rateLimits.map(({ name }) => name),
+});
+
+/** Fresh secrets, with the operator's token of the bench. */
+export const secrets = (): Record<string, string> => ({
+  SIGNING_KEYS: `bench:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}`,
+  OPERATOR_TOKEN,
 });
 
 /** Issues a key in the directory of a workspace, which creates its tables. */
@@ -55,7 +49,7 @@ export async function issueKey(url: string, workspace: string): Promise<string> 
 /** Creates the directories, and fills their databases with groups while workerd is stopped. */
 export async function makeDirectories(
   processes: Processes,
-  options: WorkerdOptions,
+  options: WorkerOptions,
   plans: Record<string, DirectoryPlan>,
 ): Promise<Map<string, Directory>> {
   const worker = await processes.start(options);
@@ -67,7 +61,7 @@ export async function makeDirectories(
   const bar = new SingleBar({ stream: process.stderr, format: "Groups {bar} {value}/{total}", hideCursor: true });
   const total = Object.values(plans).reduce((sum, { groups }) => sum + groups, 0);
   bar.start(total, 0);
-  for (const database of databasesIn(join(options.folder, "data"))) {
+  for (const database of databasesIn(stateOf(options.folder))) {
     const name = String(database.prepare("SELECT name FROM api_keys").get()?.name);
     const { groups = 0, json } = plans[name] ?? {};
     fill(database, { groups, json, onGroups: (count) => bar.increment(count) });

@@ -1,9 +1,9 @@
 /** Builds the Worker into the folder that is the only argument. `bundle.ts` runs it. */
-import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { publicFiles, ROOT, writeSettings } from "./bundle.ts";
+import { buildUpload } from "./upload.ts";
 
 const [outdir = ""] = process.argv.slice(2);
 
@@ -16,10 +16,7 @@ type Config = {
 };
 
 const config = unstable_readConfig({ config: join(ROOT, "wrangler.toml") }) as Config;
-execFileSync(process.execPath, [
-  join(ROOT, "node_modules/wrangler/bin/wrangler.js"),
-  ...["deploy", "--dry-run", "--outdir", outdir],
-]);
+buildUpload(join(ROOT, "wrangler.toml"), outdir, config.compatibility_date);
 // workerd reads no source maps, and shows no sources.
 for (const name of readdirSync(outdir)) if (/\.map$|^README/.test(name)) rmSync(join(outdir, name));
 cpSync(join(ROOT, "public"), join(outdir, "public"), { recursive: true });

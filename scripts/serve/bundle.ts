@@ -93,7 +93,6 @@ const run = (script: string, outdir: string) =>
   execFileSync(process.execPath, ["--", join(import.meta.dirname, script), outdir], {
     cwd: ROOT,
     stdio: ["ignore", "ignore", "inherit"],
-    env: { ...process.env, WRANGLER_SEND_METRICS: "false", WRANGLER_WRITE_LOGS: "false" },
   });
 
 /** Writes the settings of a bundle. */

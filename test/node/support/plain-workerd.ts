@@ -1,23 +1,35 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { issueKey, OPERATOR_TOKEN, serviceOptions } from "../../../scripts/bench/service.ts";
-import { buildWorker, type RunningWorker, startWorker } from "../../../scripts/bench/workerd.ts";
+import { issueKey, OPERATOR_TOKEN, secrets } from "../../../scripts/bench/service.ts";
+import { bundleOf } from "../../../scripts/serve/bundle.ts";
+import { startService } from "../../../scripts/serve/service.ts";
 
-export type PlainService = RunningWorker & { key: string; operatorToken: string };
+export type PlainService = { url: string; pid: number; key: string; operatorToken: string; stop: () => Promise<void> };
 
 /**
- * Starts the Worker as it is deployed, in workerd alone: the proxies of `npm start` would frame bodies again. Returns it with
- * an API key of workspace acme, environment Testing, and the bootstrap token.
+ * Starts the service as `ug serve` does, in a process whose time and memory a test can measure alone. Returns it with an API
+ * key of workspace acme, environment Testing, and the bootstrap token.
  */
 export async function startPlainService(): Promise<PlainService> {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  const bundle = join(folder, "bundle");
-  buildWorker("wrangler.toml", bundle);
-  const worker = await startWorker({ ...serviceOptions(folder, bundle), log: "ignore" });
-  const stop = async () => {
-    await worker.stop();
-    rmSync(folder, { recursive: true, force: true });
+  const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  const bundle = bundleOf({ isNew: () => undefined });
+  const { port, process, stop } = await startService({
+    bundle,
+    state,
+    address: "127.0.0.1:0",
+    variables: { ...bundle.settings.vars, ...secrets() },
+    log: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    pid: process.pid ?? 0,
+    key: await issueKey(url, "acme"),
+    operatorToken: OPERATOR_TOKEN,
+    stop: async () => {
+      await stop();
+      rmSync(state, { recursive: true, force: true });
+    },
   };
-  return { ...worker, key: await issueKey(worker.url, "acme"), operatorToken: OPERATOR_TOKEN, stop };
 }
