@@ -58,7 +58,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("stand-in-rate-limit.js")})])`],
     }),
   );
-  return answering({ config, env: variables, log: "inherit" });
+  return answering({ config, env: variables, log: "errors" });
 }
 
 /** Connections are taken before the Worker's modules have run, so this waits for an answer. */

@@ -23,8 +23,8 @@ export type WorkerdOptions = {
   env: Record<string, string>;
   /** The file descriptor of a socket that is already open, in place of the configuration's address. */
   socketFd?: number | undefined;
-  /** Where the log goes. With `pipe` the caller must read `stdout` and `stderr`. */
-  log: "inherit" | "ignore" | "pipe";
+  /** Where the log goes: `errors` shows the errors alone. With `pipe` the caller must read `stdout` and `stderr`. */
+  log: "inherit" | "errors" | "ignore" | "pipe";
 };
 
 /** A running workerd that listens. */
@@ -50,8 +50,9 @@ export async function startWorkerd({ config, env, socketFd, log }: WorkerdOption
   // With this import path, the configuration can embed files by their absolute paths.
   const args = [binary, "serve", "--import-path=/", config, `--control-fd=${CONTROL_FD}`, ...fd];
   const [program = "", ...rest] = existsSync(SETPRIV) ? [SETPRIV, "--pdeathsig", "KILL", "--", ...args] : args;
+  const outputs = log === "errors" ? (["ignore", "inherit"] as const) : ([log, log] as const);
   const child = spawn(program, rest, {
-    stdio: ["ignore", log, log, "pipe", ...(socketFd === undefined ? [] : [socketFd])],
+    stdio: ["ignore", ...outputs, "pipe", ...(socketFd === undefined ? [] : [socketFd])],
     env,
   });
   const kill = () => void child.kill("SIGKILL");
