@@ -31,6 +31,13 @@ export class TokenIndex {
   }
 }
 
+/**
+ * The token index, or `undefined` in a deployment without KV, such as one box. Nothing else reads the binding, because the
+ * generated `Env` promises one.
+ */
+export const tokenIndexOf = ({ TOKEN_INDEX }: Partial<Pick<Env, "TOKEN_INDEX">>): TokenIndex | undefined =>
+  TOKEN_INDEX && new TokenIndex(TOKEN_INDEX);
+
 async function keyOf(nonce: BufferSource): Promise<string> {
   return `token:${new Uint8Array(await crypto.subtle.digest("SHA-256", nonce)).toHex()}`;
 }

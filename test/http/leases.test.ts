@@ -3,6 +3,7 @@ import { describe, it, vi } from "vitest";
 import { LeaseRequests } from "../../src/domain/user-groups/lease-requests.ts";
 import { call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
+import { logLines } from "../support/each-test.ts";
 import { failingKv, hangingKv, replaceKv } from "../support/hostile-kv.ts";
 import { newIntegrator, rotatedWithGrace } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
@@ -13,6 +14,24 @@ function stopClock(): (seconds: number) => void {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   return (seconds) => vi.setSystemTime(Date.now() + seconds * 1000);
 }
+
+it("is neither read, requested, written nor deleted without KV, and every view is fresh", async ({ expect }) => {
+  const { watched, costs } = watchedEnv();
+  // The generated type promises the binding that is missing here.
+  const callEnv = { ...watched, TOKEN_INDEX: undefined } as unknown as Env;
+  const { tokenOf, rotate, put, remove } = await newIntegrator({}, callEnv);
+  const old = await tokenOf("acme");
+  for (const _view of [1, 2, 3]) expect(answeredBy(await view(old, STALE, callEnv))).toBe("directory");
+
+  const { user_group } = (await rotate(old)).body;
+  expect(codeOf(await view(old, STALE, callEnv))).toEqual([401, "credential_revoked"]);
+  expect((await view(user_group.token, STALE, callEnv)).headers.get("Age")).toBeNull();
+  expect((await put({ user_group_id: "acme", suspended: true })).status).toBe(200);
+  expect((await remove(user_group.token)).status).toBe(200);
+  expect(costs.kv).toEqual([]);
+  expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+  expect(logLines.filter(({ level }) => level !== "info")).toEqual([]);
+});
 
 describe("a lease is written", () => {
   it("at a token's second view within a minute that accepts stale answers", async ({ expect }) => {

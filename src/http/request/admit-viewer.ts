@@ -6,22 +6,23 @@ import { fail, ok, type Result } from "../../domain/result.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
 import type { GroupSnapshot, Lease } from "../../records.ts";
-import { TokenIndex } from "../../storage/token-index.ts";
+import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
 import { maxAgeOf } from "./cache-control.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
- * that is young enough. If KV fails in any way, the directory answers.
+ * that is young enough. If KV fails in any way, or there is none, the directory answers.
  */
 export async function admitToken(
   c: RequestContext<CallEnv>,
   claim: VerifiedClaimOf<"token">,
 ): Promise<Result<Viewer, Failure>> {
-  const maxAge = maxAgeOf(c.req.header("Cache-Control"));
+  const index = tokenIndexOf(c.env);
+  const maxAge = index && maxAgeOf(c.req.header("Cache-Control"));
   const headers = c.get("headers");
-  const lease = maxAge === undefined ? undefined : await findLease(c.env, claim, maxAge);
+  const lease = index && maxAge !== undefined ? await findLease(index, claim, maxAge) : undefined;
   if (lease) {
     headers["X-Answered-By"] = "index";
     headers.Age = String(lease.ageSeconds);
@@ -33,7 +34,7 @@ export async function admitToken(
   const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
   if (!viewed.ok) return viewed;
   const { readAt, group, writeLease } = viewed.value;
-  if (writeLease) c.executionCtx.waitUntil(putLease(c, claim, { readAt, group }));
+  if (index && writeLease) c.executionCtx.waitUntil(putLease(c, index, claim, { readAt, group }));
   return ok(viewerOf(claim, group));
 }
 
@@ -65,9 +66,8 @@ export async function admitSession(
  * The lease of a token, if KV answers in time and the lease is at most `maxAge` seconds old. Its age is the time since the
  * directory read the group, so a write that was late, lost or repeated can only make a lease older.
  */
-async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxAge: number) {
-  const read = new TokenIndex(env.TOKEN_INDEX).find(nonce);
-  const lease = await withTimeout(read, LEASE_READ_SECONDS_MAX).catch(() => undefined);
+async function findLease(index: TokenIndex, { id, nonce }: VerifiedClaimOf<"token">, maxAge: number) {
+  const lease = await withTimeout(index.find(nonce), LEASE_READ_SECONDS_MAX).catch(() => undefined);
   if (lease?.group.teamId !== id) return undefined;
   const { readAt, group } = lease;
   // The clock is read after KV has answered: KV may take a while.
@@ -80,9 +80,14 @@ async function findLease(env: Env, { id, nonce }: VerifiedClaimOf<"token">, maxA
 }
 
 /** Writes a lease. If that fails, the directory keeps answering. */
-async function putLease(c: RequestContext, { nonce }: VerifiedClaimOf<"token">, lease: Lease): Promise<void> {
+async function putLease(
+  c: RequestContext,
+  index: TokenIndex,
+  { nonce }: VerifiedClaimOf<"token">,
+  lease: Lease,
+): Promise<void> {
   try {
-    await new TokenIndex(c.env.TOKEN_INDEX).put(nonce, lease, LEASE_SECONDS_MAX);
+    await index.put(nonce, lease, LEASE_SECONDS_MAX);
   } catch (error) {
     log.warn({ request_id: c.get("requestId"), message: "A lease could not be written.", error: String(error) });
   }

@@ -1,6 +1,6 @@
 import { log } from "../../domain/log.ts";
 import type { EndedLeases } from "../../domain/user-groups/lease-requests.ts";
-import { TokenIndex } from "../../storage/token-index.ts";
+import { tokenIndexOf } from "../../storage/token-index.ts";
 import type { RequestContext } from "../app-env.ts";
 
 /**
@@ -8,7 +8,8 @@ import type { RequestContext } from "../app-env.ts";
  * a lease that stays is ignored once it is too old.
  */
 export function deleteLeases(c: RequestContext, { endedLeases }: EndedLeases): void {
-  const index = new TokenIndex(c.env.TOKEN_INDEX);
+  const index = tokenIndexOf(c.env);
+  if (!index) return;
   for (const nonce of endedLeases)
     c.executionCtx.waitUntil(
       index.delete(nonce).catch((error: unknown) => {
