@@ -19,10 +19,11 @@ export type ServiceOptions = Omit<WorkerdOptions, "config" | "env"> & {
   /** With `socketFd` there is none. */
   address: string | undefined;
   variables: Record<string, string>;
+  v8Flags?: readonly string[];
 };
 
 /** Starts the service. Its variables, secrets among them, reach workerd by its environment alone. */
-export function startService({ bundle, state, address, variables, ...options }: ServiceOptions): Promise<Workerd> {
+export function startService({ bundle, state, address, variables, v8Flags = [], ...options }: ServiceOptions): Promise<Workerd> {
   const config = join(state, CONFIG_FILE);
   const { compatibilityDate, durableObjects } = bundle.settings;
   const text = configOf({
@@ -32,6 +33,7 @@ export function startService({ bundle, state, address, variables, ...options }: 
     durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: uniqueKeyOf(each.className) })),
     state,
     fromEnvironment: Object.keys(variables),
+    v8Flags,
     ...(address !== undefined && { address }),
   });
   writePrivateFile(config, text);

@@ -22,6 +22,8 @@ export type WorkerdConfig = {
   bindings?: readonly string[];
   services?: readonly string[];
   extensions?: readonly string[];
+  /** Options of V8, which is the JavaScript engine. */
+  v8Flags?: readonly string[];
 };
 
 /** A text as Cap'n Proto writes it. JSON escapes control characters as `\u…`, which it lacks, so they are written in octal. */
@@ -57,6 +59,7 @@ const config :Workerd.Config = (
   ],
   sockets = [(name = "${SOCKET}", ${address === undefined ? "" : `address = ${textOf(address)}, `}http = (), service = "main")],
   extensions = [${(config.extensions ?? []).join(", ")}],
+  v8Flags = [${(config.v8Flags ?? []).map(textOf).join(", ")}],
 );
 const main :Workerd.Worker = (
   modules = [${modulesIn(config.modules).join(", ")}],

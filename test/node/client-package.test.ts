@@ -19,7 +19,7 @@ const installed = join(project, "node_modules", "user-group-service");
 
 beforeAll(() => {
   const copy = freshCopy();
-  execFileSync("npm", ["pack", "--pack-destination", project], { cwd: copy, stdio: "pipe" });
+  execFileSync("npm", ["pack", "--pack-destination", project], { cwd: join(copy, "client"), stdio: "pipe" });
   removeCopy(copy);
   const [packed = ""] = readdirSync(project).filter((name) => name.endsWith(".tgz"));
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
@@ -38,6 +38,11 @@ it("the package installs nothing but itself", ({ expect }) => {
   expect(folders).toEqual(["user-group-service"]);
 });
 
+it("the package has the version of the service that it is made for", ({ expect }) => {
+  const versionIn = (file: string) => JSON.parse(readFileSync(file, "utf8")).version;
+  expect(versionIn(join(installed, "package.json"))).toBe(versionIn("package.json"));
+});
+
 it("the package holds the client, its types, and nothing of the service", ({ expect }) => {
   const files = readdirSync(installed, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -46,16 +51,16 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
     expect.arrayContaining([
       "README.md",
       "package.json",
-      ...["index", "viewer"].flatMap((entry) => [`dist/client/${entry}.js`, `dist/client/${entry}.d.ts`]),
+      ...["index", "viewer"].flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.d.ts`]),
     ]),
   );
   expect(
     files.filter(
-      (file) => !/^(README\.md|package\.json|dist\/client\/((index|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
+      (file) => !/^(README\.md|package\.json|dist\/((index|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
     ),
   ).toEqual([]);
   for (const entry of ["index.js", "viewer.js"])
-    expect(readFileSync(join(installed, "dist/client", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
+    expect(readFileSync(join(installed, "dist", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
 /** A program on the PATH that is not npm's own. */

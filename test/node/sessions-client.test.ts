@@ -668,7 +668,7 @@ describe("the file for pages", () => {
   });
 
   it("is an entry of the package", ({ expect }) => {
-    const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
-    expect(exports["./viewer"]).toEqual({ types: "./dist/client/viewer.d.ts", default: "./dist/client/viewer.js" });
+    const { exports } = JSON.parse(readFileSync("client/package.json", "utf8"));
+    expect(exports["./viewer"]).toEqual({ types: "./dist/viewer.d.ts", default: "./dist/viewer.js" });
   });
 });

@@ -12,6 +12,7 @@ import { canListAddresses, listeningAddresses } from "./support/listening-addres
 import {
   endGroup,
   freshCopy,
+  launcherPidOf,
   processesOf,
   type RunningService,
   removeCopy,
@@ -79,12 +80,6 @@ function ownCopy(): string {
 const grantedToOthers = (at: string, ...patterns: string[]) =>
   patterns.flatMap((pattern) => globSync(join(at, pattern)).map((file) => statSync(file).mode & 0o077));
 
-/** The process that launches workerd, below the one of `ug.mjs`. */
-function pidOfLauncher(running: RunningService): number {
-  const line = processesOf(running.process).find((process) => process.includes("ug/main.ts"));
-  return Number(line?.trim().split(/\s+/)[2]);
-}
-
 const get = async (url: string, key: string, id: string) => {
   const response = await fetch(`${url}/api/user`, {
     method: "POST",
@@ -135,12 +130,12 @@ async function ask(url: string): Promise<{ url: string; ok: boolean; text: strin
 describe("npm start", () => {
   /** The ways to stop it: signals to one of its processes alone, and the end of all at once. */
   const WAYS_TO_STOP: { signal: NodeJS.Signals; pidOf: (running: RunningService) => number; isClean: boolean }[] = [
-    { signal: "SIGINT", pidOf: pidOfLauncher, isClean: true },
-    { signal: "SIGTERM", pidOf: pidOfLauncher, isClean: true },
-    { signal: "SIGHUP", pidOf: pidOfLauncher, isClean: true },
+    { signal: "SIGINT", pidOf: ({ process: child }) => launcherPidOf(child), isClean: true },
+    { signal: "SIGTERM", pidOf: ({ process: child }) => launcherPidOf(child), isClean: true },
+    { signal: "SIGHUP", pidOf: ({ process: child }) => launcherPidOf(child), isClean: true },
     { signal: "SIGTERM", pidOf: ({ pid }) => pid, isClean: true },
     { signal: "SIGKILL", pidOf: ({ pid }) => pid, isClean: false },
-    { signal: "SIGKILL", pidOf: pidOfLauncher, isClean: false },
+    { signal: "SIGKILL", pidOf: ({ process: child }) => launcherPidOf(child), isClean: false },
     { signal: "SIGKILL", pidOf: ({ process: child }) => workerdPidsOf(child)[0] ?? 0, isClean: false },
     { signal: "SIGKILL", pidOf: ({ pid }) => -pid, isClean: false },
   ];

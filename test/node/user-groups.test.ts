@@ -23,12 +23,19 @@ describe("with curl and a body on every method", () => {
     expect(curl("GET", { user_group_id: "curl" })).toMatchObject({ new_user_group: true });
   });
 
-  it("refuses a chunked GET, whose body does not arrive, with body_required, and creates nothing", ({ expect }) => {
-    const refused = curl("GET", { user_group_id: "chunked" }, "-H", "Transfer-Encoding: chunked");
+  it("refuses a GET without a length, whose body does not arrive, with body_required, and creates nothing", ({
+    expect,
+  }) => {
+    const refused = curl("GET", { user_group_id: "no length" }, "-H", "Content-Length:");
     expect(refused).toMatchObject({ success: 0, error: { code: "body_required" } });
     expect(refused.error.message).toContain("Content-Length");
     expect(refused.error.message).toContain("X-HTTP-Method-Override");
-    expect(curl("GET", { user_group_id: "chunked" })).toMatchObject({ new_user_group: true });
+    expect(curl("GET", { user_group_id: "no length" })).toMatchObject({ new_user_group: true });
+  });
+
+  it("reads a chunked body of a GET", ({ expect }) => {
+    const chunked = curl("GET", { user_group_id: "chunked" }, "-H", "Transfer-Encoding: chunked");
+    expect(chunked).toMatchObject({ new_user_group: true, user_group: { provided_id: "chunked" } });
   });
 });
 

@@ -9,9 +9,9 @@ export type PlainService = { url: string; pid: number; key: string; operatorToke
 
 /**
  * Starts the service as `ug serve` does, in a process whose time and memory a test can measure alone. Returns it with an API
- * key of workspace acme, environment Testing, and the bootstrap token.
+ * key of workspace acme, environment Testing, and the bootstrap token. `v8Flags` are options of the JavaScript engine.
  */
-export async function startPlainService(): Promise<PlainService> {
+export async function startPlainService(v8Flags: readonly string[] = []): Promise<PlainService> {
   const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = bundleOf({ isNew: () => undefined });
   const { port, process, stop } = await startService({
@@ -20,6 +20,7 @@ export async function startPlainService(): Promise<PlainService> {
     address: "127.0.0.1:0",
     variables: { ...bundle.settings.vars, ...secrets() },
     log: "ignore",
+    v8Flags,
   });
   const url = `http://127.0.0.1:${port}`;
   return {

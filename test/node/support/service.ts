@@ -112,9 +112,14 @@ export function processesOf(child: ChildProcess): string[] {
   return lines.filter((line) => line.trim().startsWith(`${child.pid} `) && !/^\s*\d+\s+Z/.test(line));
 }
 
-/** The ids of the runtime's processes among those that `child` leads. */
-export const workerdPidsOf = (child: ChildProcess): number[] =>
+/** The ids of the processes that `child` leads and whose command line holds `text`. */
+const pidsOf = (child: ChildProcess, text: string): number[] =>
   processesOf(child)
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, , , program = ""]) => program.endsWith("/workerd"))
-    .map(([, , pid]) => Number(pid));
+    .filter((line) => line.includes(text))
+    .map((line) => Number(line.trim().split(/\s+/)[2]));
+
+/** The ids of the runtime's processes among those that `child` leads. */
+export const workerdPidsOf = (child: ChildProcess): number[] => pidsOf(child, "/workerd serve ");
+
+/** The process that launches workerd, below the one of `ug.mjs`. */
+export const launcherPidOf = (child: ChildProcess): number => pidsOf(child, "ug/main.ts")[0] ?? 0;
