@@ -6,6 +6,7 @@ export type Issue = { path: (string | number)[]; message: string };
 /** Everything that the service refuses. A code is the same word in code, on the wire, in logs and in tests. */
 export type Failure =
   | { code: "malformed_json" }
+  | { code: "malformed_request" }
   | { code: "body_required" }
   | { code: "body_timeout" }
   | { code: "unauthenticated" }

@@ -12,6 +12,7 @@ import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
 import { cors } from "./request/cors.ts";
+import { validHostOnly } from "./request/host.ts";
 import { allowMethods, overrideMethod } from "./request/methods.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { environments } from "./resources/environments/routes.ts";
@@ -80,7 +81,7 @@ async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
 }
 
 const router = new Hono<RequestEnv>({ strict: false })
-  .use(answerAndLog)
+  .use(answerAndLog, validHostOnly)
   .use("/api/*", cors)
   .use("/.well-known/*", cors)
   .use(configuredOnly, readCredential)

@@ -36,7 +36,7 @@ export async function call(method: string, path: string, options: CallOptions = 
     method: overridden ? "POST" : method,
     headers: {
       // Each call has another address, so that the limit on refusals affects only its own tests.
-      "CF-Connecting-IP": `client ${callCount}`,
+      "CF-Connecting-IP": `10.${callCount >> 16}.${(callCount >> 8) & 0xff}.${callCount & 0xff}`,
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
       ...(credential === undefined ? {} : { Authorization: `Token ${credential}` }),
       ...(overridden ? { "X-HTTP-Method-Override": method } : {}),

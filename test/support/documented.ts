@@ -37,6 +37,7 @@ const routes = Object.entries(paths).map(([template, operations]) => ({
 
 /** Refusals that are possible at any path and method, also at those that are not in the document. */
 const ANYWHERE = {
+  400: "malformed_request",
   403: "secret_key_in_browser",
   405: "method_not_allowed",
   429: "rate_limited",

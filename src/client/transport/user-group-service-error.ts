@@ -1,6 +1,7 @@
 /** The codes of the service's refusals; docs/errors.md says what to do about each. */
 export const REFUSAL_CODES = [
   "malformed_json",
+  "malformed_request",
   "body_required",
   "body_timeout",
   "unauthenticated",

@@ -1,5 +1,4 @@
 import {
-  ISSUER_UNITS_MAX,
   NONCE_BYTES,
   ORIGIN_UNITS_MAX,
   SESSION_CLOCK_SECONDS_MAX,
@@ -214,7 +213,7 @@ const isOrigin: Check = (value) => {
 };
 
 const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL>, Check> = {
-  iss: (value) => typeof value === "string" && value.length > 0 && value.length <= ISSUER_UNITS_MAX,
+  iss: (value) => typeof value === "string" && value.length > 0 && value.length <= ORIGIN_UNITS_MAX,
   aud: isText,
   sub: isText,
   team_id: isNumber,

@@ -19,6 +19,7 @@ const Issue = z
 /** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
 const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
   malformed_json: {},
+  malformed_request: {},
   body_required: {},
   body_timeout: {},
   unauthenticated: {},

@@ -6,7 +6,6 @@ import type { Failure } from "../../domain/failure.ts";
 import type { NewSession } from "../../domain/group-directory.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
-import { ISSUER_UNITS_MAX } from "../../limits.ts";
 import type { Directory } from "../durable-objects.ts";
 
 /** The API key that mints a session, and the issuer that the session names. */
@@ -32,7 +31,7 @@ export type MintedSession = Times & { token: string; teamId: number };
 
 type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
 
-/** Mints a session for viewers of a group. An issuer that is too long is `service_not_configured`. */
+/** Mints a session for viewers of a group. */
 export async function mintViewerSession(
   { ring, issuer, environment, directory, caller, keyId }: Minter,
   { providedId, expiresInSeconds, origins, viewerId, includeVariables }: SessionDraft,
@@ -44,7 +43,6 @@ export async function mintViewerSession(
   if (variables && !variablesFit(variables)) return fail({ code: "variables_too_large" });
   const times = timesOf(started.value, expiresInSeconds);
   if (!times) return fail({ code: "credential_expired" });
-  if (issuer.length > ISSUER_UNITS_MAX) return fail({ code: "service_not_configured" });
 
   const token = await mintSession(ring, {
     ...times,

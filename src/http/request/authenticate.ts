@@ -105,6 +105,5 @@ export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */
 async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {
-  const key = clientAddress(c.req.header("CF-Connecting-IP"));
-  return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key })).success;
+  return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: clientAddress(c) })).success;
 }

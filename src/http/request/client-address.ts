@@ -1,13 +1,55 @@
+import type { RequestContext } from "../app-env.ts";
+
+/** A name of a header (RFC 9110, section 5.1). `Headers` throws for anything else. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
+const IPV6 = /^[\da-f:.]*:[\da-f:.]*$/i;
+/** An IPv4 address in IPv6 (RFC 4291, section 2.5.5.2), as the URL parser writes it. A socket for both kinds shows IPv4 clients so. */
+const IPV4_IN_IPV6 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
+
 /**
- * The address by which a client is counted: IPv4 whole, IPv6 by its /64, the smallest network that one customer of a
- * provider has (RFC 6177). Anything else, such as a missing header in local runs, is taken as it is.
+ * The network by which the client of a request is counted. It is in the header that CLIENT_ADDRESS_HEADER names, which the
+ * platform or a proxy sets, if that has exactly one address. Otherwise it is the peer's. So where the variable is empty,
+ * nothing that a client sends counts.
  */
-export function clientAddress(address: string | undefined): string {
-  if (!address?.includes(":") || !URL.canParse(`http://[${address}]`)) return address ?? "unknown";
-  // The URL parser expands embedded IPv4 and lower-cases. Only `::` remains to be expanded.
-  const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
+export function clientAddress(c: RequestContext): string {
+  const name = c.env.CLIENT_ADDRESS_HEADER ?? "";
+  const named = HEADER_NAME.test(name) ? networkOf(c.req.header(name) ?? "") : undefined;
+  return named ?? networkOf(peerOf(c.req.raw)) ?? "unknown";
+}
+
+/** The address of the connection's other end. workerd sets it with its port; Cloudflare leaves it out. */
+function peerOf({ cf }: Request): string {
+  const peer: unknown = cf && Reflect.get(cf, "clientIp");
+  const [, ipv6, ipv4] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(typeof peer === "string" ? peer : "") ?? [];
+  return ipv6 ?? ipv4 ?? "";
+}
+
+/**
+ * An IPv4 address whole, and of an IPv6 address its /64, the smallest network that one customer of a provider has (RFC 6177).
+ * `undefined` for anything else.
+ */
+function networkOf(address: string): string | undefined {
+  if (IPV4.test(address)) return hostnameOf(address) === address ? address : undefined;
+  const hostname = IPV6.test(address) ? hostnameOf(`[${address}]`) : undefined;
+  if (hostname === undefined) return undefined;
+  const ipv6 = hostname.slice(1, -1);
+  const halves = IPV4_IN_IPV6.exec(ipv6)?.slice(1) ?? [];
+  if (halves.length > 0) return halves.flatMap(bytesOf).join(".");
+  return `${groupsOf(ipv6).slice(0, 4).join(":")}::/64`;
+}
+
+/** The host as the URL parser writes it: in lower case, IPv4 in four decimal numbers, and IPv6 without IPv4 or leading zeros. */
+const hostnameOf = (host: string): string | undefined =>
+  URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
+
+/** The two bytes of a group in hexadecimal. */
+const bytesOf = (group: string): number[] => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff];
+
+/** The eight groups of an IPv6 address, with `::` expanded. */
+function groupsOf(ipv6: string): string[] {
+  const [head = "", tail] = ipv6.split("::");
   const groups = (text: string) => (text === "" ? [] : text.split(":"));
   const zeros = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
-  const all = [...groups(head), ...Array(zeros).fill("0"), ...groups(tail ?? "")];
-  return `${all.slice(0, 4).join(":")}::/64`;
+  return [...groups(head), ...Array<string>(zeros).fill("0"), ...groups(tail ?? "")];
 }

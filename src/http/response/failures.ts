@@ -17,6 +17,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 400,
     message: 'The body is not a JSON object in UTF-8. Send one object, such as {"user_group_id": "acme"}.',
   },
+  malformed_request: {
+    status: 400,
+    message: "The Host header is missing or no host. Send one, with the host of the service's URL and its port, such as groups.example.com.",
+  },
   body_required: {
     status: 400,
     message:

@@ -1,12 +1,14 @@
 import { Hono } from "hono";
 import { jwksOf } from "../../../domain/credentials/viewer-session.ts";
-import { ISSUER_UNITS_MAX, JWKS_SECONDS } from "../../../limits.ts";
+import { JWKS_SECONDS } from "../../../limits.ts";
 import type { AppEnv } from "../../app-env.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
+import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { SessionBody } from "./schemas.ts";
 import { sessionBody } from "./wire.ts";
@@ -16,10 +18,15 @@ export const viewerSessions = new Hono<AppEnv>()
   .use(allowMethods("POST"), authorizeKeys)
 
   .post("/", jsonBody(SessionBody), async (c) => {
+    const issuer = publicUrlOf(c.env, c.req.url);
+    if (!issuer.ok) {
+      c.set("problem", issuer.failure);
+      return refuseRequest(c, { code: "service_not_configured" });
+    }
     const body = c.req.valid("json");
     const minter = {
       ring: c.get("ring"),
-      issuer: c.env.ISSUER || new URL(c.req.url).origin,
+      issuer: issuer.value,
       environment: c.get("environment"),
       directory: c.get("directory"),
       caller: c.get("caller"),
@@ -32,11 +39,7 @@ export const viewerSessions = new Hono<AppEnv>()
       viewerId: body.viewer_id,
       includeVariables: body.include_variables,
     });
-    if (!minted.ok) {
-      if (minted.failure.code === "service_not_configured")
-        c.set("problem", `ISSUER is longer than ${ISSUER_UNITS_MAX} characters. Shorten it in wrangler.toml.`);
-      return refuse(c, minted.failure);
-    }
+    if (!minted.ok) return refuse(c, minted.failure);
     c.set("teamId", minted.value.teamId);
     return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
   });
