@@ -67,9 +67,10 @@ export const SESSION_SECONDS_MAX = 60 * 60;
 /** How far the clock of the Worker that minted a session may be ahead. */
 export const SESSION_CLOCK_SECONDS_MAX = 60;
 export const SESSION_ORIGINS_MAX = 10;
-/** `https://`, a domain name of 253 characters (RFC 1035, section 2.3.4), and a port. */
-export const ORIGIN_UNITS_MAX = 267;
-export const ISSUER_UNITS_MAX = 300;
+/** A domain name of 253 characters (RFC 1035, section 2.3.4), and a port. */
+export const HOST_UNITS_MAX = 259;
+/** `https://` and a host. */
+export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
 /** The text of a session. With every claim at its bound it has 12,065 characters. */

@@ -26,6 +26,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
   const variables = { ...variablesOf(options, state, bundle.settings.vars), ...variablesOfOptions(options) };
   requirePublicUrl(options, variables);
+  variables.PUBLIC_URL ||= "loopback";
   if (options.socketFd === undefined) await requireFreePort(options);
   const metrics = options.metricsPort === undefined ? undefined : new Metrics();
   const endpoint = metrics && (await metrics.listen(options.metricsPort ?? 0));

@@ -112,6 +112,50 @@ describe("an address", () => {
   });
 });
 
+describe("a forwarding header", () => {
+  const FORWARDING = ["CF-Connecting-IP", "X-Forwarded-For", "X-Real-IP", "True-Client-IP", "X-Client-IP", "Forwarded"];
+
+  /** Makes three calls with wrong credentials, each with other headers and from another port of its peer. */
+  async function lastOfThree(header: string, headersOf: (n: number) => Record<string, string>, peers: string[]) {
+    const callEnv: Env = { ...env, REFUSED_CREDENTIAL_LIMIT: limiter(2), CLIENT_ADDRESS_HEADER: header };
+    const statuses: number[] = [];
+    for (const [n, clientIp] of peers.entries()) {
+      const options = { credential: `wrong-${n}`, env: callEnv, headers: headersOf(n), cf: { clientIp } };
+      statuses.push((await call("GET", "/health", options)).status);
+    }
+    return statuses.at(-1);
+  }
+  const SAME_PEER = ["203.0.113.9:4001", "203.0.113.9:4002", "203.0.113.9:4003"];
+
+  it("counts for nothing where no proxy is configured", async ({ expect }) => {
+    const forged = (n: number) => Object.fromEntries(FORWARDING.map((name) => [name, `198.51.100.${n}`]));
+    expect(await lastOfThree("", forged, SAME_PEER)).toBe(429);
+    expect(await lastOfThree("not a name", forged, SAME_PEER)).toBe(429);
+  });
+
+  it("counts as the client if the proxy sets it, and no other does", async ({ expect }) => {
+    const headersOf = (n: number) => ({ "X-Real-IP": `198.51.100.${n}`, "X-Forwarded-For": "192.0.2.1" });
+    expect(await lastOfThree("X-Real-IP", headersOf, SAME_PEER)).toBe(200);
+    expect(await lastOfThree("X-Forwarded-For", headersOf, SAME_PEER)).toBe(429);
+  });
+
+  it.for(["198.51.100.1, 198.51.100.2", "for=198.51.100.1", "unknown", "198.51.100.1:80", "198.51.100.300", " "])(
+    "without one valid address leaves the peer to be counted: %j",
+    async ([value], { expect }) => {
+      const headersOf = (n: number) => ({ "X-Real-IP": `${value}`.replace("198", String(190 + n)) });
+      expect(await lastOfThree("X-Real-IP", headersOf, SAME_PEER)).toBe(429);
+    },
+  );
+
+  it("leaves peers of IPv6 counted by their network, and IPv4 in IPv6 as IPv4", async ({ expect }) => {
+    const none = () => ({ "CF-Connecting-IP": "" });
+    expect(await lastOfThree("", none, ["[2001:db8::1]:1", "[2001:db8::2]:2", "[2001:db8::3]:3"])).toBe(429);
+    expect(await lastOfThree("", none, ["[2001:db8::1]:1", "[2001:db8::2]:2", "[2001:db8:0:1::3]:3"])).toBe(200);
+    expect(await lastOfThree("", none, ["[::ffff:192.0.2.1]:1", "192.0.2.1:2", "192.0.2.1:3"])).toBe(429);
+    expect(await lastOfThree("", none, ["[::ffff:192.0.2.1]:1", "192.0.2.1:2", "[::ffff:192.0.2.2]:3"])).toBe(200);
+  });
+});
+
 describe("guesses of the operator's token from a browser", () => {
   it.for(["/health", "/nothing", "/api/viewer"])(
     "get the same answer at %s, right or wrong, after too many",

@@ -93,20 +93,48 @@ describe("POST /api/viewer_sessions", () => {
     });
   });
 
-  it("names the issuer of the variable ISSUER, if it is set", async ({ expect }) => {
+  it("names the issuer of the variable PUBLIC_URL, if it is set", async ({ expect }) => {
     const { key } = await newSession();
-    const callEnv = { ...env, ISSUER: "https://groups.example.com" };
+    const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
     const session = await sessionOf(key, {}, callEnv);
     expect(claimsIn(session).iss).toBe("https://groups.example.com");
     expect((await view(session, {}, callEnv)).status).toBe(200);
   });
 
-  it("mints none with an ISSUER that is too long, and logs what to do", async ({ expect }) => {
+  it.for([
+    "ftp://groups.example.com",
+    "https://groups.example.com/path",
+    "http://groups.example.com",
+    `https://${"x".repeat(300)}.example.com`,
+    "groups.example.com",
+  ])("mints none with the PUBLIC_URL %s, and logs what to do", async (PUBLIC_URL, { expect }) => {
     const { key } = await newSession();
-    const callEnv = { ...env, ISSUER: `https://groups.example.com/${"x".repeat(300)}` };
-    expect(codeOf(await mint(key, {}, callEnv))).toEqual([503, "service_not_configured"]);
-    expect(logLines.at(-1)).toMatchObject({ level: "error", problem: expect.stringContaining("Shorten it") });
+    expect(codeOf(await mint(key, {}, { ...env, PUBLIC_URL }))).toEqual([503, "service_not_configured"]);
+    expect(logLines.at(-1)).toMatchObject({ level: "error", problem: expect.stringContaining("Set PUBLIC_URL to") });
   });
+
+  it.for([
+    ["http://localhost:8787", "http://localhost:8787"],
+    ["http://127.0.0.1:9000", "http://127.0.0.1:9000"],
+    ["http://[::1]:8787", "http://[::1]:8787"],
+    ["http://groups.example.com", undefined],
+    ["http://localhost.example.com", undefined],
+    ["http://127.0.0.1.example.com", undefined],
+  ] as const)(
+    "takes the origin %s of a request for its own with PUBLIC_URL of ug serve: %s",
+    async ([origin, issuer], { expect }) => {
+      const { key } = await newSession();
+      const callEnv = { ...env, PUBLIC_URL: "loopback" };
+      const { status, body } = await call("POST", "/api/viewer_sessions", {
+        credential: key,
+        body: { user_group_id: "acme" },
+        env: callEnv,
+        origin,
+      });
+      expect(status).toBe(issuer ? 201 : 503);
+      if (issuer) expect(claimsIn(body.session.token).iss).toBe(issuer);
+    },
+  );
 
   it("makes another session at each call", async ({ expect }) => {
     const { key } = await newSession();

@@ -83,6 +83,35 @@ describe("a hostile client", () => {
     expect(await raw(`${head("PUT", "Content-Length: 2")}  `)).toContain("malformed_json");
   });
 
+  it.for([
+    "a b",
+    "x/y",
+    "u@h",
+    "h:99999",
+    "h:port",
+    "h:",
+    "[::1",
+    "h?x=1",
+    "h#f",
+    "1.2.3.4.5",
+    "a%41",
+    "..",
+    "x".repeat(300),
+    "a\r\nHost: b",
+  ])("gets 400 malformed_request for the Host %j", async (host, { expect }) => {
+    const answer = await raw(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('"code":"malformed_request"');
+  });
+
+  it.for(["localhost", "LOCALHOST:80", "127.0.0.1:8787", "[::1]:8787", "groups.example.com.", "groups_1"])(
+    "gets its answer with the Host %s",
+    async (host, { expect }) => {
+      const answer = await raw(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
   it("gets its answer for a request with a header of 50 kilobytes", async ({ expect }) => {
     const answer = await call("GET", "/api/user", { user_group_id: "large header" }, { "X-Large": "x".repeat(50_000) });
     expect(answer).toMatchObject({ status: 200, body: { success: 1, new_user_group: true } });

@@ -16,6 +16,10 @@ export type CallOptions = {
   body?: object | string | undefined;
   headers?: Record<string, string>;
   env?: Env;
+  /** Of the URL. */
+  origin?: string;
+  /** What the runtime says of the connection. */
+  cf?: CfProperties;
   /** The reason why this answer is not compared with the OpenAPI document. */
   undocumented?: string;
   /** Runs when the response is complete, before the work that the Worker does after it. */
@@ -29,10 +33,10 @@ let callCount = 0;
  * method override; the tests over sockets send a real GET. Every answer must match the OpenAPI document.
  */
 export async function call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-  const { credential, body, headers = {}, env: callEnv = env, undocumented } = options;
+  const { credential, body, headers = {}, env: callEnv = env, undocumented, origin = "http://localhost", cf } = options;
   const overridden = method === "GET" && /^\/api\/user(?!_groups)/.test(path);
   callCount += 1;
-  const request = new Request(`http://localhost${path}`, {
+  const request = new Request(`${origin}${path}`, {
     method: overridden ? "POST" : method,
     headers: {
       // Each call has another address, so that the limit on refusals affects only its own tests.
@@ -42,6 +46,7 @@ export async function call(method: string, path: string, options: CallOptions = 
       ...(overridden ? { "X-HTTP-Method-Override": method } : {}),
       ...headers,
     },
+    ...(cf && { cf }),
     ...(body === undefined ? {} : { body: isSentAsItIs(body) ? body : JSON.stringify(body) }),
   });
   const context = createExecutionContext();

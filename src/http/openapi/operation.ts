@@ -37,7 +37,13 @@ export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "
 /** Operations by path and method. */
 export type Operations = Record<string, Partial<Record<Method, Operation>>>;
 
-const EVERYWHERE: Code[] = ["malformed_request", "secret_key_in_browser", "rate_limited", "internal_error", "service_not_configured"];
+const EVERYWHERE: Code[] = [
+  "malformed_request",
+  "secret_key_in_browser",
+  "rate_limited",
+  "internal_error",
+  "service_not_configured",
+];
 const WITH_OPTIONAL_BODY: Code[] = [
   "malformed_json",
   "body_timeout",

@@ -4,7 +4,7 @@ import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
 /** A name or IPv4 address, or an IPv6 address in brackets, and perhaps a port (RFC 9110, section 7.2). */
-const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
  * Refuses a request whose Host is none. workerd puts the header into the URL as it came: `x/api` would move the path, and `[::`

@@ -19,7 +19,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   malformed_request: {
     status: 400,
-    message: "The Host header is missing or no host. Send one, with the host of the service's URL and its port, such as groups.example.com.",
+    message:
+      "The Host header is missing or no host. Send one, with the host of the service's URL and its port, such as groups.example.com.",
   },
   body_required: {
     status: 400,
