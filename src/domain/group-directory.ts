@@ -4,6 +4,7 @@ import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
+import { probeDisk } from "../storage/probe-disk.ts";
 import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
@@ -305,6 +306,16 @@ export class GroupDirectory extends DurableObject<Env> {
     query: EventQuery,
   ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
     return this.#inTurn(caller, "events:read", () => this.#changes.read(query));
+  }
+
+  /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
+  probeDisk(): void {
+    probeDisk(this.ctx.storage);
+  }
+
+  /** Before a call is tried again on a full disk. */
+  stopNotingUse(): void {
+    this.#keys.stopNotingUse();
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */

@@ -4,6 +4,7 @@ import type { Location, StoredEnvironment, StoredKey } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
+import { probeDisk } from "../storage/probe-disk.ts";
 import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
@@ -160,6 +161,16 @@ export class Registry extends DurableObject<Env> {
     };
     const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
     return this.#turns.takeAdmitted(caller, () => this.#admit(presented, "viewer"), readBy);
+  }
+
+  /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
+  probeDisk(): void {
+    probeDisk(this.ctx.storage);
+  }
+
+  /** Before a call is tried again on a full disk. */
+  stopNotingUse(): void {
+    this.#operators.stopNotingUse();
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {

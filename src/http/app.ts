@@ -7,7 +7,7 @@ import { parseSigningKeys } from "../domain/credentials/credential.ts";
 import { log } from "../domain/log.ts";
 import type { ACCESS } from "./access.ts";
 import type { AppEnv, RequestEnv } from "./app-env.ts";
-import { DurableObjectUnavailable, DurableObjectUnreadable } from "./durable-objects.ts";
+import { DurableObjectUnavailable, DurableObjectUnreadable, StorageFull } from "./durable-objects.ts";
 import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
@@ -68,6 +68,8 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   return next();
 });
 
+const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes are refused until then.";
+
 /**
  * The imported keys, once per isolate and value. This is the ring and not its promise: a promise belongs to the request that
  * made it, and could end with it.
@@ -101,8 +103,9 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
-    c.set("problem", error.stack ?? String(error));
+    c.set("problem", error instanceof StorageFull ? FULL_DISK : (error.stack ?? String(error)));
     if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
+    if (error instanceof StorageFull) return refuse(c, { code: "environment_full" });
     if (error instanceof DurableObjectUnreadable) return refuse(c, { code: "service_not_configured" });
     return refuse(c, { code: "internal_error" });
   });

@@ -13,6 +13,9 @@ export class DurableObjectUnavailable extends Error {}
 /** Thrown when the database of a Durable Object belongs to another release. */
 export class DurableObjectUnreadable extends Error {}
 
+/** Thrown when a call needs to write, and the disk is full. SQLite has made no change then. */
+export class StorageFull extends Error {}
+
 type MethodOf<Target> = Exclude<keyof Target & string, keyof DurableObject>;
 
 /** The RPC methods of a Durable Object. */
@@ -36,6 +39,7 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   list: true,
   listEvents: true,
   listKeys: true,
+  probeDisk: true,
   purge: false,
   remove: false,
   removeByNumber: false,
@@ -46,6 +50,7 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   rotateToken: false,
   show: true,
   startSession: true,
+  stopNotingUse: true,
   update: false,
   updateByNumber: false,
   view: true,
@@ -58,9 +63,11 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   listEnvironments: true,
   listEvents: true,
   listOperators: true,
+  probeDisk: true,
   recordEnvironment: true,
   revokeOperator: true,
   rollOperator: false,
+  stopNotingUse: true,
 };
 
 /** The directory of an environment. The platform places it by the location hint of its first call. */
@@ -78,33 +85,69 @@ export const registryOf = (env: Env): Remote<Registry> =>
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
  * retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked again (Durable Objects,
  * "Error handling"). Throws `DurableObjectUnavailable` if there is no answer in time.
+ *
+ * On a full disk, the object starts again after each write that fails, and fails all calls that are under way. So an idempotent
+ * call is retried, without a note of its key's use. If it writes nothing else, it succeeds.
  */
 function remote<Methods extends object>(stub: () => object, methods: Record<string, boolean>): Methods {
   const call =
     (method: string) =>
-    (...args: unknown[]) =>
-      retry(() => Reflect.apply(Reflect.get(stub(), method), undefined, args), {
+    (...args: unknown[]) => {
+      const of = (target: object, name: string, ...parameters: unknown[]) =>
+        Reflect.apply(Reflect.get(target, name), undefined, parameters) as Promise<unknown>;
+      return retry({
+        call: () => of(stub(), method, ...args),
+        callOnFullDisk: async () => {
+          const target = stub();
+          await of(target, "stopNotingUse");
+          return of(target, method, ...args);
+        },
+        probeDisk: () => of(stub(), "probeDisk"),
         triesMax: methods[method] ? DIRECTORY_TRIES_MAX : 1,
       });
+    };
   return new Proxy({} as Methods, {
     get: (_, method) => (Object.hasOwn(methods, method) ? call(String(method)) : undefined),
   });
 }
 
-async function retry(call: () => Promise<unknown>, { triesMax }: { triesMax: number }): Promise<unknown> {
+type Attempts = Record<"call" | "callOnFullDisk" | "probeDisk", () => Promise<unknown>> & { triesMax: number };
+
+async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): Promise<unknown> {
   const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
+  let attempt = call;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await withTimeout(call(), (deadline - Date.now()) / 1000);
-    } catch (error) {
-      if (error instanceof Error && error.message.includes(UNKNOWN_SCHEMA))
-        throw new DurableObjectUnreadable(error.message);
-      if (!isRetryable(error) && !isOverloaded(error) && !(error instanceof TimeoutError)) throw error;
-      if (!isRetryable(error) || tries === triesMax)
-        throw new DurableObjectUnavailable(String(error), { cause: error });
-      await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
+      return await withTimeout(attempt(), (deadline - Date.now()) / 1000);
+    } catch (thrown) {
+      const failure = await failureOf(thrown, probeDisk);
+      const isTriedAgain = failure instanceof StorageFull || isRetryable(thrown);
+      if (!isTriedAgain || failure instanceof DurableObjectUnreadable || tries === triesMax) throw failure;
+      if (failure instanceof StorageFull) attempt = callOnFullDisk;
+      else await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
     }
   }
+}
+
+/** What an error of an RPC means. If nothing says what, as when an alarm cannot be stored, another write shows a full disk. */
+async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Promise<unknown> {
+  const known = knownFailureOf(error);
+  if (known) return known;
+  const found = await probeDisk().then(
+    () => undefined,
+    (thrown: unknown) => knownFailureOf(thrown),
+  );
+  return found instanceof StorageFull ? found : error;
+}
+
+function knownFailureOf(error: unknown): Error | undefined {
+  const message = error instanceof Error ? error.message : "";
+  if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
+  // SQLite's result code, as workerd passes it on.
+  if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
+  if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError)
+    return new DurableObjectUnavailable(String(error), { cause: error });
+  return undefined;
 }
 
 const has = (error: unknown, flag: string): boolean => error instanceof Error && Reflect.get(error, flag) === true;

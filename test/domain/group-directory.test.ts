@@ -118,6 +118,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "list",
       "listEvents",
       "listKeys",
+      "probeDisk",
       "purge",
       "remove",
       "removeByNumber",
@@ -128,6 +129,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "rotateToken",
       "show",
       "startSession",
+      "stopNotingUse",
       "update",
       "updateByNumber",
       "view",
@@ -144,9 +146,11 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "listEnvironments",
       "listEvents",
       "listOperators",
+      "probeDisk",
       "recordEnvironment",
       "revokeOperator",
       "rollOperator",
+      "stopNotingUse",
     ]);
   });
 });

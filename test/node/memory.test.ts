@@ -22,7 +22,7 @@ const PROPERTIES = { text: textOf(16 * 1024 - 12, "x") };
 
 /** The service in a runtime with a small heap. */
 async function startSmall(): Promise<PlainService> {
-  const service = await startPlainService([`--max-old-space-size=${HEAP_MB}`]);
+  const service = await startPlainService({ v8Flags: [`--max-old-space-size=${HEAP_MB}`] });
   onTestFinished(service.stop);
   return service;
 }

@@ -40,6 +40,7 @@ export class Keys {
   readonly #store: KeyStore;
   readonly #changes: ChangeLog;
   readonly #countMax: number;
+  #notesUse = true;
 
   constructor(subject: Subject, store: KeyStore, changes: ChangeLog, countMax: number) {
     this.#subject = subject;
@@ -55,9 +56,14 @@ export class Keys {
     const now = Date.now();
     const refusal = refusalOf(key, now);
     if (refusal) return fail(refusal);
-    if (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000)
+    if (this.#notesUse && (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000))
       this.#store.setLastUsedAt(key.id, now);
     return ok(key);
+  }
+
+  /** Notes no time of use any more, for as long as this instance runs: on a full disk the note would fail the read that makes it. */
+  stopNotingUse(): void {
+    this.#notesUse = false;
   }
 
   /** One page of the keys, revoked and expired ones included, oldest first. */

@@ -171,8 +171,9 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_full: {
     status: 507,
     message:
-      "This environment is full, or all of its 1,000 API keys, or of the 1,000 operators, are valid. Purge deleted groups, or shrink " +
-      "the properties of others, and leave the header Idempotency-Key out. Revoke keys that are no longer needed.",
+      "This environment or the disk is full, or all of the 1,000 API keys, or of the 1,000 operators, are valid. Purge deleted groups, or " +
+      "shrink the properties of others, and leave the header Idempotency-Key out. Revoke keys that are no longer needed. If the disk is " +
+      "full, only the operator can help.",
   },
 };
 

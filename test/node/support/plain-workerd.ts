@@ -5,32 +5,49 @@ import { issueKey, OPERATOR_TOKEN, secrets } from "../../../scripts/bench/servic
 import { bundleOf } from "../../../scripts/serve/bundle.ts";
 import { startService } from "../../../scripts/serve/service.ts";
 
-export type PlainService = { url: string; pid: number; key: string; operatorToken: string; stop: () => Promise<void> };
+export type PlainService = {
+  url: string;
+  pid: number;
+  key: string;
+  operatorToken: string;
+  /** The log so far. */
+  log: () => string;
+  stop: () => Promise<void>;
+};
+
+/** The folder of the state, a temporary one by default, and options of the JavaScript engine. */
+export type PlainOptions = { state?: string; v8Flags?: readonly string[] };
 
 /**
  * Starts the service as `ug serve` does, in a process whose time and memory a test can measure alone. Returns it with an API
- * key of workspace acme, environment Testing, and the bootstrap token. `v8Flags` are options of the JavaScript engine.
+ * key of workspace acme, environment Testing, and the bootstrap token.
  */
-export async function startPlainService(v8Flags: readonly string[] = []): Promise<PlainService> {
-  const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
+export async function startPlainService({ state, v8Flags = [] }: PlainOptions = {}): Promise<PlainService> {
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = bundleOf({ isNew: () => undefined });
   const { port, process, stop } = await startService({
     bundle,
-    state,
+    state: state ?? folder,
     address: "127.0.0.1:0",
     variables: { ...bundle.settings.vars, ...secrets() },
-    log: "ignore",
+    log: "pipe",
     v8Flags,
   });
+  let log = "";
+  for (const stream of [process.stdout, process.stderr])
+    stream?.on("data", (data) => {
+      log += data;
+    });
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
     pid: process.pid ?? 0,
     key: await issueKey(url, "acme"),
     operatorToken: OPERATOR_TOKEN,
+    log: () => log,
     stop: async () => {
       await stop();
-      rmSync(state, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

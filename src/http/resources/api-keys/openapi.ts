@@ -62,7 +62,7 @@ export const apiKeyOperations: Operations = {
         example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
       },
       answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: ["environment_full"],
+      refusals: [],
     },
     get: {
       id: "listKeys",
@@ -85,7 +85,7 @@ export const apiKeyOperations: Operations = {
       ...BY_ID,
       body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: ["api_key_not_found", "environment_full"],
+      refusals: ["api_key_not_found"],
     },
   },
   "/api/keys/{id}": {

@@ -50,7 +50,7 @@ export const operatorOperations: Operations = {
         example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
       },
       answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-      refusals: ["environment_full"],
+      refusals: [],
     },
     get: {
       id: "listOperators",
@@ -76,7 +76,7 @@ export const operatorOperations: Operations = {
         example: { grace_seconds: 3600 },
       },
       answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-      refusals: ["operator_not_found", "environment_full"],
+      refusals: ["operator_not_found"],
     },
   },
   "/api/operators/{id}": {

@@ -41,7 +41,7 @@ const SHOWN = {
 
 /** The answer to a call that can have an Idempotency-Key, and its refusals of that. */
 const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
-const ONCE = ["idempotency_key_reused", "environment_full"] as const;
+const ONCE = ["idempotency_key_reused"] as const;
 
 /** The list of user groups, and the calls on one of them by its number. */
 export const userGroupByNumberOperations: Operations = {
@@ -84,7 +84,7 @@ export const userGroupByNumberOperations: Operations = {
       headers: ["If-Match"],
       body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
       answer: SHOWN,
-      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch", "environment_full"],
+      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch"],
     },
     delete: {
       id: "removeUserGroupByNumber",

@@ -79,7 +79,7 @@ const ENSURE = {
       properties: { region: "eu", plans: ["pro"] },
     },
   },
-  refusals: ["user_group_not_found", "environment_full"],
+  refusals: ["user_group_not_found"],
 } satisfies Partial<Operation>;
 
 const ENSURED = { content: { name: "Ensured", schema: Ensured }, headers: ["ETag"] };
@@ -135,7 +135,7 @@ export const userGroupOperations: Operations = {
         content: { name: "Updated", schema: Updated },
         headers: ["ETag"],
       },
-      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch", "environment_full"],
+      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch"],
     },
     post: {
       id: "rotateToken",
@@ -164,7 +164,6 @@ export const userGroupOperations: Operations = {
         "token_superseded",
         "revision_mismatch",
         "idempotency_key_reused",
-        "environment_full",
       ],
     },
     delete: {
@@ -192,7 +191,6 @@ export const userGroupOperations: Operations = {
         "user_group_mismatch",
         "revision_mismatch",
         "idempotency_key_reused",
-        "environment_full",
       ],
     },
   },
