@@ -17,8 +17,10 @@ import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
-import { CommandError, print, runCommand, type ValuesOf } from "./command.ts";
+import { runCommand, type ValuesOf } from "./command.ts";
 import { bundleOf } from "./serve/bundle.ts";
+import { print } from "./support/output.ts";
+import { CommandError } from "./ug/errors.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 

@@ -1,16 +1,10 @@
 /** `npm run clients -- [CLIENT ...]`: the matrix of clients, against any service. Only the clients named run. */
 import { CLIENTS, type Client, checkExample, checkLostBody, type Outcome, type Target } from "./clients/matrix.ts";
-import {
-  apiKeyFrom,
-  apiKeyRefused,
-  CommandError,
-  notTheService,
-  runCommand,
-  serviceUrl,
-  URL_USAGE,
-} from "./command.ts";
+import { runCommand, URL_USAGE } from "./command.ts";
 import { readBody, sendOrFail } from "./support/http.ts";
+import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "./support/service.ts";
 import { lineOf, widthsOf } from "./support/table.ts";
+import { CommandError } from "./ug/errors.ts";
 
 const USAGE = `Usage: API_KEY=... npm run --silent clients -- [--url URL] [CLIENT ...]
 

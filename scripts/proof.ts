@@ -4,7 +4,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { CommandError, runCommand, type ValuesOf } from "./command.ts";
+import { runCommand, type ValuesOf } from "./command.ts";
+import { CommandError } from "./ug/errors.ts";
 
 const USAGE = "Usage: npm run proof -- --minutes N [--seed S], with N from 1 to 600 and S a whole number.";
 const OPTIONS = { minutes: { type: "string" }, seed: { type: "string" } } as const;

@@ -2,17 +2,11 @@
  * `npm run smoke`: tests a deployment with one group, which it creates, updates, rotates, views by its token and by a viewer
  * session, and deletes.
  */
-import {
-  apiKeyFrom,
-  apiKeyRefused,
-  CommandError,
-  notTheService,
-  runCommand,
-  serviceUrl,
-  URL_USAGE,
-} from "./command.ts";
+import { runCommand, URL_USAGE } from "./command.ts";
 import { type HttpCall, type Refusal, readBody, sendOrFail } from "./support/http.ts";
 import { escapeInvisible } from "./support/printable.ts";
+import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "./support/service.ts";
+import { CommandError } from "./ug/errors.ts";
 
 const USAGE = `Usage: npm run --silent smoke -- [--url URL]
 

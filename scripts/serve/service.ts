@@ -23,7 +23,14 @@ export type ServiceOptions = Omit<WorkerdOptions, "config" | "env"> & {
 };
 
 /** Starts the service. Its variables, secrets among them, reach workerd by its environment alone. */
-export function startService({ bundle, state, address, variables, v8Flags = [], ...options }: ServiceOptions): Promise<Workerd> {
+export function startService({
+  bundle,
+  state,
+  address,
+  variables,
+  v8Flags = [],
+  ...options
+}: ServiceOptions): Promise<Workerd> {
   const config = join(state, CONFIG_FILE);
   const { compatibilityDate, durableObjects } = bundle.settings;
   const text = configOf({

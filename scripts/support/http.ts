@@ -1,7 +1,8 @@
 import { request } from "undici";
 import * as z from "zod";
 import { withTimeout } from "../../src/client/transport/with-timeout.ts";
-import { CommandError, isRedirect, redirected, unreachable } from "../command.ts";
+import { CommandError } from "../ug/errors.ts";
+import { isRedirect, redirected, unreachable } from "./service.ts";
 
 /** Longer than the service takes to respond or to fail. */
 export const RESPONSE_MS_MAX = 30_000;

@@ -1,7 +1,21 @@
-/** The failures that `ug` reports to its user. Neither shows a stack trace. */
+/** What programs learn of a failure besides its sentence: a code, and the id under which the service has logged the call. */
+export type FailureDetails = { code?: string; requestId?: string | undefined };
 
-/** A failure that the user can fix: `ug` prints its message, and exits with 1. */
-export class CommandError extends Error {}
+/** A failure that the user of a command can fix. The command prints the message, without a stack, and exits with 1. */
+export class CommandError extends Error {
+  readonly code: string;
+  readonly requestId: string | undefined;
 
-/** A wrong command line: `ug` prints its message and how to get help, and exits with 2. */
-export class UsageError extends CommandError {}
+  constructor(message: string, { code = "failed", requestId }: FailureDetails = {}) {
+    super(message);
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+/** A command that was typed wrongly. It exits with 2. */
+export class UsageError extends CommandError {
+  constructor(message: string) {
+    super(message, { code: "wrong_usage" });
+  }
+}

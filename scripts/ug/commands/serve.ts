@@ -11,15 +11,17 @@ import {
   refuseOptionsTakenByNpm,
   type ServeOptions,
 } from "../../serve/options.ts";
+import { helpOf } from "../command.ts";
 
-const EXAMPLES = `
-Examples:
-  $ npm start                                    try it: fresh secrets, an API key and an operator's key
-  $ ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env
-  $ ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP
-
-Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
-OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`;
+const HELP = helpOf({
+  examples: [
+    ["npm start", "try it: fresh secrets, an API key and an operator's key"],
+    ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it for good"],
+    ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
+  ],
+  notes: `Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
+OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`,
+});
 
 /** `ug serve`: runs the service on this machine. @throws UsageError if npm took options of `npm start` for itself. */
 export function serveCommand(): Command {
@@ -40,7 +42,7 @@ export function serveCommand(): Command {
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
     .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
     .option("--demo", "issue an API key and an operator's key, and print how to call the service", false)
-    .addHelpText("after", EXAMPLES)
+    .addHelpText("after", HELP)
     .action(async (options: ServeOptions) => {
       const { serve } = await import("../../serve/serve.ts");
       await serve(options);

@@ -1,0 +1,204 @@
+/** `ug doctor`: what is wrong with a deployment. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { parseEnv, styleText } from "node:util";
+import type { Command } from "commander";
+import project from "../../../package.json" with { type: "json" };
+import { readBody, sendOrFail } from "../../support/http.ts";
+import { print } from "../../support/output.ts";
+import { jsonLineOf } from "../../support/printable.ts";
+import { isLoopback, LOCAL_URL, serviceUrl } from "../../support/service.ts";
+import { anyCredential, type Credential, explainedError } from "../access.ts";
+import { type ServiceOptions, serviceCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { callerOf } from "./whoami.ts";
+
+type Level = "ok" | "warning" | "failed" | "skipped";
+/** What one check has found. The sentence of a failure says how to fix it. */
+type Finding = { check: string; level: Level; message: string };
+type Options = ServiceOptions & { envFile?: string };
+
+const CLOCK_SECONDS_MAX = 30;
+const OPERATOR_TOKEN_CHARACTERS_MIN = 32;
+const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+const DEFAULT_ENV_FILE = ".dev.vars";
+
+export const doctorCommand = (): Command =>
+  serviceCommand("doctor", {
+    summary: "find what is wrong with a deployment, and say how to fix it",
+    examples: [
+      ["ug doctor", "the service on this machine, and its secrets"],
+      ["API_KEY=… ug doctor --url https://groups.example.com", "also what an API key can do there"],
+      ["ug doctor --env-file /etc/user-groups/env", "the secrets of ug serve"],
+    ],
+    notes: "It changes nothing. It exits with 1 if a check has failed.",
+  })
+    .option("--env-file <file>", `the secrets to check; by default ${DEFAULT_ENV_FILE}, for a service on this machine`)
+    .action(async (options: Options) => {
+      const url = serviceUrl(options.url, process.env);
+      const findings = await examine(url, options);
+      const hasFailed = findings.some(({ level }) => level === "failed");
+      await print(
+        options.json
+          ? jsonLineOf({ success: hasFailed ? 0 : 1, url: url.origin, checks: findings })
+          : findings.map(lineOf).join("\n"),
+      );
+      if (hasFailed) process.exitCode = 1;
+    });
+
+const STYLES: Record<Level, Parameters<typeof styleText>[0]> = {
+  ok: "green",
+  warning: "yellow",
+  failed: "red",
+  skipped: "dim",
+};
+
+const lineOf = ({ check, level, message }: Finding): string =>
+  `${styleText(STYLES[level], level.padEnd(8), { stream: process.stdout })} ${check.padEnd(12)} ${message}`;
+
+/** Makes all checks. Those that need a service which responds are left out for one that does not. */
+async function examine(url: URL, options: Options): Promise<Finding[]> {
+  const secrets = secretsChecked(url, options);
+  const { findings, isUp } = await serviceChecked(url);
+  if (!isUp) return [...secrets, ...findings];
+  const credential = anyCredential(url, options);
+  return [...secrets, ...findings, await keysChecked(url), ...(await credentialChecked(url, credential))];
+}
+
+const ok = (check: string, message: string): Finding => ({ check, level: "ok", message });
+const warning = (check: string, message: string): Finding => ({ check, level: "warning", message });
+const failed = (check: string, message: string): Finding => ({ check, level: "failed", message });
+const skipped = (check: string, message: string): Finding => ({ check, level: "skipped", message });
+
+/** The file of secrets of a service on this machine. Nothing of it is printed. */
+function secretsChecked(url: URL, { envFile }: Options): Finding[] {
+  const file = envFile ?? (isLoopback(url) ? DEFAULT_ENV_FILE : undefined);
+  if (file === undefined) return [];
+  if (!existsSync(file))
+    return [envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`)];
+  const { SIGNING_KEYS = "", OPERATOR_TOKEN = "" } = parseEnv(readFileSync(file, "utf8"));
+  const isPrivate = (statSync(file).mode & 0o077) === 0;
+  return [
+    // The service itself checks whether they are well formed.
+    SIGNING_KEYS === ""
+      ? failed("secrets", `SIGNING_KEYS is missing in ${file}. .dev.vars.example shows how to make it.`)
+      : ok("secrets", `${file} has SIGNING_KEYS`),
+    ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
+    ...(OPERATOR_TOKEN.length < OPERATOR_TOKEN_CHARACTERS_MIN
+      ? [
+          warning(
+            "secrets",
+            `OPERATOR_TOKEN in ${file} has fewer than ${OPERATOR_TOKEN_CHARACTERS_MIN} characters, so it admits nobody`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Whether the service responds, which version it is, and whether its clock agrees with this one. */
+async function serviceChecked(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
+  const startedAt = Date.now();
+  let response: Response;
+  try {
+    response = await fetch(new URL("/health", url), { redirect: "manual" });
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    const start = url.origin === LOCAL_URL ? " Start it with npm start, or give --url." : "";
+    return { findings: [failed("reachable", `${url.origin} cannot be reached: ${cause}.${start}`)], isUp: false };
+  }
+  const body = readBody<{ version?: string }>("", await response.text());
+  if (!body)
+    return {
+      findings: [
+        failed("reachable", `The server at ${url.origin} (status ${response.status}) is not the user group service.`),
+      ],
+      isUp: false,
+    };
+  if (body.error) {
+    const where = "Its log has the reason in a line of level error.";
+    return {
+      findings: [failed("settings", `${body.error.code}: the service refuses all calls. ${where}`)],
+      isUp: false,
+    };
+  }
+  const isSame = body.version === project.version;
+  const findings = [
+    ok("reachable", `${url.origin} responds`),
+    isSame
+      ? ok("version", `${body.version}, as this ug`)
+      : warning(
+          "version",
+          `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`,
+        ),
+    clockChecked(response.headers.get("Date"), (startedAt + Date.now()) / 2),
+  ];
+  return { findings, isUp: true };
+}
+
+/** A viewer session is used within minutes of its time, so a wrong clock matters. */
+function clockChecked(date: string | null, now: number): Finding {
+  const at = Date.parse(date ?? "");
+  if (Number.isNaN(at)) return skipped("clock", "the service does not show its time");
+  const seconds = Math.round(Math.abs(at - now) / 1000);
+  return seconds <= CLOCK_SECONDS_MAX
+    ? ok("clock", "agrees with the clock of this machine")
+    : failed(
+        "clock",
+        `The clocks of the service and of this machine differ by ${seconds} s. Synchronise both with NTP.`,
+      );
+}
+
+/** Verifiers offline need the public keys of the ring. */
+async function keysChecked(url: URL): Promise<Finding> {
+  const response = await fetch(new URL("/.well-known/jwks.json", url));
+  const { keys = [] } = (await response.json().catch(() => ({}))) as { keys?: unknown[] };
+  return response.ok && keys.length > 0
+    ? ok("public keys", `/.well-known/jwks.json shows ${keys.length}`)
+    : failed(
+        "public keys",
+        "/.well-known/jwks.json shows none, so nobody can verify sessions. See the log of the service.",
+      );
+}
+
+/** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
+async function credentialChecked(url: URL, credential: Credential | undefined): Promise<Finding[]> {
+  if (!credential)
+    return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
+  let caller: Record<string, unknown>;
+  try {
+    caller = await callerOf(url, credential);
+  } catch (error) {
+    const failure = explainedError(error, url, credential);
+    if (!(failure instanceof CommandError)) throw failure;
+    const isSchema = failure.code === "service_not_configured";
+    const sentence = isSchema
+      ? "The database is of another release, or the settings are wrong. The log has the reason in a line of level error."
+      : failure.message;
+    return [failed(isSchema ? "schema" : "credential", sentence)];
+  }
+  const { expires_at: expiresAt } = caller;
+  const endsSoon = typeof expiresAt === "string" && Date.parse(expiresAt) - Date.now() < ENDS_SOON_MS;
+  return [
+    endsSoon
+      ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
+      : ok("credential", `${credential.source} is accepted, as ${caller.kind}`),
+    ok("schema", "the database can be read"),
+    await publicUrlChecked(url, credential),
+  ];
+}
+
+/** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */
+async function publicUrlChecked(url: URL, { kind, text }: Credential): Promise<Finding> {
+  const check = "PUBLIC_URL";
+  if (kind !== "api_key") return skipped(check, "only an API key mints sessions: set API_KEY to check it");
+  const body = { user_group_id: `ug doctor ${crypto.randomUUID()}` };
+  const response = await sendOrFail(new URL("/api/viewer_sessions", url), { method: "POST", credential: text, body });
+  const { code } = readBody(text, response.text)?.error ?? {};
+  if (code === "user_group_not_found") return ok(check, "sessions can be minted here");
+  if (code === "insufficient_access") return skipped(check, "this API key does not mint sessions");
+  return code === "service_not_configured"
+    ? failed(
+        check,
+        `Set PUBLIC_URL to the origin by which users reach the service, such as ${isLoopback(url) ? "https://groups.example.com" : url.origin}.`,
+      )
+    : failed(check, `A session cannot be minted: ${code ?? `status ${response.status}`}.`);
+}

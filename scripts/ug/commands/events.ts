@@ -1,0 +1,133 @@
+/** `ug events`: the changes of an environment, or of the deployment. */
+import type { Command } from "commander";
+import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../../../src/client/index.ts";
+import { print } from "../../support/output.ts";
+import { escapeInvisible, jsonLineOf, quoted } from "../../support/printable.ts";
+import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
+import {
+  connectionOf,
+  type EnvironmentOptions,
+  type ServiceOptions,
+  serviceCommand,
+  tagOf,
+  withEnvironment,
+} from "../command.ts";
+import { UsageError } from "../errors.ts";
+import { toWire } from "../wire.ts";
+
+type Options = ServiceOptions &
+  EnvironmentOptions & { deployment?: boolean; follow?: boolean; type?: string; userGroupId?: string; cursor?: string };
+
+const EVENTS_PER_PAGE = 1000;
+const POLL_MS = 2_000;
+/** The longest type of event that there is. */
+const TYPE_WIDTH = "user_group.token_rotated".length;
+
+export const eventsCommand = (): Command =>
+  withEnvironment(
+    serviceCommand("events", {
+      summary: "print the changes of an environment, oldest first, or wait for them",
+      examples: [
+        ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
+        ["ug events --workspace acme --environment Customer", "as an operator"],
+        ["ug events --deployment", "operators and environments, as an operator"],
+        ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
+        ["ug events --cursor latest --follow", "only what comes from now on"],
+      ],
+      notes:
+        "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
+        "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
+    }),
+  )
+    .option("--deployment", "the changes of operators and environments instead")
+    .option("--follow", "wait for more changes, also while the service restarts")
+    .option("--type <type>", "only events of this type, such as user_group.deleted")
+    .option("--user-group-id <id>", "only events of the group with this id")
+    .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
+    .action(async function (this: Command) {
+      await printEvents(this.opts<Options>(), feedOf(this));
+    });
+
+/** The feed that the options name, read with the credential that it takes. */
+function feedOf(command: Command): Access<FeedReader> {
+  const connection = connectionOf(command);
+  if (!command.opts<Options>().deployment) return accessToEnvironment(connection);
+  if (connection.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
+  return accessToDeployment(connection);
+}
+
+async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {
+  const { cursor, type, userGroupId } = options;
+  const stop = options.follow ? stopSignal() : undefined;
+  const lineOf = options.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
+  let printedUpTo: string | undefined;
+  try {
+    for await (const page of pagesOf(client, { cursor, type, userGroupId, pageSize: EVENTS_PER_PAGE }, stop)) {
+      if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
+      printedUpTo = page.nextCursor;
+    }
+  } catch (error) {
+    if (!stop?.aborted) throw explained(error);
+  } finally {
+    if (printedUpTo !== undefined) console.error(`To continue after these: --cursor ${escapeInvisible(printedUpTo)}`);
+  }
+}
+
+/** The pages to print. The first call fails if there is no such service; later failures are waited for. */
+async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSignal | undefined) {
+  let page: EventPage = await reader.eventPage(input, { signal: stop });
+  yield page;
+  const rest = { ...input, cursor: page.nextCursor };
+  if (stop)
+    return yield* reader.followPages(
+      {
+        ...rest,
+        pollMs: POLL_MS,
+        onFailure: ({ message }) => console.error(`Waiting for the service: ${escapeInvisible(message)}`),
+      },
+      { signal: stop },
+    );
+  while (page.hasMore) {
+    page = await reader.eventPage({ ...input, cursor: page.nextCursor });
+    yield page;
+  }
+}
+
+/** A signal that Ctrl-C aborts. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => controller.abort());
+  return controller.signal;
+}
+
+/** An event with the names of the wire. */
+const toWireEvent = ({ group, previousUserGroupId, ...event }: ChangeEvent) => ({
+  ...toWire(event),
+  ...(group && { user_group: { team_id: group.teamId, provided_id: group.userGroupId } }),
+  ...(previousUserGroupId !== undefined && { previous_provided_id: previousUserGroupId }),
+});
+
+function subjectOf({ group, previousUserGroupId, apiKey, operator, environment, successorId }: ChangeEvent): string {
+  const kind = apiKey ? "key" : "operator";
+  const named = apiKey ?? operator;
+  if (named) {
+    const successor = successorId === undefined ? "" : ` -> ${kind} ${successorId}`;
+    return `${kind} ${named.id} ${quoted(named.name)}${successor}`;
+  }
+  if (environment) return `environment ${escapeInvisible(environment.workspace)}/${tagOf(environment)}`;
+  if (!group) return "-";
+  const before = previousUserGroupId === undefined ? "" : `${quoted(previousUserGroupId)} -> `;
+  return `${before}${quoted(group.userGroupId)}`;
+}
+
+function textLineOf(event: ChangeEvent): string {
+  const { at, type, actor, changed } = event;
+  const subject = subjectOf(event) + (changed ? ` (${escapeInvisible(changed.join(", "))})` : "");
+  const kind = escapeInvisible(actor.kind) + (actor.id === null ? "" : ` ${actor.id}`);
+  return [
+    escapeInvisible(at),
+    escapeInvisible(type).padEnd(TYPE_WIDTH),
+    subject,
+    `by ${kind} ${quoted(actor.name)}`,
+  ].join("  ");
+}

@@ -1,0 +1,181 @@
+/** `ug keys`: the API keys of an environment. */
+import { type Command, Option } from "commander";
+import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../src/client/index.ts";
+import { quoted } from "../../support/printable.ts";
+import { tableOfItems } from "../../support/table.ts";
+import {
+  commandGroup,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  operatorAction,
+  readId,
+  requireYes,
+  serviceCommand,
+  tagOf,
+  withEnvironment,
+} from "../command.ts";
+import { readSeconds } from "../duration.ts";
+import { CommandError } from "../errors.ts";
+import { toWire } from "../wire.ts";
+
+const IN_ACME = "--workspace acme --environment Testing";
+const KEYS_PER_PAGE = 1000;
+
+/** `ug keys` and the commands below it. */
+export const keysCommand = (): Command =>
+  commandGroup(
+    "keys",
+    {
+      summary: "issue, list, roll and revoke the API keys of an environment",
+      examples: [
+        [`ug keys issue ${IN_ACME} --name backend --create`, "the first key creates the environment"],
+        [`ug keys list ${IN_ACME}`, "see what is in use"],
+        [`ug keys roll 3 ${IN_ACME} --grace 1h`, "replace a key without an interruption"],
+      ],
+      notes: "These commands take the key of an operator, in OPERATOR_KEY.",
+    },
+    [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
+  );
+
+type IssueOptions = EnvironmentOptions & {
+  name: string;
+  access?: "read" | "write";
+  scopes?: string;
+  expiresIn?: number;
+  location?: string;
+  create?: boolean;
+};
+
+const issueCommand = () =>
+  withEnvironment(
+    serviceCommand("issue", {
+      summary: "issue an API key, and show it this once",
+      examples: [
+        [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
+        [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
+        [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
+        ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
+      ],
+      notes: "A time is a number and s, m, h or d.",
+    }),
+  )
+    .requiredOption("--name <name>", "the name by which lists show the key")
+    .addOption(
+      new Option("--access <access>", "read or write; by default write, which is all scopes").choices([
+        "read",
+        "write",
+      ]),
+    )
+    .option("--scopes <scopes>", "only these scopes, separated by commas, in place of --access")
+    .option("--expires-in <time>", "when the key ends; by default never", readSeconds)
+    .option("--location <hint>", "with --create: where to place the environment, such as weur")
+    .option("--create", "create the environment if it does not exist")
+    .action(
+      operatorAction(async (operator: OperatorClient, options: IssueOptions) => {
+        const environment = environmentOf(options);
+        if (!options.create) await requireEnvironment(operator, environment);
+        return issuedOutput(
+          await operator.issueKey({
+            ...environment,
+            name: options.name,
+            access: options.access,
+            // The service knows which scopes and locations there are, and its refusal lists them.
+            scopes: options.scopes?.split(",") as Scope[] | undefined,
+            location: options.location as LocationHint | undefined,
+            expiresInSeconds: options.expiresIn,
+          }),
+        );
+      }),
+    );
+
+/** A mistake in a name would make an environment of its own, with other groups. */
+async function requireEnvironment(operator: OperatorClient, environment: Environment): Promise<void> {
+  try {
+    await operator.keyPage({ ...environment, pageSize: 1 });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "environment_not_found")) throw error;
+    const name = `${environment.workspace}/${tagOf(environment)}`;
+    throw new CommandError(`There is no environment ${quoted(name)}. Check the names, or create it with --create.`, {
+      code: "environment_not_found",
+    });
+  }
+}
+
+const listCommand = () =>
+  withEnvironment(
+    serviceCommand("list", {
+      summary: "list the keys, revoked and expired ones included, never their text",
+      examples: [
+        [`ug keys list ${IN_ACME}`, "a table"],
+        [
+          `ug keys list ${IN_ACME} --json | jq '.api_keys[] | select(.last_used_at == null)'`,
+          "keys that were never used",
+        ],
+      ],
+    }),
+  ).action(
+    operatorAction(async (operator: OperatorClient, options: EnvironmentOptions) => {
+      const keys = await keysOf(operator, environmentOf(options));
+      return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
+    }),
+  );
+
+const keysOf = (operator: OperatorClient, environment: Environment): Promise<ApiKey[]> =>
+  Array.fromAsync(operator.listKeys({ ...environment, pageSize: KEYS_PER_PAGE }));
+
+const rollCommand = () =>
+  withEnvironment(
+    serviceCommand("roll", {
+      summary: "issue a key in place of another, which stays valid for the grace",
+      examples: [
+        [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
+        [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
+      ],
+    }),
+  )
+    .argument("<id>", "the number of the key", readId)
+    .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
+    .action(
+      operatorAction(async (operator: OperatorClient, options: EnvironmentOptions & { grace?: number }, id: number) =>
+        issuedOutput(await operator.rollKey({ ...environmentOf(options), id, graceSeconds: options.grace })),
+      ),
+    );
+
+const revokeCommand = () =>
+  withEnvironment(
+    serviceCommand("revoke", {
+      summary: "revoke a key at once, and the viewer sessions that it has minted",
+      examples: [
+        [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
+        [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
+      ],
+    }),
+  )
+    .argument("<id>", "the number of the key", readId)
+    .option("--yes", "do it")
+    .action(
+      operatorAction(async (operator: OperatorClient, options: EnvironmentOptions & { yes?: boolean }, id: number) => {
+        const environment = environmentOf(options);
+        const key = (await keysOf(operator, environment)).find((each) => each.id === id);
+        const what = key
+          ? `key ${id} ${quoted(key.name)} of ${environment.workspace}/${tagOf(environment)}`
+          : undefined;
+        if (what) requireYes(options, `revoke ${what}`);
+        await operator.revokeKey({ ...environment, id });
+        return { body: { success: 1, ...(key && { api_key: toWire(key) }) }, text: `Revoked ${what}.` };
+      }),
+    );
+
+/** The column `access` has the scopes of a key that was issued with scopes. */
+const tableOfKeys = (keys: readonly ApiKey[]): string =>
+  tableOfItems(
+    ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"],
+    keys.map((key) => ({ ...toWire(key), access: key.access ?? key.scopes.join(",") })),
+  );
+
+const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
+  body: { success: 1, api_key: toWire(apiKey), key },
+  text: `${tableOfKeys([apiKey])}\n\nThe key, shown this once:\n\n${key}`,
+  issued: `key ${apiKey.id}`,
+});

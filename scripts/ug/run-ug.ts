@@ -1,0 +1,150 @@
+import { styleText } from "node:util";
+import { Command, CommanderError } from "commander";
+import project from "../../package.json" with { type: "json" };
+import { OutputError, print } from "../support/output.ts";
+import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
+import { helpOf } from "./command.ts";
+import { CommandError, UsageError } from "./errors.ts";
+
+/** What a command line ends with. */
+export const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
+
+type Entry = { summary: string; load: () => Promise<Command> };
+
+/** Each command is loaded when it runs, so that the others cost no time. */
+const COMMANDS: Record<string, Entry> = {
+  serve: {
+    summary: "run the service on this machine",
+    load: async () => (await import("./commands/serve.ts")).serveCommand(),
+  },
+  keys: {
+    summary: "issue, list, roll and revoke the API keys of an environment",
+    load: async () => (await import("./commands/keys.ts")).keysCommand(),
+  },
+  operators: {
+    summary: "issue, list, roll and revoke the keys of operators",
+    load: async () => (await import("./commands/operators.ts")).operatorsCommand(),
+  },
+  environments: {
+    summary: "list the environments of the deployment",
+    load: async () => (await import("./commands/environments.ts")).environmentsCommand(),
+  },
+  groups: {
+    summary: "list, change, rotate, delete, export and import user groups",
+    load: async () => (await import("./commands/groups.ts")).groupsCommand(),
+  },
+  events: {
+    summary: "print the changes of an environment, or wait for them",
+    load: async () => (await import("./commands/events.ts")).eventsCommand(),
+  },
+  whoami: {
+    summary: "say what a credential may do",
+    load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
+  },
+  doctor: {
+    summary: "find what is wrong with a deployment",
+    load: async () => (await import("./commands/doctor.ts")).doctorCommand(),
+  },
+};
+
+const HELP = helpOf({
+  examples: [
+    ["npm start", "try the service on this machine"],
+    ["ug serve --persist-to /var/lib/user-groups", "run it for good"],
+    ["ug keys issue --workspace acme --environment Testing --name backend", "an API key for an integrator"],
+    ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
+    ["ug doctor --url https://groups.example.com", "find what is wrong"],
+  ],
+  notes: `Credentials come from the environment, or from --key-file, and never from arguments, which other users can read:
+  API_KEY          an API key (ugk_…), for the environment that it belongs to
+  OPERATOR_KEY     the key of an operator (ugo_…)
+  OPERATOR_TOKEN   the bootstrap token. For a service on this machine, it is also read from .dev.vars
+
+Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --workspace and --environment, NO_COLOR.
+In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage. With --json, failures are JSON too, with a code and a request id.`,
+});
+
+/** Credentials of this service, and sessions. None belongs into arguments. */
+const CREDENTIAL = /\bug[kot]_[\w-]{20}|\beyJ[\w-]+\.[\w-]+\./;
+
+/**
+ * Runs a command line, without the names of the program and its script. Returns the exit code, and never throws for a failure
+ * that its user can fix.
+ */
+export async function runUg(args: readonly string[]): Promise<number> {
+  const isJson = args.includes("--json");
+  try {
+    if (args.some((arg) => CREDENTIAL.test(arg)))
+      throw new UsageError(
+        "An argument looks like a credential, and other users of this machine can read arguments. Set API_KEY or OPERATOR_KEY in the\n" +
+          "environment, or put it in a file and give --key-file.",
+      );
+    const program = await programFor(args);
+    if (args.length === 0) program.help();
+    await program.parseAsync(args, { from: "user" });
+    return Number(process.exitCode ?? EXIT.done);
+  } catch (error) {
+    return fail(error, isJson);
+  }
+}
+
+/** The command line's grammar. Only the command that is named is whole. */
+async function programFor(args: readonly string[]): Promise<Command> {
+  const program = new Command("ug")
+    .description("User groups, and the tokens that decide who sees whose dashboards: run the service, and manage it.")
+    .usage("<command> [options]")
+    .version(project.version, "-V, --version", "print the version")
+    .helpCommand(false)
+    .addHelpText("after", HELP);
+  const [named] = args;
+  for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
+    const command = name === named ? await load() : new Command(name);
+    program.addCommand(command.summary(summary));
+  }
+  return configured(program);
+}
+
+/** Makes a command and those below it throw instead of ending the process, and print no text that was typed. */
+function configured(command: Command): Command {
+  command
+    .exitOverride()
+    .allowExcessArguments(false)
+    .helpOption("-h, --help", "show this help")
+    .configureHelp({
+      styleTitle: (title) => styleText("bold", title, { stream: process.stdout }),
+      subcommandTerm: (each) =>
+        `${each.name()} ${each.usage().replace("[options] ", "").replace("[options]", "")}`.trim(),
+    })
+    .configureOutput({ writeOut: (text) => process.stdout.write(text), outputError: () => undefined });
+  for (const each of command.commands) configured(each);
+  return command;
+}
+
+async function fail(error: unknown, isJson: boolean): Promise<number> {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+  // The name of a group of commands alone: commander has printed its help.
+  if (error instanceof CommanderError && error.code === "commander.help" && !isJson) return EXIT.wrongUsage;
+  const failure = error instanceof CommanderError ? new UsageError(sentenceOf(error)) : error;
+  if (!(failure instanceof CommandError)) throw failure;
+  // The reader has what it wanted, as with `ug groups list | head`.
+  if (failure instanceof OutputError && failure.isClosed) return EXIT.done;
+  const { code, message, requestId } = failure;
+  if (isJson) {
+    const body = { success: 0, error: { code, message }, ...(requestId !== undefined && { request_id: requestId }) };
+    await print(jsonLineOf(body)).catch(() => undefined);
+  } else {
+    const id = requestId === undefined ? "" : ` (request ${escapeInvisible(requestId)})`;
+    console.error(`${styleText("red", "error:", { stream: process.stderr })} ${message}${id}`);
+  }
+  return failure instanceof UsageError ? EXIT.wrongUsage : EXIT.refused;
+}
+
+/** Commander's sentence, unless it repeats a text that was typed and may be a secret. */
+function sentenceOf({ message }: CommanderError): string {
+  const sentence = message.replace(/^error: /, "").replaceAll("\n", " ");
+  const typed = /'([^']*)'/.exec(sentence)?.[1] ?? "";
+  const isSafe = /^[-a-z<>. ,]{0,60}$/i.test(typed) || /^option|argument/.test(sentence);
+  return `${isSafe ? upper(sentence) : "A command or an option is unknown"}; --help shows how.`;
+}
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
