@@ -81,6 +81,7 @@ export async function runUg(args: readonly string[]): Promise<number> {
       );
     const program = await programFor(args);
     if (args.length === 0) program.help();
+    refuseOptionsAsValues(program, args);
     await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.done);
   } catch (error) {
@@ -118,6 +119,16 @@ function configured(command: Command): Command {
     .configureOutput({ writeOut: (text) => process.stdout.write(text), outputError: () => undefined });
   for (const each of command.commands) configured(each);
   return command;
+}
+
+/** Otherwise `--name --json` would take the next option for the name. */
+function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
+  const named = args.reduce((command, arg) => command.commands.find((each) => each.name() === arg) ?? command, program);
+  for (const [index, arg] of args.entries()) {
+    const takesValue = named.options.some(({ long, required }) => long === arg && required);
+    if (takesValue && /^-./.test(args[index + 1] ?? ""))
+      throw new UsageError(`${arg} lacks its value; write one that begins with - as ${arg}=VALUE.`);
+  }
 }
 
 async function fail(error: unknown, isJson: boolean): Promise<number> {

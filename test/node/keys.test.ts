@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inject, it } from "vitest";
 import { type Outcome, outcomeOf, runCommand } from "./support/commands.ts";
-import { runIn, runNpm } from "./support/service.ts";
+import { runIn } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
@@ -12,27 +15,17 @@ it("calls the service at SERVICE_URL, unless --url names another", async ({ expe
   const where = ["--workspace", "keys-service-url", "--environment", "Testing"];
   const elsewhere = { SERVICE_URL: "http://localhost:1" };
   const insecure = { SERVICE_URL: "http://192.0.2.1" };
-  expect((await keys(["issue", ...where, "--name", "k"], { SERVICE_URL: url })).status).toBe(0);
+  expect((await keys(["issue", ...where, "--create", "--name", "k"], { SERVICE_URL: url })).status).toBe(0);
   expect((await keys(["list", ...where], elsewhere)).stderr).toContain("http://localhost:1 cannot be reached");
   expect((await keys(["list", ...where, "--url", url], elsewhere)).status).toBe(0);
   expect((await keys(["list", ...where], insecure)).stderr).toContain("Give SERVICE_URL as https://");
-});
-
-it.for([
-  ["--expires-in", ["issue", "--expires-in", "90d"]],
-  ["--json", ["list", "--json"]],
-] as const)("names the missing -- when npm keeps %s for itself", async ([option, args], { expect }) => {
-  const { status, stderr } = await outcomeOf(runNpm(folder, ["run", "--silent", "keys", ...args]));
-  expect(status).toBe(1);
-  expect(stderr).toContain(
-    `npm read ${option} as an option of its own. Put -- before the arguments: npm run keys -- …`,
-  );
 });
 
 it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
   const issued = await keys([
     "issue",
     ...WHERE,
+    "--create",
     "--name",
     "backend",
     "--access",
@@ -51,7 +44,14 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect(rolled.stdout).toMatch(
     /^id +name +access .*\n2 +backend +read .*\n\nThe key, shown this once:\n\nugk_untagged_[\w-]+$/,
   );
-  expect(await keys(["revoke", "2", ...WHERE])).toEqual({ status: 0, stdout: "Key 2 is revoked.", stderr: "" });
+  const unconfirmed = await keys(["revoke", "2", ...WHERE]);
+  expect([unconfirmed.status, unconfirmed.stdout]).toEqual([1, ""]);
+  expect(unconfirmed.stderr).toContain('This would revoke key 2 "backend" of keys-command/untagged');
+  expect(await keys(["revoke", "2", ...WHERE, "--yes"])).toEqual({
+    status: 0,
+    stdout: 'Revoked key 2 "backend" of keys-command/untagged.',
+    stderr: "",
+  });
 
   const listed = JSON.parse((await keys(["list", ...WHERE, "--json"])).stdout).api_keys;
   expect(listed.map(({ revoked_at: revokedAt }: { revoked_at: string }) => Date.parse(revokedAt) > Date.now())).toEqual(
@@ -64,53 +64,77 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
 
 it("issues a key with scopes alone, and shows them in place of the access", async ({ expect }) => {
   const where = ["--workspace", "keys-scopes", "--environment", "Testing"];
-  const issued = await keys(["issue", ...where, "--name", "pages", "--scopes", "groups:read,tokens:read", "--json"]);
+  const issued = await keys([
+    "issue",
+    ...where,
+    "--create",
+    "--name",
+    "pages",
+    "--scopes",
+    "groups:read,tokens:read",
+    "--json",
+  ]);
   expect(JSON.parse(issued.stdout).api_key).toMatchObject({ access: null, scopes: ["groups:read", "tokens:read"] });
   expect((await keys(["list", ...where])).stdout).toMatch(/^id .*\n1 +pages +groups:read,tokens:read +/);
 });
 
+it("creates an environment only with --create", async ({ expect }) => {
+  const where = ["--workspace", "keys-created", "--environment", "Testing"];
+  const mistaken = await keys(["issue", ...where, "--name", "x", "--json"]);
+  expect([mistaken.status, JSON.parse(mistaken.stdout).error.code]).toEqual([1, "environment_not_found"]);
+  expect((await keys(["issue", ...where, "--name", "x", "--create"])).status).toBe(0);
+  expect((await keys(["issue", ...where, "--name", "y"])).status).toBe(0);
+});
+
 it.for([
-  ["no command", [], "Name a command: issue, list, revoke, roll"],
-  ["an unknown command", ["destroy"], "Name a command: issue, list, revoke, roll"],
-  ["a missing id", ["revoke", ...WHERE], "revoke takes one id"],
-  ["an id too many", ["list", "1", ...WHERE], "list takes options alone"],
-  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the id as a positive whole number"],
-  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the id as a positive whole number"],
-  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the id as a positive whole number"],
-  ["an environment that is not there", ["list", "--workspace", "keys-typo", "--environment", "Testing"], "environment"],
-  ["an unknown key", ["revoke", "99", ...WHERE], "This environment has no such API key"],
+  ["an unknown command", ["destroy"], "Unknown command 'destroy'"],
+  ["a command that every object has", ["constructor"], "Unknown command"],
+  ["a missing id", ["revoke", ...WHERE], "Missing required argument 'id'"],
+  ["an argument too many", ["list", "1", ...WHERE], "Too many arguments"],
+  ["an id that is a path", ["revoke", "..", ...WHERE], "Give the number as a positive whole number"],
+  ["an id with a leading zero", ["revoke", "01", ...WHERE], "Give the number as a positive whole number"],
+  ["an id that is a fraction", ["roll", "1.5", ...WHERE], "Give the number as a positive whole number"],
   ["a text that is not a time", ["issue", ...WHERE, "--name", "x", "--expires-in", "soon"], "Give a time as a number"],
-  [
-    "fields that the service refuses",
-    ["issue", "--workspace", "X", "--environment", "untagged", "--name", "x"],
-    "workspace: Give a slug",
-  ],
-  [
-    "an environment by another name",
-    ["issue", ...WHERE.slice(0, 2), "--environment", "null", "--name", "x"],
-    "untagged",
-  ],
-  [
-    "no environment",
-    ["issue", ...WHERE.slice(0, 2), "--name", "x"],
-    "Give --environment as Customer, Testing or untagged",
-  ],
+  ["an environment of another name", ["list", ...WHERE.slice(0, 2), "--environment", "null"], "untagged"],
+  ["no environment", ["list", ...WHERE.slice(0, 2)], "Give --environment as Customer, Testing or untagged"],
   [
     "an environment that there is not",
     ["list", ...WHERE.slice(0, 2), "--environment", "prod\u202e"],
     'Give --environment as Customer, Testing or untagged, not "prod\\u202e".',
   ],
-  ["an unknown option", ["list", ...WHERE, "--nmae", "x"], "There is no option --nmae; --help shows them all."],
-  ["an option without its value", ["issue", ...WHERE, "--url", url, "--name"], "--name lacks its value; --help"],
+  ["an unknown option", ["list", ...WHERE, "--nmae", "x"], "Unknown option '--nmae'"],
+  ["an option of another command", ["list", ...WHERE, "--name", "x"], "Unknown option '--name'"],
   [
-    "an option in the place of a value",
-    ["issue", ...WHERE, "--name", "--json"],
-    "--name lacks its value, or write one that begins with - as --name=VALUE; --help",
+    "an option without its value",
+    ["issue", ...WHERE, "--url", url, "--name"],
+    "Option '--name <name>' argument missing",
   ],
-  ["a value of an option that takes none", ["list", ...WHERE, "--json=yes"], "--json takes no value; --help"],
+  ["an option in the place of a value", ["issue", ...WHERE, "--name", "--create"], "--name lacks its value"],
   ["no workspace", ["list", ...WHERE.slice(2)], "Give --workspace as the slug of the workspace"],
-  ["no name", ["issue", ...WHERE], "Give --name"],
-  ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Give --access as read or write"],
+  ["no name", ["issue", ...WHERE], "--name"],
+  ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Allowed choices are read, write"],
+  ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
+  ["a file that is not there", ["list", ...WHERE, "--key-file", "nowhere"], "cannot be read: ENOENT"],
+] as const)("refuses %s as wrong usage, with one sentence and status 2", async ([, args, sentence], { expect }) => {
+  const { status, stdout, stderr } = await keys(args);
+  expect([status, stdout, stderr.split("\n").length]).toEqual([2, "", 1]);
+  expect(stderr).toContain(sentence);
+  const json = await keys([...args, "--json"]);
+  expect([json.status, json.stderr]).toEqual([2, ""]);
+  expect(JSON.parse(json.stdout)).toEqual({
+    success: 0,
+    error: { code: "wrong_usage", message: expect.any(String) },
+  });
+});
+
+it.for([
+  ["an environment that is not there", ["list", "--workspace", "keys-typo", "--environment", "Testing"], "environment"],
+  ["an unknown key", ["revoke", "99", ...WHERE, "--yes"], "This environment has no such API key"],
+  [
+    "fields that the service refuses",
+    ["issue", "--workspace", "X", "--environment", "untagged", "--create", "--name", "x"],
+    "workspace: Give a slug",
+  ],
   [
     "both access and scopes",
     ["issue", ...WHERE, "--name", "x", "--access", "read", "--scopes", "groups:read"],
@@ -118,19 +142,35 @@ it.for([
   ],
   ["an unknown scope", ["issue", ...WHERE, "--name", "x", "--scopes", "groups:read,all"], "scopes.1: "],
   ["a location of a later key", ["issue", ...WHERE, "--name", "x", "--location", "weur"], "location: "],
-  ["scopes for a command without them", ["roll", "1", ...WHERE, "--scopes", "x"], "roll does not take --scopes"],
   ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one visible character"],
-  ["a grace of a command without one", ["revoke", "1", ...WHERE, "--grace", "1h"], "revoke does not take --grace"],
-  ["a name for a command without one", ["list", ...WHERE, "--name", "x"], "list does not take --name"],
-  ["a command that every object has", ["constructor"], "Name a command"],
-  ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
-  ["a service that is not there", ["list", ...WHERE, "--url", "http://localhost:1"], "cannot be reached"],
-] as const)("refuses %s with one sentence and a status", async ([, args, sentence], { expect }) => {
+] as const)("passes on that the service refuses %s, with the request", async ([, args, sentence], { expect }) => {
   const { status, stdout, stderr } = await keys(args);
-  expect(status).toBe(1);
-  expect(stdout).toBe("");
+  expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toContain(sentence);
-  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(stderr).toMatch(/ \(request [\w-]{36}\)$/);
+  const json = await keys([...args, "--json"]);
+  expect([json.status, json.stderr]).toEqual([1, ""]);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    success: 0,
+    error: { code: expect.stringMatching(/^[a-z_]+$/), message: expect.stringContaining(sentence) },
+    request_id: expect.stringMatching(/^[\w-]{36}$/),
+  });
+});
+
+it("reports a service that is not there", async ({ expect }) => {
+  const { status, stderr } = await keys(["list", ...WHERE, "--url", "http://localhost:1"]);
+  expect([status, stderr.includes("cannot be reached")]).toEqual([1, true]);
+});
+
+it("reads a credential from --key-file, and the environment from UG_WORKSPACE and UG_ENVIRONMENT", async ({
+  expect,
+}) => {
+  const file = join(mkdtempSync(join(tmpdir(), "ug-key-file-")), "key");
+  writeFileSync(file, `${operatorToken}\n`);
+  const named = { UG_WORKSPACE: "keys-command", UG_ENVIRONMENT: "untagged", OPERATOR_KEY: "ugo_wrong" };
+  const { status, stdout } = await keys(["list", "--key-file", file, "--json"], named);
+  expect([status, JSON.parse(stdout).api_keys.length]).toEqual([0, 2]);
+  rmSync(file);
 });
 
 it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {
@@ -160,7 +200,7 @@ it("rolls without a body, with an empty one, and without any field", async ({ ex
     { body: "{}", headers: { "Content-Type": "application/json" } },
   ].entries()) {
     const workspace = `rolled-${index}`;
-    await keys(["issue", "--workspace", workspace, "--environment", "Testing", "--name", "x"]);
+    await keys(["issue", "--workspace", workspace, "--environment", "Testing", "--create", "--name", "x"]);
     const response = await fetch(`${url}/api/keys/1/roll?workspace=${workspace}&environment=Testing`, {
       method: "POST",
       ...init,
@@ -172,11 +212,11 @@ it("rolls without a body, with an empty one, and without any field", async ({ ex
 
 it("reports a key that it issued and could not print", async ({ expect }) => {
   const where = ["--workspace", "unseen", "--environment", "Testing"];
-  const command = `node scripts/keys.ts issue ${where.join(" ")} --name x --url ${url} >/dev/full`;
+  const command = `node -- scripts/ug.mjs keys issue ${where.join(" ")} --create --name x --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toContain("Standard output could not be written: ENOSPC. Nobody has seen key 1: revoke it");
-  expect((await keys(["revoke", "1", ...where])).status).toBe(0);
+  expect((await keys(["revoke", "1", ...where, "--yes"])).status).toBe(0);
 });
 
 it.for([
@@ -213,7 +253,7 @@ it.for([
 it("reports an OPERATOR_TOKEN that cannot be in a header", async ({ expect }) => {
   const { status, stderr } = await keys(["list", ...WHERE], { OPERATOR_TOKEN: "hunter\n2" });
   expect(status).toBe(1);
-  expect(stderr).toBe("OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
+  expect(stderr).toBe("error: OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
 });
 
 it.for([
@@ -222,7 +262,7 @@ it.for([
   ["--environment", `ugk_hunter2${"x".repeat(60)}`, "--workspace", "acme"],
 ] as const)("never repeats what may be a secret: %o", async (args, { expect }) => {
   const { status, stderr } = await keys(["list", ...args]);
-  expect(status).toBe(1);
+  expect(status).toBe(2);
   expect(stderr).not.toContain("hunter2");
 });
 
@@ -242,7 +282,7 @@ it.for(["https://groups.invalid", "https://127.0.0.1.groups.invalid"])(
     const { status, stderr } = await keys(["list", ...WHERE, "--url", other]);
     expect(status).toBe(1);
     expect(stderr).toBe(
-      `Set OPERATOR_KEY to the key of an operator of ${other}. The token in .dev.vars is sent to a service on this machine alone.`,
+      `error: Set OPERATOR_KEY to the key of an operator of ${other}, or give --key-file. The token in .dev.vars is sent to a service on this machine alone.`,
     );
   },
 );

@@ -29,9 +29,12 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect(rolled.stdout).toMatch(/^id +name +role .*\n\d+ +carol +admin .*\n\nThe key, shown this once:\n\nugo_[\w-]+$/);
   const successor = Number(/\n(\d+) /.exec(rolled.stdout)?.[1]);
   expect(successor).toBeGreaterThan(operator.id);
-  expect(await operators(["revoke", String(successor)])).toEqual({
+  const unconfirmed = await operators(["revoke", String(successor)]);
+  expect([unconfirmed.status, unconfirmed.stdout]).toEqual([1, ""]);
+  expect(unconfirmed.stderr).toContain(`This would revoke operator ${successor} "carol", admin`);
+  expect(await operators(["revoke", String(successor), "--yes"])).toEqual({
     status: 0,
-    stdout: `Operator ${successor} is revoked.`,
+    stdout: `Revoked operator ${successor} "carol", admin.`,
     stderr: "",
   });
 
@@ -56,14 +59,16 @@ it("each act carries the name of its operator, and revoking one leaves the other
   const anna = await issue("anna", "admin");
   const ben = await issue("ben", "support");
   const where = ["--workspace", "operators-acts", "--environment", "Customer"];
-  const made = await runCommand("keys", ["issue", ...where, "--name", "backend", "--json"], { OPERATOR_KEY: anna.key });
+  const made = await runCommand("keys", ["issue", ...where, "--create", "--name", "backend", "--json"], {
+    OPERATOR_KEY: anna.key,
+  });
   const groups = new UserGroupClient({ url, apiKey: JSON.parse(made.stdout).key });
   const { group } = await groups.ensure({ userGroupId: "acme" });
   const environment = { workspace: "operators-acts", environment: "Customer" } as const;
   const asBen = new OperatorClient({ url, operatorKey: ben.key }).inEnvironment(environment);
   await asBen.updateByNumber({ teamId: group.teamId, name: "Acme" });
 
-  expect((await operators(["revoke", String(ben.id)], { OPERATOR_KEY: anna.key })).status).toBe(0);
+  expect((await operators(["revoke", String(ben.id), "--yes"], { OPERATOR_KEY: anna.key })).status).toBe(0);
 
   await expect(asBen.get({ teamId: group.teamId })).rejects.toMatchObject({ code: "credential_revoked" });
   const changes = await runCommand("events", where, { OPERATOR_KEY: anna.key });
@@ -81,28 +86,45 @@ it("each act carries the name of its operator, and revoking one leaves the other
 });
 
 it.for([
-  ["no command", [], "Name a command: issue, list, revoke, roll"],
-  ["a missing id", ["roll"], "roll takes one id"],
-  ["an id that is a path", ["revoke", "../keys/1"], "Give the id as a positive whole number"],
-  ["no name", ["issue", "--role", "admin"], "Give --name"],
-  ["no role", ["issue", "--name", "x"], "Give --role as viewer, support or admin"],
-  ["an unknown role", ["issue", "--name", "x", "--role", "root"], "Give --role as viewer, support or admin"],
-  ["the name of the bootstrap token", ["issue", "--name", "bootstrap", "--role", "admin"], "name: "],
-  ["an unknown operator", ["revoke", "999999"], "no such operator"],
-  ["a role for a command without one", ["list", "--role", "admin"], "list does not take --role"],
-  ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached"],
-] as const)("refuses %s with one sentence and a status", async ([, args, sentence], { expect }) => {
+  ["a missing id", ["roll"], "Missing required argument 'id'", 2],
+  ["an id that is a path", ["revoke", "../keys/1"], "Give the number as a positive whole number", 2],
+  ["no name", ["issue", "--role", "admin"], "--name", 2],
+  ["no role", ["issue", "--name", "x"], "--role", 2],
+  ["an unknown role", ["issue", "--name", "x", "--role", "root"], "Allowed choices are viewer, support, admin", 2],
+  ["the name of the bootstrap token", ["issue", "--name", "bootstrap", "--role", "admin"], "name: ", 1],
+  ["an unknown operator", ["revoke", "999999", "--yes"], "no such operator", 1],
+  ["a role for a command without one", ["list", "--role", "admin"], "Unknown option '--role'", 2],
+  ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached", 1],
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {
   const { status, stdout, stderr } = await operators(args);
-  expect(status).toBe(1);
-  expect(stdout).toBe("");
+  expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
   expect(stderr).toContain(sentence);
-  expect(stderr).not.toMatch(/^\s+at /m);
+});
+
+it("revokes the last admin only with --force", async ({ expect }) => {
+  const admins = [
+    { id: 1, name: "anna", role: "admin", expires_at: null, revoked_at: null },
+    { id: 2, name: "ben", role: "admin", expires_at: "2020-01-01T00:00:00Z", revoked_at: null },
+    { id: 3, name: "carol", role: "admin", expires_at: null, revoked_at: "2020-01-01T00:00:00Z" },
+    { id: 4, name: "dan", role: "support", expires_at: null, revoked_at: null },
+  ].map((each) => ({ ...each, created_at: "2019-01-01T00:00:00Z", last_used_at: null }));
+  const deleted: string[] = [];
+  const { url: other } = await standIn(({ method, path }) => {
+    if (method === "DELETE") deleted.push(path);
+    return { status: 200, body: { success: 1, ...(method === "GET" && { operators: admins, next_cursor: null }) } };
+  });
+  const revoke = (...args: string[]) => operators(["revoke", ...args, "--yes", "--json", "--url", other]);
+  const refused = await revoke("1");
+  expect([refused.status, JSON.parse(refused.stdout).error.code, deleted]).toEqual([1, "last_admin", []]);
+  for (const id of ["2", "3", "4"]) expect((await revoke(id)).status).toBe(0);
+  expect((await revoke("1", "--force")).status).toBe(0);
+  expect(deleted).toEqual(["2", "3", "4", "1"].map((id) => `/api/operators/${id}`));
 });
 
 it("refuses a change with the key of a viewer, who may list", async ({ expect }) => {
   const { key } = await issue("eve", "viewer");
   expect((await operators(["list"], { OPERATOR_KEY: key })).status).toBe(0);
-  const { status, stderr } = await operators(["revoke", "1"], { OPERATOR_KEY: key });
+  const { status, stderr } = await operators(["issue", "--name", "x", "--role", "viewer"], { OPERATOR_KEY: key });
   expect([status, stderr.split("\n").length]).toEqual([1, 1]);
   expect(stderr).toContain("admin");
 });
@@ -116,7 +138,7 @@ it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async 
 });
 
 it("reports a key that it issued and could not print", async ({ expect }) => {
-  const command = `node scripts/operators.ts issue --name unseen --role viewer --url ${url} >/dev/full`;
+  const command = `node -- scripts/ug.mjs operators issue --name unseen --role viewer --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toMatch(/could not be written: ENOSPC. Nobody has seen the key of operator \d+: revoke it/);
@@ -124,10 +146,10 @@ it("reports a key that it issued and could not print", async ({ expect }) => {
 
 it("never repeats a credential that is an argument, or that the service repeats", async ({ expect }) => {
   const typed = await operators(["list", "--operator-key=ugo_hunter2"]);
-  expect([typed.status, typed.stderr.includes("hunter2")]).toEqual([1, false]);
+  expect([typed.status, typed.stderr.includes("hunter2")]).toEqual([2, false]);
   const { url: other } = await standIn(({ headers }) =>
     refusal(404, "operator_not_found", { message: `No ${headers.authorization}` }),
   );
-  const { stderr } = await operators(["revoke", "3", "--url", other]);
-  expect(stderr).toBe("No Token [credential]");
+  const { stderr } = await operators(["roll", "3", "--url", other]);
+  expect(stderr).toMatch(/^error: No Token \[credential\]/);
 });

@@ -4,19 +4,21 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { pathToFileURL } from "node:url";
 import { inject, vi } from "vitest";
+import { runUg } from "../../../scripts/ug/run-ug.ts";
 import { runIn } from "./service.ts";
 
 /** What a command printed, without the blanks and line feeds at its ends. */
 export type Outcome = { status: number | null; stdout: string; stderr: string };
 
-const scriptOf = (name: string) => join(import.meta.dirname, `../../../scripts/${name}.ts`);
+const UG = join(import.meta.dirname, "../../../scripts/ug.mjs");
 
 /** The variables of a command: without those of an outer npm, and the credentials of the person who runs the tests. */
 const variablesWith = (env: NodeJS.ProcessEnv) => ({
   ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|OPERATOR_KEY$|OPERATOR_TOKEN$|API_KEY$)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(npm_|UG_|FORCE_COLOR$|OPERATOR_KEY$|OPERATOR_TOKEN$|API_KEY$)/.test(name),
+    ),
   ),
   SERVICE_URL: inject("service").url,
   ...env,
@@ -34,21 +36,20 @@ function recorder() {
   return { stream, text: () => chunks.join("").trim() };
 }
 
-let runs = 0;
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command in the folder and against the service of the tests, unless its arguments or variables name another. It runs
+ * Runs a command of `ug` in the folder and against the service of the tests, unless its arguments or variables name another. It runs
  * in this process, after the command before it: a process for each would take most of the time of these tests.
  */
 export function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const outcome = lastRun.then(() => runHere(name, args, env));
+  const outcome = lastRun.then(() => runHere([name, ...args], env));
   lastRun = outcome.catch(() => undefined);
   return outcome;
 }
 
-async function runHere(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
-  const before = { env: process.env, argv: process.argv, folder: process.cwd(), exitCode: process.exitCode };
+async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
+  const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode };
   const [stdout, stderr] = [recorder(), recorder()];
   const print = new Console(stdout.stream, stderr.stream);
   const spies = [
@@ -56,27 +57,23 @@ async function runHere(name: string, args: readonly string[], env: NodeJS.Proces
     vi.spyOn(console, "info").mockImplementation(print.info),
     vi.spyOn(console, "error").mockImplementation(print.error),
   ];
-  process.argv = [process.execPath, scriptOf(name), ...args];
   process.env = variablesWith(env);
-  process.exitCode = 0;
+  process.exitCode = undefined;
   process.chdir(inject("service").folder);
   try {
-    runs += 1;
-    // A module runs once for each query.
-    await import(/* @vite-ignore */ `${pathToFileURL(scriptOf(name))}?run=${runs}`);
-    return { status: Number(process.exitCode), stdout: stdout.text(), stderr: stderr.text() };
+    const status = await runUg(args);
+    return { status, stdout: stdout.text(), stderr: stderr.text() };
   } finally {
     for (const spy of spies) spy.mockRestore();
     process.chdir(before.folder);
     process.env = before.env;
-    process.argv = before.argv;
     process.exitCode = before.exitCode;
   }
 }
 
-/** Starts a command in a process group of its own, for tests of signals, standard input and broken pipes. */
+/** Starts a command of `ug` in a process group of its own, for tests of signals, standard input and broken pipes. */
 export const startCommand = (name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
-  runIn(inject("service").folder, [process.execPath, scriptOf(name), ...args], variablesWith(env));
+  runIn(inject("service").folder, [process.execPath, "--", UG, name, ...args], variablesWith(env));
 
 /** Waits for the end of a process, and returns what it printed. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {

@@ -1,0 +1,2 @@
+import { Command } from "commander";
+export const groupsCommand = (): Command => new Command("groups");
