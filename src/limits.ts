@@ -73,7 +73,7 @@ export const HOST_UNITS_MAX = 259;
 export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
-/** The text of a session. With every claim at its bound it has 12,065 characters. */
+/** The text of a session. With every claim at its bound it has 12,021 characters. */
 export const SESSION_UNITS_MAX = 12 * 1024;
 
 /** A call that the directory has not answered in this time is refused. */

@@ -12,7 +12,7 @@ import {
   verifySession,
 } from "../../src/domain/credentials/viewer-session.ts";
 import type { EnvironmentTag } from "../../src/domain/environment.ts";
-import { SESSION_UNITS_MAX } from "../../src/limits.ts";
+import { ORIGIN_UNITS_MAX, SESSION_UNITS_MAX } from "../../src/limits.ts";
 import { forgedCredential } from "../support/forged.ts";
 
 const base64 = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
@@ -174,7 +174,7 @@ describe("a session", () => {
     const origin = `https://${"o".repeat(63)}.${"o".repeat(63)}.${"o".repeat(63)}.${"o".repeat(61)}:65535`;
     const variables = { user_group_id: "v".repeat(4096 - `{"user_group_id":""}`.length) };
     const text = await mintSession(ring, {
-      issuer: "i".repeat(300),
+      issuer: "i".repeat(ORIGIN_UNITS_MAX),
       environment: { workspace: "w".repeat(40), tag: "Customer" },
       providedId: widest,
       teamId: Number.MAX_SAFE_INTEGER,
@@ -190,7 +190,7 @@ describe("a session", () => {
 
     expect(variablesFit(variables)).toBe(true);
     expect(variablesFit({ ...variables, a: 1 })).toBe(false);
-    expect(text).toHaveLength(12_065);
+    expect(text).toHaveLength(12_021);
     expect(text.length).toBeLessThanOrEqual(SESSION_UNITS_MAX);
     expect(await verifySession(ring, text, NOW)).toMatchObject({ state: "valid" });
   });
