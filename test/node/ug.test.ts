@@ -1,0 +1,173 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject, it, onTestFinished } from "vitest";
+import { outcomeOf, runCommand, startCommand } from "./support/commands.ts";
+import { removeCopy, runIn } from "./support/service.ts";
+import { standIn } from "./support/stand-in.ts";
+
+const { url, key, folder, operatorToken } = inject("service");
+
+/** A command line of `ug`. */
+const ug = ([name = "", ...args]: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand(name, args, env);
+
+/** The names of the commands that a help lists. */
+const listedIn = (help: string): string[] =>
+  [...(/\nCommands:\n([\s\S]*?)\n\n/.exec(help)?.[1] ?? "").matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
+
+it("has a help with examples for each command, and only commands of ug in them", async ({ expect }) => {
+  const unseen: string[][] = [[]];
+  const seen: string[] = [];
+  for (let path = unseen.shift(); path; path = unseen.shift()) {
+    const { status, stdout } = await ug([...path, "--help"]);
+    expect([path, status]).toEqual([path, 0]);
+    expect(stdout, `ug ${path.join(" ")} --help`).toMatch(
+      /^Usage: ug[\s\S]*\n\nExamples:\n {2}# .*\n {2}\$ (\w+=\S+ )?(ug|npm start)\b/,
+    );
+    seen.push(path.join(" "));
+    for (const name of listedIn(stdout)) unseen.push([...path, name]);
+  }
+  expect(seen).toEqual(
+    expect.arrayContaining([
+      "serve",
+      "keys issue",
+      "operators revoke",
+      "environments list",
+      "events",
+      "whoami",
+      "doctor",
+    ]),
+  );
+  expect(seen).toEqual(expect.arrayContaining(["groups list", "groups rotate", "groups import"]));
+});
+
+it("prints its help without a command, and names the one that is unknown", async ({ expect }) => {
+  const alone = await outcomeOf(runIn(folder, [process.execPath, "--", "scripts/ug.mjs"]));
+  expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [options]"]);
+  expect(await ug(["destroy"])).toEqual({
+    status: 2,
+    stdout: "",
+    stderr: "error: Unknown command 'destroy'; --help shows how.",
+  });
+  const group = await ug(["keys"]);
+  expect([group.status, group.stdout]).toEqual([2, ""]);
+  expect((await ug(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+it.for([
+  ["an API key", () => ["whoami", key]],
+  ["an operator's key in an option", () => ["keys", "list", `--workspace=ugo_${"x".repeat(60)}`]],
+  ["a viewer session", () => ["events", "--cursor", "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"]],
+] as const)("refuses %s as an argument, and does not repeat it", async ([, argsOf], { expect }) => {
+  const args = argsOf();
+  const { status, stdout, stderr } = await ug(args);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("looks like a credential");
+  for (const arg of args) expect(arg.length < 20 || !stderr.includes(arg.slice(-20))).toBe(true);
+});
+
+it("ends without a word when the reader of its output has ended", async ({ expect }) => {
+  const command = `node -- scripts/ug.mjs environments list --url ${url} | true; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
+  expect([stdout, stderr]).toEqual(["0", ""]);
+});
+
+it("writes no colours into a pipe", async ({ expect }) => {
+  for (const args of [["doctor"], ["keys"], ["--help"]]) {
+    const [name = "", ...rest] = args;
+    const { stdout, stderr } = await outcomeOf(startCommand(name, rest));
+    expect(stdout + stderr).not.toContain("\u001b[");
+  }
+});
+
+it("says what a credential may do", async ({ expect }) => {
+  const asKey = await ug(["whoami", "--json"], { API_KEY: key });
+  expect(JSON.parse(asKey.stdout)).toMatchObject({
+    success: 1,
+    caller: {
+      kind: "api_key",
+      workspace: "demo",
+      environment: "Testing",
+      scopes: expect.arrayContaining(["groups:read"]),
+    },
+  });
+  const asOperator = await ug(["whoami"], { OPERATOR_TOKEN: operatorToken });
+  expect(asOperator.stdout).toMatch(/^kind +operator\n[\s\S]*^role +admin$/m);
+  const refused = await ug(["whoami", "--json"], { API_KEY: "ugk_wrong" });
+  expect([refused.status, JSON.parse(refused.stdout)]).toMatchObject([
+    1,
+    { success: 0, error: { code: "unauthenticated" }, request_id: expect.any(String) },
+  ]);
+});
+
+/** What the checks of `ug doctor` have found, by name. */
+async function diagnosed(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = await ug(["doctor", "--json", ...args], env);
+  const { checks = [] } = JSON.parse(stdout) as { checks?: { check: string; level: string; message: string }[] };
+  return { status, stderr, checks, of: (name: string) => checks.filter(({ check }) => check === name) };
+}
+
+it("finds nothing wrong with a service that works", async ({ expect }) => {
+  const { status, checks } = await diagnosed([], { API_KEY: key });
+  expect(status).toBe(0);
+  expect(checks.filter(({ level }) => level === "failed" || level === "warning")).toEqual([]);
+  expect(checks.map(({ check }) => check)).toEqual(
+    expect.arrayContaining(["secrets", "reachable", "version", "public keys", "credential", "schema", "PUBLIC_URL"]),
+  );
+});
+
+it("finds a service that is not there, another server, a refused credential, and unusable settings", async ({
+  expect,
+}) => {
+  expect(await diagnosed(["--url", "http://127.0.0.1:1"])).toMatchObject({ status: 1 });
+  const other = await standIn(() => ({ status: 200, body: "<p>" }));
+  expect((await diagnosed(["--url", other.url])).of("reachable")[0]?.message).toContain(
+    "is not the user group service",
+  );
+  expect((await diagnosed([], { API_KEY: "ugk_wrong" })).of("credential")).toMatchObject([{ level: "failed" }]);
+  const unset = { success: 0, error: { code: "service_not_configured", message: "Not configured." } };
+  const broken = await standIn(() => ({ status: 503, body: unset }));
+  expect((await diagnosed(["--url", broken.url])).of("settings")).toMatchObject([{ level: "failed" }]);
+});
+
+it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ expect }) => {
+  const { url: other } = await standIn(({ path }) => {
+    const headers = { Date: new Date(Date.now() - 3_600_000).toUTCString() };
+    if (path === "/health") return { status: 200, body: { success: 1, version: "0.0.1" }, headers };
+    if (path === "/api/whoami")
+      return {
+        status: 200,
+        body: {
+          success: 1,
+          caller: {
+            kind: "api_key",
+            id: 1,
+            name: "x",
+            workspace: "a",
+            environment: null,
+            scopes: [],
+            expires_at: null,
+          },
+        },
+      };
+    if (path === "/.well-known/jwks.json") return { status: 200, body: { keys: [] } };
+    return { status: 503, body: { success: 0, error: { code: "service_not_configured", message: "Not configured." } } };
+  });
+  const { status, of } = await diagnosed(["--url", other], { API_KEY: key });
+  expect(status).toBe(1);
+  expect(of("clock")).toMatchObject([{ level: "failed", message: expect.stringContaining("3600 s") }]);
+  expect(of("version")).toMatchObject([{ level: "warning" }]);
+  expect(of("public keys")).toMatchObject([{ level: "failed" }]);
+  expect(of("PUBLIC_URL")).toMatchObject([{ level: "failed", message: expect.stringContaining("Set PUBLIC_URL") }]);
+});
+
+it("finds secrets that are missing, or that others can read, and prints none", async ({ expect }) => {
+  const state = mkdtempSync(join(tmpdir(), "ug-doctor-"));
+  onTestFinished(() => removeCopy(state));
+  const file = join(state, "env");
+  writeFileSync(file, "SIGNING_KEYS=\nOPERATOR_TOKEN=short-secret\n", { mode: 0o644 });
+  const { of, stderr } = await diagnosed(["--env-file", file]);
+  expect(of("secrets").map(({ level }) => level)).toEqual(["failed", "failed", "warning"]);
+  expect(JSON.stringify(of("secrets")) + stderr).not.toContain("short-secret");
+  expect((await diagnosed(["--env-file", join(state, "nowhere")])).of("secrets")).toMatchObject([{ level: "failed" }]);
+});
