@@ -122,4 +122,6 @@ const pidsOf = (child: ChildProcess, text: string): number[] =>
 export const workerdPidsOf = (child: ChildProcess): number[] => pidsOf(child, "/workerd serve ");
 
 /** The process that launches workerd, below the one of `ug.mjs`. */
-export const launcherPidOf = (child: ChildProcess): number => pidsOf(child, "ug/main.ts")[0] ?? 0;
+export const launcherPidOf = (child: ChildProcess): number =>
+  // The last one: a supervisor's command line ends with that of the launcher.
+  pidsOf(child, "ug/main.ts").at(-1) ?? 0;
