@@ -15,7 +15,12 @@ export type HttpCall = {
   body?: object | undefined;
 };
 
-export type HttpResponse = { status: number; text: string; retryAfter: string | undefined };
+export type HttpResponse = {
+  status: number;
+  text: string;
+  retryAfter: string | undefined;
+  etag: string | undefined;
+};
 
 /** Sends one request. It follows no redirect, which could take the credential elsewhere. */
 export function send(url: URL, { method, credential, headers = {}, body }: HttpCall): Promise<HttpResponse> {
@@ -31,14 +36,18 @@ export function send(url: URL, { method, credential, headers = {}, body }: HttpC
       signal,
     });
     const text = await response.body.text();
-    const retryAfter = response.headers["retry-after"];
-    return { status: response.statusCode, text, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined };
+    const { "retry-after": retryAfter, etag } = response.headers;
+    return { status: response.statusCode, text, retryAfter: textOf(retryAfter), etag: textOf(etag) };
   };
   return withTimeout(exchange, RESPONSE_MS_MAX, undefined).then((response) => {
     if (isRedirect(response.status)) throw redirected(url);
     return response;
   });
 }
+
+/** The value of a header; `undefined` if it is missing or given more than once. */
+const textOf = (header: string | string[] | undefined): string | undefined =>
+  typeof header === "string" ? header : undefined;
 
 /** Sends one request to a service that must be there. */
 export const sendOrFail = (url: URL, call: HttpCall): Promise<HttpResponse> =>
@@ -51,7 +60,7 @@ const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), messa
 /** The `error` of a response that refuses a call. */
 export type Refusal = z.infer<typeof Refusal>;
 const Refusal = z.object({ code: z.string(), message: z.string(), issues: z.optional(z.array(Issue)) });
-const Body = z.object({ success: z.number(), error: z.optional(Refusal) });
+const Body = z.object({ success: z.number(), error: z.optional(Refusal), request_id: z.optional(z.string()) });
 
 /**
  * Parses a response of the service; `undefined` if it is not one. A refusal may repeat the credential, which no command may

@@ -36,7 +36,12 @@ export type Connection = {
 };
 
 /** The calls that a command may make, and the error to show for one of theirs. */
-export type Access<Client> = { client: Client; url: URL; explained: (error: unknown) => unknown };
+export type Access<Client> = {
+  client: Client;
+  url: URL;
+  credential: Credential;
+  explained: (error: unknown) => unknown;
+};
 
 /** For commands that may go on for long. */
 const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
@@ -73,6 +78,7 @@ const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"
 const accessOf = <Client>(client: Client, url: URL, credential: Credential): Access<Client> => ({
   client,
   url,
+  credential,
   explained: (error) => explainedError(error, url, credential),
 });
 
@@ -147,7 +153,11 @@ export function explainedError(error: unknown, url: URL, credential: Credential)
 }
 
 /** For a 401: names the refused credential, and what the command takes. */
-function refusalOf(url: URL, { kind, source }: Credential, details: { code: string; requestId: string | undefined }) {
+export function refusalOf(
+  url: URL,
+  { kind, source }: Credential,
+  details: { code: string; requestId: string | undefined },
+): CommandError {
   if (source === "API_KEY") return apiKeyRefused(url, details.code, details.requestId);
   const taken =
     kind === "api_key"

@@ -32,7 +32,13 @@ export function commandGroup(name: string, { summary, ...help }: About, commands
 }
 
 /** Options that every command has that calls the service. */
-export type ServiceOptions = { url?: string; keyFile?: string; json?: boolean };
+export type ServiceOptions = {
+  url?: string;
+  keyFile?: string;
+  json?: boolean;
+  /** No option, but whether the credential that was found is an operator's. */
+  asOperator?: boolean;
+};
 
 /** Options that name an environment. */
 export type EnvironmentOptions = { workspace?: string; environment?: string };
@@ -127,8 +133,9 @@ const actionOf = <Client, Options extends object, Arguments extends Positionals>
 ) =>
   async function (this: Command): Promise<void> {
     const options = this.opts<Options & ServiceOptions & EnvironmentOptions>();
-    const { client, explained } = accessOf(connectionOf(this));
-    const output = await run(client, options, ...(this.processedArgs as unknown as Arguments)).catch(
+    const { client, credential, explained } = accessOf(connectionOf(this));
+    const asOperator = credential.kind === "operator";
+    const output = await run(client, { ...options, asOperator }, ...(this.processedArgs as unknown as Arguments)).catch(
       (error: unknown) => {
         throw explained(error);
       },

@@ -109,6 +109,7 @@ async function programFor(args: readonly string[]): Promise<Command> {
 function configured(command: Command): Command {
   command
     .exitOverride()
+    .helpCommand(false)
     .allowExcessArguments(false)
     .helpOption("-h, --help", "show this help")
     .configureHelp({

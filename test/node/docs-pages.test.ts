@@ -32,7 +32,7 @@ const anonymous = (text: string) =>
     .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
     .replaceAll(/^\d+ +/gm, "N  ")
     .replaceAll(/ operator \d+ /g, " operator N ")
-    .replaceAll(/\b(Group|npm run groups -- \w+) \d+/g, "$1 N")
+    .replaceAll(/\b(Group|npx ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
     .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')

@@ -1,7 +1,11 @@
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, inject, it } from "vitest";
+import { RotationRecord } from "../../scripts/ug/groups/rotation-record.ts";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Outcome, runCommand } from "./support/commands.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
@@ -13,7 +17,8 @@ async function runGroups(args: readonly string[], env: NodeJS.ProcessEnv): Promi
   const outcome = await runCommand("groups", args, env);
   if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
     throw new Error("The command has printed a credential.");
-  return outcome;
+  // How ug marks a failure is tested with ug itself.
+  return { ...outcome, stderr: outcome.stderr.replace(/^error: /m, "").replace(/ \(request [\w-]+\)$/, "") };
 }
 
 /** A workspace of the test's own with the groups `acme` and `acme-2`, and the command with its API key or as an operator. */
@@ -43,7 +48,7 @@ describe("with an API key", () => {
     const { groups, viewer, teamId } = await start("groups-suspend");
     const suspended = await groups("suspend", "--id", "acme");
     expect(suspended.stdout).toMatch(/^team_id +provided_id +name +state .*\n\d+ +acme +Acme +suspended /);
-    expect(suspended.stdout).toMatch(/Group 1 is suspended\. To undo it: npm run groups -- resume 1$/);
+    expect(suspended.stdout).toMatch(/Group 1 is suspended\. To undo it: npx ug groups resume 1$/);
     await expect(viewer.view()).rejects.toMatchObject({ code: "user_group_suspended" });
 
     const resumed = await groups("resume", String(teamId), "--json");
@@ -54,9 +59,9 @@ describe("with an API key", () => {
   it("deletes a group, and restores it with the command that it names", async ({ expect }) => {
     const { groups, viewer, client } = await start("groups-restore");
     const before = (await groups("export")).stdout;
-    const deleted = await groups("delete", "1", "--yes");
+    const deleted = await groups("delete", "1");
     const [, until = "", undo = ""] =
-      /Group 1 is deleted\. To undo it, until (\S+): npm run groups -- (.*)$/.exec(deleted.stdout) ?? [];
+      /Group 1 is deleted\. To undo it, until (\S+): npx ug groups (.*)$/.exec(deleted.stdout) ?? [];
     expect(Math.abs(Date.parse(until) - Date.now() - 30 * DAY_MS)).toBeLessThan(DAY_MS);
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
 
@@ -73,7 +78,7 @@ describe("with an API key", () => {
 
   it("restores under another id, and with a new token", async ({ expect }) => {
     const { groups, client, viewer } = await start("groups-restore-taken");
-    await groups("delete", "--id", "acme", "--yes");
+    await groups("delete", "--id", "acme");
     await client.ensure({ userGroupId: "acme" });
     expect(await groups("restore", "1")).toEqual({
       status: 1,
@@ -82,19 +87,19 @@ describe("with an API key", () => {
     });
     const { stdout } = await groups("restore", "--id", "acme", "--new-id", "acme-old", "--rotate-token");
     expect(stdout).toMatch(/\n1 +acme-old +Acme +active /);
-    expect(stdout).toContain("Group 1 is restored with a new token. To undo it: npm run groups -- delete 1");
+    expect(stdout).toContain("Group 1 is restored with a new token. To undo it: npx ug groups delete 1");
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
   });
 
   it("erases a deleted group for good, and no other", async ({ expect }) => {
     const { groups } = await start("groups-purge");
     expect((await groups("purge", "1", "--yes")).stderr).toBe(
-      "Group 1 is not deleted. Delete it first: npm run groups -- delete 1",
+      "Group 1 is not deleted. Delete it first: npx ug groups delete 1",
     );
-    await groups("delete", "1", "--yes");
+    await groups("delete", "1");
     expect(await groups("purge", "--id", "acme", "--yes")).toEqual({
       status: 0,
-      stdout: "Group 1 is purged. This cannot be undone.",
+      stdout: 'Purged group 1, "acme", named "Acme". This cannot be undone.',
       stderr: "",
     });
     expect((await groups("list", "--state", "deleted", "--json")).stdout).toBe('{"success":1,"user_groups":[]}');
@@ -105,12 +110,13 @@ describe("with an API key", () => {
   it("changes nothing without --yes, and names the group", async ({ expect }) => {
     const { groups, client } = await start("groups-yes");
     await client.update({ userGroupId: "acme", name: "\u202e" });
-    const named = 'group 1, "acme", named "\\u202e". Nothing was changed. To do it: npm run groups --';
-    const stderr = `This would delete ${named} delete 1 --yes`;
-    expect(await groups("delete", "--id", "acme")).toEqual({ status: 1, stdout: "", stderr });
-    expect((await groups("show", "1")).status).toBe(0);
-    await groups("delete", "1", "--yes");
-    expect((await groups("purge", "1")).stderr).toBe(`This would purge ${named} purge 1 --yes`);
+    const named = 'group 1, "acme", named "\\u202e". Nothing was changed. To do it: npx ug groups';
+    await groups("delete", "1");
+    expect(await groups("purge", "1")).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `This would purge ${named} purge 1 --yes`,
+    });
     expect((await groups("restore", "1")).status).toBe(0);
   });
 
@@ -159,7 +165,7 @@ describe("with an API key", () => {
   it("names the scope that the key lacks", async ({ expect }) => {
     const { groups } = await start("groups-scopes", ["groups:read", "groups:write"]);
     expect((await groups("suspend", "1")).status).toBe(0);
-    const { status, stderr } = await groups("delete", "1", "--yes");
+    const { status, stderr } = await groups("delete", "1");
     expect([status, stderr.split("\n").length]).toEqual([1, 1]);
     expect(stderr).toContain("The required scope is groups:delete.");
   });
@@ -169,13 +175,13 @@ describe("as an operator", () => {
   it("acts in the environment that the options name, within the role", async ({ expect }) => {
     const { as, client } = await start("groups-operator");
     const [support, admin] = await Promise.all([operatorKey("support"), operatorKey("admin")]);
-    const undo = "npm run groups -- resume 1 --workspace groups-operator --environment Testing";
+    const undo = "npx ug groups resume 1 --workspace groups-operator --environment Testing";
     expect((await as(support, "suspend", "--id", "acme")).stdout).toContain(`To undo it: ${undo}`);
     expect((await as(support, "list", "--state", "suspended")).stdout.split("\n")).toHaveLength(2);
-    expect((await as(support, "delete", "1", "--yes")).stderr).toContain("The required role is admin.");
-    expect((await as(admin, "delete", "1", "--yes")).stdout).toContain("restore 1 --workspace groups-operator");
+    expect((await as(support, "delete", "1")).stderr).toContain("The required role is admin.");
+    expect((await as(admin, "delete", "1")).stdout).toContain("restore 1 --workspace groups-operator");
     expect((await as(support, "restore", "1")).stdout).toMatch(/\n1 +acme +Acme +suspended /);
-    expect((await as(admin, "delete", "1", "--yes")).status).toBe(0);
+    expect((await as(admin, "delete", "1")).status).toBe(0);
     expect((await as(admin, "purge", "1", "--yes")).status).toBe(0);
 
     const events = await Array.fromAsync(client.events({ userGroupId: "acme" }));
@@ -188,45 +194,150 @@ describe("as an operator", () => {
     ]);
   });
 
-  it("does not import or export", async ({ expect }) => {
+  it("exports, and does not import", async ({ expect }) => {
     const { as } = await start("groups-operator-export");
-    const { status, stderr } = await as(operatorToken, "export");
-    expect([status, stderr]).toEqual([1, "export does not take --workspace; --help shows which options it takes."]);
+    const exported = await as(operatorToken, "export");
+    expect(exported.stdout.split("\n").map((line) => JSON.parse(line).provided_id)).toEqual(["acme", "acme-2"]);
+    const { status, stderr } = await runGroups(["import", "-"], { UG_WORKSPACE: "x", OPERATOR_KEY: "ugo_x" });
+    expect([status, stderr]).toEqual([1, "This command takes an API key, which begins with ugk_."]);
+  });
+});
+
+describe("update", () => {
+  it("changes the given fields alone", async ({ expect }) => {
+    const { groups } = await start("groups-update");
+    const updated = await groups("update", "--id", "acme", "--name", "Acme Inc.", "--mapping", '{"s":"d"}', "--json");
+    expect(JSON.parse(updated.stdout).user_group).toMatchObject({
+      name: "Acme Inc.",
+      mapping: { s: "d" },
+      properties: { region: "eu" },
+    });
+    const cleared = await groups("update", "1", "--properties", "null", "--new-id", "acme-inc", "--json");
+    expect(JSON.parse(cleared.stdout).user_group).toMatchObject({ provided_id: "acme-inc", properties: null });
+    expect((await groups("update", "1", "--new-id", "acme-2")).stderr).toContain("Another group has this id.");
+  });
+
+  it.for([
+    ["nothing to change", ["1"], "Give what to change"],
+    ["a text that is no JSON", ["1", "--properties", "region=eu"], "Give --properties as a JSON object"],
+    ["a list", ["1", "--mapping", "[]"], "Give --mapping as a JSON object"],
+    ["a number that cannot be kept", ["1", "--properties", '{"n":12345678901234567890}'], "cannot be kept exactly"],
+  ] as const)("refuses %s", async ([, args, sentence], { expect }) => {
+    const { status, stderr } = await runGroups(["update", ...args], { API_KEY: "ugk_unused" });
+    expect([status, stderr.includes(sentence)]).toEqual([2, true]);
+  });
+});
+
+describe("rotate", () => {
+  const progress = () => join(mkdtempSync(join(tmpdir(), "ug-rotate-")), "progress.json");
+
+  it("replaces the token of one group with --yes, and keeps the old one for the grace", async ({ expect }) => {
+    const { groups, viewer } = await start("groups-rotate");
+    const asked = await groups("rotate", "1", "--grace", "10m");
+    expect(asked.status).toBe(1);
+    expect(asked.stderr).toContain("To do it: npx ug groups rotate 1 --grace 600s --yes");
+    expect((await groups("rotate", "1", "--grace", "10m", "--yes")).stdout).toContain("Group 1 has a new token.");
+    expect((await viewer.view()).group.userGroupId).toBe("acme");
+    await groups("rotate", "1", "--yes");
+    await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
+  });
+
+  it("replaces the tokens of all groups once, however often the run is interrupted", async ({ expect }) => {
+    const { client, groups } = await start("groups-rotate-all");
+    for (let n = 0; n < 30; n += 1) await client.ensure({ userGroupId: `group-${n}` });
+    const file = progress();
+    const asked = await groups("rotate", "--all", "--progress", file);
+    expect([asked.status, asked.stderr]).toEqual([
+      1,
+      "This would replace the tokens of 32 groups of groups-rotate-all/Testing. Nothing was changed. To do it: npx ug groups rotate --all --yes",
+    ]);
+    // What a run leaves that was killed: some groups are done, and the record knows of none.
+    const rotation = { url, workspace: "groups-rotate-all", environment: "Testing", graceSeconds: 0 };
+    const record = new RotationRecord(file, rotation, { restart: false, now: new Date() });
+    record.save();
+    for (const teamId of [1, 2, 9])
+      await client.rotateTokenByNumber({ teamId, graceSeconds: 0 }, { idempotencyKey: record.keyOf(teamId) });
+    const { status, stdout, stderr } = await groups("rotate", "--all", "--progress", file, "--yes", "--json");
+    expect([status, JSON.parse(stdout)]).toEqual([0, { success: 1, rotated: 32, missing: 0 }]);
+    expect(stderr).toContain("Continuing the rotation that began at");
+    const events = await Array.fromAsync(client.events({ type: "user_group.token_rotated" }));
+    expect(events.map(({ group }) => group?.teamId).toSorted((a, b) => Number(a) - Number(b))).toEqual(
+      Array.from({ length: 32 }, (_, index) => index + 1),
+    );
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("stops at Ctrl-C, and continues where it stopped", async ({ expect }) => {
+    const rotated: number[] = [];
+    const groupOf = (teamId: number) => ({
+      ...{
+        team_id: teamId,
+        provided_id: `g${teamId}`,
+        name: "x",
+        mapping: null,
+        properties: null,
+        api_environment_tag: "Testing",
+      },
+      ...{ state: "active", created_at: "now", updated_at: "now" },
+    });
+    let onRotated = () => undefined as unknown;
+    const { url: other } = await standIn(({ method, path }) => {
+      if (path.startsWith("/api/whoami"))
+        return {
+          status: 200,
+          body: {
+            success: 1,
+            caller: { kind: "api_key", id: 1, name: "k", workspace: "a", environment: "Testing", expires_at: null },
+          },
+        };
+      if (method === "GET")
+        return {
+          status: 200,
+          body: { success: 1, user_groups: Array.from({ length: 40 }, (_, n) => groupOf(n + 1)), next_cursor: null },
+        };
+      const teamId = Number(/user_groups\/(\d+)\/rotate/.exec(path)?.[1]);
+      rotated.push(teamId);
+      onRotated();
+      return { status: 200, headers: { ETag: '"1.2"' }, body: { success: 1, user_group: groupOf(teamId) } };
+    });
+    const file = progress();
+    const args = ["rotate", "--all", "--yes", "--concurrency", "1", "--progress", file];
+    const env = { API_KEY: "key", SERVICE_URL: other };
+    const child = startCommand("groups", args, env);
+    onRotated = () => rotated.length === 10 && process.kill(-(child.pid ?? 0), "SIGINT");
+    const { status, stderr } = await outcomeOf(child);
+    expect(status).toBe(1);
+    expect(stderr).toContain("Run the same command again to continue.");
+    const before = rotated.length;
+    expect(before).toBeLessThan(40);
+    expect((await runGroups(args, env)).status).toBe(0);
+    expect(rotated).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
+    expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 });
 
 it.for([
-  ["no group", ["show"], "Name one group: by its number, as list shows it, or with --id."],
-  ["a number and an id", ["show", "1", "--id", "acme"], "Name one group"],
-  [
-    "an id in place of the number",
-    ["delete", "acme", "--yes"],
-    "Give the number of the group as a positive whole number",
-  ],
-  ["a path", ["purge", "../keys/1", "--yes"], "Give the number of the group as a positive whole number"],
-  ["a group for a list", ["list", "1"], "list takes options alone"],
-  ["an unknown state", ["list", "--state", "gone"], "Give --state as active, suspended or deleted."],
+  ["no group", ["show"], "Name one group: by its number, as list shows it, or with --id.", 2],
+  ["a number and an id", ["show", "1", "--id", "acme"], "Name one group", 2],
+  ["an id in place of the number", ["delete", "acme"], "Give the number as a positive whole number", 2],
+  ["a path", ["purge", "../keys/1", "--yes"], "Give the number as a positive whole number", 2],
+  ["a group for a list", ["list", "1"], "Too many arguments", 2],
+  ["an unknown state", ["list", "--state", "gone"], "Allowed choices are active, suspended, deleted", 2],
   [
     "a prefix of deleted groups",
     ["list", "--state", "deleted", "--prefix", "a"],
     "Deleted groups are listed by number",
+    1,
   ],
-  ["a limit that is no number", ["list", "--limit", "all"], "Give --limit as a whole number from 1 to 100000."],
-  ["an option of another command", ["suspend", "1", "--yes"], "suspend does not take --yes"],
-  ["an environment without its workspace", ["list", "--environment", "Testing"], "Give --workspace"],
-] as const)("refuses %s with one sentence and a status", async ([, args, sentence], { expect }) => {
+  ["a limit that is no number", ["list", "--limit", "all"], "Give --limit as a whole number from 1 to 100000.", 2],
+  ["an option of another command", ["suspend", "1", "--yes"], "Unknown option '--yes'", 2],
+  ["all groups and one", ["rotate", "1", "--all"], "Name one group, or give --all", 2],
+  ["an environment without its workspace", ["list", "--environment", "Testing"], "Give --workspace", 2],
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {
   const { key } = await bootstrap.issueKey({ workspace: "groups-arguments", environment: "Testing", name: "k" });
   const { status, stdout, stderr } = await runGroups(args, { API_KEY: key });
-  expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 1]);
+  expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
   expect(stderr).toContain(sentence);
-});
-
-it("--help shows every command and option", async ({ expect }) => {
-  const { stdout } = await runGroups(["--help"], {});
-  for (const command of ["list", "show", "suspend", "resume", "delete", "restore", "purge", "import", "export"])
-    expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
-  for (const option of ["id", "prefix", "state", "limit", "new-id", "rotate-token", "yes", "json", "url", "workspace"])
-    expect(stdout).toContain(`--${option}`);
 });
 
 it("says that a group cannot be restored where nothing is kept", async ({ expect }) => {
@@ -241,6 +352,6 @@ it("says that a group cannot be restored where nothing is kept", async ({ expect
     body: { success: 1, user_group: method === "GET" ? group : deleted },
   }));
   const where = ["--workspace", "acme", "--environment", "Testing", "--url", other];
-  const { stdout } = await runGroups(["delete", "4", "--yes", ...where], { OPERATOR_TOKEN: "hunter2" });
+  const { stdout } = await runGroups(["delete", "4", ...where], { OPERATOR_TOKEN: "hunter2" });
   expect(stdout).toContain("Group 4 is deleted. It cannot be restored.");
 });

@@ -155,7 +155,7 @@ it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ exp
   });
   const { status, of } = await diagnosed(["--url", other], { API_KEY: key });
   expect(status).toBe(1);
-  expect(of("clock")).toMatchObject([{ level: "failed", message: expect.stringContaining("3600 s") }]);
+  expect(of("clock")).toMatchObject([{ level: "failed", message: expect.stringMatching(/differ by 360\d s/) }]);
   expect(of("version")).toMatchObject([{ level: "warning" }]);
   expect(of("public keys")).toMatchObject([{ level: "failed" }]);
   expect(of("PUBLIC_URL")).toMatchObject([{ level: "failed", message: expect.stringContaining("Set PUBLIC_URL") }]);

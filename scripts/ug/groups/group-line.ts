@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { findInexact } from "../../src/http/request/exact-json.ts";
-import type { Refusal } from "../support/http.ts";
+import { findInexact } from "../../../src/http/request/exact-json.ts";
+import type { Refusal } from "../../support/http.ts";
 import type { Line } from "./lines.ts";
 
 /** Fields of a listed group that are not fields of a call: the service decides them. */
@@ -10,8 +10,8 @@ const COMPARED = ["name", "mapping", "properties"] as const;
 /** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */
 export type GroupLine = { fields: Record<string, unknown>; suspended: boolean | undefined };
 
-/** A group as GET /api/user_groups/{team_id} shows it. */
-export const ShownGroup = z.object({
+/** A group as GET /api/user_groups/{team_id} returns it. */
+export const CurrentGroup = z.object({
   name: z.unknown(),
   mapping: z.unknown(),
   properties: z.unknown(),
@@ -43,12 +43,12 @@ export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusa
   };
 }
 
-/** The fields of a PUT that makes the shown group what its line says. A field that the line leaves out stays. */
-export function differencesOf({ fields, suspended }: GroupLine, shown: z.infer<typeof ShownGroup>): object {
-  const differing = COMPARED.filter((name) => name in fields && !isSame(fields[name], shown[name]));
+/** The fields of a PUT that makes the current group what its line says. A field that the line leaves out stays. */
+export function differencesOf({ fields, suspended }: GroupLine, current: z.infer<typeof CurrentGroup>): object {
+  const differing = COMPARED.filter((name) => name in fields && !isSame(fields[name], current[name]));
   return {
     ...Object.fromEntries(differing.map((name) => [name, fields[name]])),
-    ...(suspended !== undefined && suspended !== (shown.state === "suspended") && { suspended }),
+    ...(suspended !== undefined && suspended !== (current.state === "suspended") && { suspended }),
   };
 }
 

@@ -1,18 +1,23 @@
 import { pipeline } from "node:stream/promises";
-import { apiKeyRefused, CommandError, notTheService, stopWithNpm, systemErrorCode } from "../command.ts";
-import { jsonLineOf } from "../support/printable.ts";
+import { systemErrorCode } from "../../support/output.ts";
+import { jsonLineOf } from "../../support/printable.ts";
+import { notTheService } from "../../support/service.ts";
+import { type Access, refusalOf } from "../access.ts";
+import { CommandError } from "../errors.ts";
 import { Progress } from "./progress.ts";
 import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 const GROUPS_PER_PAGE = 1000;
 
+/** The service, and the credential to call it with. */
+type Service = Pick<Access<unknown>, "url" | "credential">;
+
 /** Writes each group as one line of JSON to standard output, page by page, and no faster than they are read. */
-export async function exportGroups(url: URL, apiKey: string, filters: Record<string, string>): Promise<void> {
+export async function exportGroups(access: Service, filters: Record<string, string>): Promise<void> {
   // On a terminal that shows the lines themselves, a progress line would disturb them.
   const progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
-  stopWithNpm(() => process.exit(1));
   try {
-    await pipeline(linesOf(url, apiKey, filters, progress), process.stdout, { end: false });
+    await pipeline(linesOf(access, filters, progress), process.stdout, { end: false });
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "EPIPE") throw new CommandError("Standard output was closed before the export was complete.");
@@ -24,8 +29,8 @@ export async function exportGroups(url: URL, apiKey: string, filters: Record<str
   }
 }
 
-async function* linesOf(url: URL, apiKey: string, filters: Record<string, string>, progress: Progress) {
-  const caller = new RetryingCaller(apiKey);
+async function* linesOf({ url, credential }: Service, filters: Record<string, string>, progress: Progress) {
+  const caller = new RetryingCaller(credential.text);
   let exported = 0;
   for (let cursor: string | null = ""; cursor !== null; ) {
     const page = new URL("/api/user_groups", url);
@@ -33,7 +38,9 @@ async function* linesOf(url: URL, apiKey: string, filters: Record<string, string
     for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value);
     const { status, body } = await caller.call(page, { method: "GET" });
     const { user_groups: groups, next_cursor: next, error } = body;
-    if (error) throw status === 401 ? apiKeyRefused(url, error.code) : new CommandError(sentenceOf(error));
+    const details = { code: error?.code ?? "", requestId: body.request_id };
+    if (error)
+      throw status === 401 ? refusalOf(url, credential, details) : new CommandError(sentenceOf(error), details);
     if (!areGroups(groups) || !isNextOf(cursor, next)) throw notTheService(url, status);
     for (const group of groups) yield `${jsonLineOf(group)}\n`;
     exported += groups.length;

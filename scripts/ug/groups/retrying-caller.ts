@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { CommandError, notTheService, unreachable } from "../command.ts";
-import { type HttpCall, type HttpResponse, type Refusal, readBody, send } from "../support/http.ts";
-import { escapeInvisible } from "../support/printable.ts";
+import { type HttpCall, type HttpResponse, type Refusal, readBody, send } from "../../support/http.ts";
+import { escapeInvisible } from "../../support/printable.ts";
+import { notTheService, unreachable } from "../../support/service.ts";
+import { CommandError } from "../errors.ts";
 
 /** For a service that has responded before, which may be restarting; and for one that may not exist. */
 const TRIES_MAX = 10;
@@ -16,9 +17,11 @@ const TEMPORARY = [429, 502, 503, 504];
 /** A response of the service. Its fields are not validated. */
 export type ServiceResponse = {
   status: number;
+  etag: string | undefined;
   body: {
     success: number;
     error?: Refusal | undefined;
+    request_id?: string | undefined;
     new_user_group?: unknown;
     user_group?: unknown;
     user_groups?: unknown;
@@ -44,7 +47,7 @@ export class RetryingCaller {
   async call(url: URL, call: Omit<HttpCall, "credential">, stop?: AbortSignal): Promise<ServiceResponse> {
     for (let tries = 1; ; tries += 1) {
       const { response, body, isFinal } = await this.#try(url, call);
-      if (response && body && isFinal) return { status: response.status, body };
+      if (response && body && isFinal) return { status: response.status, etag: response.etag, body };
       const waitMs = this.#waitMs(tries, response);
       if (waitMs === undefined) throw response ? unavailable(url, response.status, body?.error) : unreachable(url);
       await delay(waitMs, undefined, stop && { signal: stop });

@@ -1,0 +1,144 @@
+/** The commands that show and change single groups. */
+import type { GroupState, ListedGroup } from "../../../src/client/index.ts";
+import { tableOf } from "../../support/table.ts";
+import type { Output } from "../command.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
+import { objectOrNull } from "./json-option.ts";
+import { hasCode } from "./service-errors.ts";
+import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup, unconfirmed } from "./task.ts";
+
+const GROUPS_PER_PAGE = 1_000;
+
+type ById = { id?: string };
+type Confirmed = ById & { yes?: true };
+
+const nameOf = ({ number, values: { id } }: Task<ById>) => groupNameOf(number, id);
+const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.client, nameOf(task));
+
+/** Lists groups, up to a limit. */
+export async function list({ client, values }: Task<{ prefix?: string; state?: GroupState; limit: number }>) {
+  const { prefix, state, limit: most } = values;
+  const groups: ListedGroup[] = [];
+  for await (const group of client.list({ prefix, state, pageSize: GROUPS_PER_PAGE })) {
+    if (groups.length === most) {
+      console.error(`These are the first ${most} groups. Give a higher --limit, or use export.`);
+      break;
+    }
+    groups.push(group);
+  }
+  return { body: { success: 1, user_groups: groups.map(toWireGroup) }, text: tableOfGroups(groups) };
+}
+
+/** Shows a group with its contents. */
+export async function show(task: Task<ById>): Promise<Output> {
+  const group = await findAny(task.client, nameOf(task));
+  const contents = tableOf([
+    ["mapping", JSON.stringify(group.mapping)],
+    ["properties", JSON.stringify(group.properties)],
+  ]);
+  return outputOf(group, contents);
+}
+
+/** Changes the fields that are given. */
+export async function update(
+  task: Task<ById & { name?: string; mapping?: string; properties?: string; newId?: string }>,
+): Promise<Output> {
+  const { name, mapping, properties, newId } = task.values;
+  if ([name, mapping, properties, newId].every((value) => value === undefined))
+    throw new UsageError("Give what to change: --name, --mapping, --properties or --new-id.");
+  const changes = {
+    name,
+    mapping: objectOrNull("mapping", mapping) as Record<string, string> | null | undefined,
+    properties: objectOrNull("properties", properties),
+    newUserGroupId: newId,
+  };
+  const { teamId } = await existing(task);
+  const group = await task.client.updateByNumber({ teamId, ...changes }).catch((error: unknown) => {
+    throw hasCode(error, "user_group_id_taken")
+      ? new CommandError("Another group has this id. Give another one as --new-id.", { code: "user_group_id_taken" })
+      : error;
+  });
+  return outputOf(group, `Group ${teamId} is updated.`);
+}
+
+/** Replaces the token of a group. */
+export async function rotate(task: Task<Confirmed & { grace?: number }>): Promise<Output> {
+  const { grace: graceSeconds, yes } = task.values;
+  const group = await existing(task);
+  const { teamId } = group;
+  if (!yes)
+    throw unconfirmed(
+      task,
+      `replace the token of ${described(group)}`,
+      `rotate ${teamId}${graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`}`,
+    );
+  const rotated = await task.client.rotateTokenByNumber({ teamId, graceSeconds });
+  const before = graceSeconds ? `The one before is valid for ${graceSeconds} s more` : "The one before is refused";
+  return outputOf(
+    rotated,
+    `Group ${teamId} has a new token. ${before}. The integrator gets the new one with GET /api/user.`,
+  );
+}
+
+/** Suspends a group. */
+export async function suspend(task: Task<ById>): Promise<Output> {
+  const { teamId } = await existing(task);
+  const group = await task.client.suspendByNumber({ teamId });
+  return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(task, `resume ${teamId}`)}`);
+}
+
+/** Ends the suspension of a group. */
+export async function resume(task: Task<ById>): Promise<Output> {
+  const { teamId } = await existing(task);
+  const group = await task.client.resumeByNumber({ teamId });
+  return outputOf(group, `Group ${teamId} is active. To undo it: ${commandLine(task, `suspend ${teamId}`)}`);
+}
+
+/** Deletes a group, and names the undo. */
+export async function remove(task: Task<ById>): Promise<Output> {
+  const { teamId } = await existing(task);
+  const deleted = await task.client.removeByNumber({ teamId });
+  const isKept = deleted.purgeAt !== deleted.deletedAt;
+  const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(task, `restore ${teamId}`)}`;
+  return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
+}
+
+/** Restores a deleted group. */
+export async function restore(task: Task<ById & { newId?: string; rotateToken?: true }>): Promise<Output> {
+  const { client, values } = task;
+  const deleted = await findDeleted(client, nameOf(task));
+  if (!deleted) {
+    const group = await existing(task);
+    return outputOf(group, `Group ${group.teamId} is not deleted. Nothing was changed.`);
+  }
+  const { teamId } = deleted;
+  const { newId, rotateToken } = values;
+  const restored = await client.restore({ teamId, newUserGroupId: newId, rotateToken }).catch((error: unknown) => {
+    throw hasCode(error, "user_group_id_taken")
+      ? new CommandError("Another group has this id now. Give the restored one an id of its own with --new-id.", {
+          code: "user_group_id_taken",
+        })
+      : error;
+  });
+  const token = rotateToken ? "a new token" : "its token";
+  const undo = commandLine(task, `delete ${teamId}`);
+  return outputOf(restored, `Group ${teamId} is restored with ${token}. To undo it: ${undo}`);
+}
+
+/** Erases a deleted group, and names it. */
+export async function purge(task: Task<Confirmed>): Promise<Output> {
+  const deleted = await findDeleted(task.client, nameOf(task));
+  if (!deleted) {
+    const { teamId } = await existing(task);
+    throw new CommandError(`Group ${teamId} is not deleted. Delete it first: ${commandLine(task, `delete ${teamId}`)}`);
+  }
+  const { teamId } = deleted;
+  if (!task.values.yes) throw unconfirmed(task, `purge ${described(deleted)}`, `purge ${teamId}`);
+  await task.client.purge({ teamId });
+  const { userGroupId, name } = deleted;
+  return {
+    body: { success: 1, purged: { team_id: teamId, provided_id: userGroupId, name } },
+    text: `Purged ${described(deleted)}. This cannot be undone.`,
+  };
+}

@@ -1,0 +1,17 @@
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** Ctrl-C reaches this process twice: from the terminal, and from `npx ug`, which passes signals on. */
+const SAME_SIGNAL_MS = 500;
+
+/** Calls `stop` at the first signal, and ends the process at the second. Returns a function that removes this again. */
+export function onStopSignal(stop: () => void): () => void {
+  let stoppedAt: number | undefined;
+  const take = () => {
+    if (stoppedAt !== undefined && Date.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
+    if (stoppedAt === undefined) stop();
+    stoppedAt ??= Date.now();
+  };
+  for (const signal of SIGNALS) process.on(signal, take);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, take);
+  };
+}
