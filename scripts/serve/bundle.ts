@@ -7,9 +7,11 @@ import {
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { extname, join } from "node:path";
@@ -18,6 +20,7 @@ import { CommandError } from "../ug/errors.ts";
 export const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
 const SETTINGS = "settings.json";
+const BUNDLES_MAX = 5;
 /** Everything that the bundle depends on. */
 const SOURCES = ["src/**/*.*", "public/**/*.*", "package.json", "package-lock.json", "wrangler.toml"];
 
@@ -53,9 +56,17 @@ export function bundleOf({ isNew }: { isNew: () => void }): Bundle {
   const folder = join(CACHE, hashOfSources());
   if (!existsSync(folder)) {
     build(folder);
+    removeOldBundles();
     isNew();
   }
   return { folder, settings: JSON.parse(readFileSync(join(folder, SETTINGS), "utf8")) };
+}
+
+/** A bundle that a running service has loaded is no longer needed. */
+function removeOldBundles(): void {
+  const bundles = readdirSync(CACHE).map((name) => ({ name, at: statSync(join(CACHE, name)).mtimeMs }));
+  const old = bundles.toSorted((one, other) => other.at - one.at).slice(BUNDLES_MAX);
+  for (const { name } of old) rmSync(join(CACHE, name), { recursive: true, force: true });
 }
 
 function hashOfSources(): string {

@@ -284,7 +284,12 @@ describe("import and export", () => {
       if (request.method === "GET")
         return answer(response, 404, { success: 0, error: { code: "user_group_not_found", message: "Gone." } });
       const isNew = id !== "gone";
-      return answer(response, 200, { success: 1, new_user_group: isNew, user_group: { team_id: 1 } });
+      return answer(
+        response,
+        200,
+        { success: 1, new_user_group: isNew, user_group: { team_id: 1 } },
+        { ETag: '"1.1"' },
+      );
     });
     const file = fileOf([{ user_group_id: "gone" }, { user_group_id: "new" }]);
     expect(await groups(["import", file], "key", at)).toEqual({
@@ -716,7 +721,7 @@ it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks n
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
-    const command = `npx ug groups ${args} --url ${url}`;
+    const command = `${process.execPath} -- scripts/ug.mjs groups ${args} --url ${url}`;
     const child = runIn(folder, [SCRIPT, "-qec", command, "/dev/null"], { API_KEY: key, TERM: "xterm" });
     return text(child.stdout as Readable);
   };
