@@ -7,7 +7,7 @@ import { helpOf } from "./command.ts";
 import { CommandError, UsageError } from "./errors.ts";
 
 /** What a command line ends with. */
-export const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
+const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
 
 type Entry = { summary: string; load: () => Promise<Command> };
 
