@@ -151,11 +151,17 @@ async function fail(error: unknown, isJson: boolean): Promise<number> {
   return failure instanceof UsageError ? EXIT.wrongUsage : EXIT.refused;
 }
 
-/** Commander's sentence, unless it repeats a text that was typed and may be a secret. */
+/** Commander's sentence without the values that were typed, each of which may be a secret. */
 function sentenceOf({ message }: CommanderError): string {
-  const sentence = message.replace(/^error: /, "").replaceAll("\n", " ");
-  const typed = /'([^']*)'/.exec(sentence)?.[1] ?? "";
-  const isSafe = /^[-a-z<>. ,]{0,60}$/i.test(typed) || /^option|argument/.test(sentence);
+  const sentence = message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/ but got (\d+): .*$/s, " but got $1")
+    .replace(/ (argument|value) '.*' (from env '\w+' )?is invalid\./s, " has an invalid value.")
+    .replace(/\.$/, "");
+  const quotedTexts = [...sentence.matchAll(/'([^']*)'/g)].map(([, text = ""]) => text);
+  // Letters alone: a secret that was typed as a command or an option has digits, too.
+  const isSafe = quotedTexts.every((text) => /^[-a-z<>. ,]{0,60}$/i.test(text));
   return `${isSafe ? upper(sentence) : "A command or an option is unknown"}; --help shows how.`;
 }
 

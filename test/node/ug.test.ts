@@ -66,6 +66,21 @@ it.for([
   for (const arg of args) expect(arg.length < 20 || !stderr.includes(arg.slice(-20))).toBe(true);
 });
 
+it.for([
+  ["an argument too many", ["whoami", "hunter2"]],
+  ["an unknown command", ["hunter2"]],
+  ["an unknown option", ["whoami", "--hunter2"]],
+  ["a value that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2"]],
+  ["a value with a quote that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2' is"]],
+] as const)("does not repeat %s, which may be a secret", async ([, args], { expect }) => {
+  for (const each of [args, [...args, "--json"]]) {
+    const { status, stdout, stderr } = await ug(each);
+    expect(status).toBe(2);
+    expect(stdout + stderr).toMatch(/--help shows how\./);
+    expect(stdout + stderr).not.toContain("hunter2");
+  }
+});
+
 it("ends without a word when the reader of its output has ended", async ({ expect }) => {
   const command = `node -- scripts/ug.mjs environments list --url ${url} | true; echo "\${PIPESTATUS[0]}"`;
   const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
@@ -128,6 +143,26 @@ it("finds a service that is not there, another server, a refused credential, and
   const unset = { success: 0, error: { code: "service_not_configured", message: "Not configured." } };
   const broken = await standIn(() => ({ status: 503, body: unset }));
   expect((await diagnosed(["--url", broken.url])).of("settings")).toMatchObject([{ level: "failed" }]);
+});
+
+it("reports public keys that are no JSON, or not an object of keys", async ({ expect }) => {
+  for (const page of ["<p>", "null", '{"keys":1}']) {
+    const { url: other } = await standIn(({ path }) =>
+      path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : { status: 200, body: page },
+    );
+    const { status, stderr, of } = await diagnosed(["--url", other]);
+    expect([status, stderr]).toEqual([1, ""]);
+    expect(of("public keys")).toMatchObject([{ level: "failed" }]);
+  }
+});
+
+it("reports a connection that breaks when it reads the public keys", async ({ expect }) => {
+  const { url: other } = await standIn(({ path }) =>
+    path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : "drop",
+  );
+  const { status, of } = await diagnosed(["--url", other]);
+  expect(status).toBe(1);
+  expect(of("public keys")).toMatchObject([{ level: "failed", message: expect.stringContaining("cannot be read") }]);
 });
 
 it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ expect }) => {

@@ -2,8 +2,9 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { parseEnv, styleText } from "node:util";
 import type { Command } from "commander";
+import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
-import { readBody, sendOrFail } from "../../support/http.ts";
+import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
 import { print } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { isLoopback, LOCAL_URL, serviceUrl } from "../../support/service.ts";
@@ -94,22 +95,34 @@ function secretsChecked(url: URL, { envFile }: Options): Finding[] {
   ];
 }
 
+/** Reads a page that needs no credential. */
+async function read(path: string, url: URL) {
+  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const response = await fetch(new URL(path, url), { redirect: "manual", signal });
+  return { status: response.status, date: response.headers.get("Date"), text: await response.text() };
+}
+
+const causeOf = (error: unknown): string =>
+  error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+
 /** Whether the service responds, which version it is, and whether its clock agrees with this one. */
 async function serviceChecked(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
   const startedAt = Date.now();
-  let response: Response;
+  let page: Awaited<ReturnType<typeof read>>;
   try {
-    response = await fetch(new URL("/health", url), { redirect: "manual" });
+    page = await read("/health", url);
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     const start = url.origin === LOCAL_URL ? " Start it with npm start, or give --url." : "";
-    return { findings: [failed("reachable", `${url.origin} cannot be reached: ${cause}.${start}`)], isUp: false };
+    return {
+      findings: [failed("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`)],
+      isUp: false,
+    };
   }
-  const body = readBody<{ version?: string }>("", await response.text());
+  const body = readBody<{ version?: string }>("", page.text);
   if (!body)
     return {
       findings: [
-        failed("reachable", `The server at ${url.origin} (status ${response.status}) is not the user group service.`),
+        failed("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`),
       ],
       isUp: false,
     };
@@ -129,7 +142,7 @@ async function serviceChecked(url: URL): Promise<{ findings: Finding[]; isUp: bo
           "version",
           `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`,
         ),
-    clockChecked(response.headers.get("Date"), (startedAt + Date.now()) / 2),
+    clockChecked(page.date, (startedAt + Date.now()) / 2),
   ];
   return { findings, isUp: true };
 }
@@ -149,15 +162,20 @@ function clockChecked(date: string | null, now: number): Finding {
 
 /** Verifiers offline need the public keys of the ring. */
 async function keysChecked(url: URL): Promise<Finding> {
-  const response = await fetch(new URL("/.well-known/jwks.json", url));
-  const { keys = [] } = (await response.json().catch(() => ({}))) as { keys?: unknown[] };
-  return response.ok && keys.length > 0
-    ? ok("public keys", `/.well-known/jwks.json shows ${keys.length}`)
-    : failed(
-        "public keys",
-        "/.well-known/jwks.json shows none, so nobody can verify sessions. See the log of the service.",
-      );
+  const check = "public keys";
+  const path = "/.well-known/jwks.json";
+  try {
+    const { status, text } = await read(path, url);
+    const { keys } = JwkSet.parse(JSON.parse(text));
+    if (status === 200 && keys.length > 0) return ok(check, `${path} shows ${keys.length}`);
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError))
+      return failed(check, `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`);
+  }
+  return failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`);
 }
+
+const JwkSet = z.object({ keys: z.array(z.unknown()) });
 
 /** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
 async function credentialChecked(url: URL, credential: Credential | undefined): Promise<Finding[]> {
