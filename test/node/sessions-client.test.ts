@@ -657,7 +657,7 @@ describe("the file for pages", () => {
 
   it("knows each refusal that its calls can get", ({ expect }) => {
     /** Those that this client cannot cause: it sends well-formed calls to paths that exist. */
-    const impossible = ["malformed_json", "body_required", "unsupported_media_type"];
+    const impossible = ["malformed_json", "malformed_request", "body_required", "unsupported_media_type"];
     const { "/api/viewer": view, "/api/viewer/query": query } = openapi.paths;
     const references = JSON.stringify([view.get.responses, query.post.responses]).matchAll(/responses\/([\w-]+)"/g);
     const documented = [...references].flatMap(([, name = ""]) => name.split("-or-"));

@@ -382,8 +382,8 @@ describe("npm start", () => {
   });
 
   it.for([
-    ["an unknown option", ["--inspect"], "unknown option '--inspect'"],
-    ["an argument without an option", ["9000"], "too many arguments"],
+    ["an unknown option", ["--inspect"], "Unknown option '--inspect'"],
+    ["an argument without an option", ["9000"], "Too many arguments"],
     ["a host name", ["--host", "localhost"], "Give --host as an IP address"],
     ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
   ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {

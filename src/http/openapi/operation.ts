@@ -57,19 +57,11 @@ export const refusalsOf = ({ body, refusals }: Operation, access: Access | undef
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
   return [
     ...EVERYWHERE,
-    ...(access
-      ? ([
-          "unauthenticated",
-          "directory_unavailable",
-          "environment_full",
-          "credential_revoked",
-          "invalid_body",
-        ] as const)
-      : []),
+    ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked", "invalid_body"] as const) : []),
     ...(access?.isForViewers
       ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
       : []),
-    ...(hasKeys && !access.isForViewers ? (["credential_expired"] as const) : []),
+    ...(hasKeys && !access.isForViewers ? (["credential_expired", "environment_full"] as const) : []),
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
     ...(access?.environmentQuery ? (["environment_not_found"] as const) : []),
     ...(body ? WITH_OPTIONAL_BODY : []),
