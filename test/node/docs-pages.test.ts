@@ -32,7 +32,7 @@ const anonymous = (text: string) =>
     .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
     .replaceAll(/^\d+ +/gm, "N  ")
     .replaceAll(/ operator \d+ /g, " operator N ")
-    .replaceAll(/\b(Group|npx ug groups \w+) \d+/g, "$1 N")
+    .replaceAll(/\b([Gg]roup|npx ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
     .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
@@ -45,7 +45,9 @@ function paste(page: string): string[] {
   const script = examplesOf(page)
     .map(({ command }) => command.replaceAll("http://localhost:8787", url))
     .join(`\necho\necho "${MARK}"\n`);
-  return execFileSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", stdio: "pipe" }).split(MARK);
+  // npm would warn of a setting of its user that it does not know.
+  const env = { ...process.env, npm_config_loglevel: "error" };
+  return execFileSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", stdio: "pipe", env }).split(MARK);
 }
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
