@@ -32,11 +32,11 @@ beforeAll(async () => {
   cpSync("examples/embedding", project, { recursive: true });
   const installed = join(project, "node_modules", "user-group-service");
   mkdirSync(installed, { recursive: true });
-  cpSync("package.json", join(installed, "package.json"));
+  cpSync("client/package.json", join(installed, "package.json"));
   for (const entry of ["index", "viewer"])
     await build({
       entryPoints: [`src/client/${entry}.ts`],
-      outfile: join(installed, "dist", "client", `${entry}.js`),
+      outfile: join(installed, "dist", `${entry}.js`),
       bundle: true,
       format: "esm",
       target: "es2022",
@@ -80,7 +80,8 @@ async function startBackend(customer: string, { apiKey = mintingKey.key, service
   });
   let logged = "";
   child.stderr.on("data", (chunk) => (logged += chunk));
-  await once(child.stdout, "data");
+  await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+  if (child.exitCode !== null) throw new Error(`The backend has ended: ${logged}`);
   return { address: `http://localhost:${port}`, log: () => logged };
 }
 
