@@ -71,10 +71,18 @@ export const SESSION_ORIGINS_MAX = 10;
 export const HOST_UNITS_MAX = 259;
 /** `https://` and a host. */
 export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
+/** What a session says of its viewer, as JSON in UTF-8. */
+export const VIEWER_PROPERTIES_BYTES_MAX = 2 * 1024;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
-/** The text of a session. With every claim at its bound it has 12,021 characters. */
-export const SESSION_UNITS_MAX = 12 * 1024;
+/** The text of a session: proxies and servers refuse longer headers. */
+export const SESSION_UNITS_MAX = 8_000;
+/** For so long, at the longest, a session may answer its viewer without the directory. */
+export const SESSION_STALE_SECONDS_MAX = 300;
+/** How far the directory's time in a session may be ahead of the Worker's. One from further ahead does not answer. */
+export const SESSION_STALE_CLOCK_SECONDS_MAX = 5;
+/** How many verified sessions an instance of the Worker knows by their hashes. */
+export const VERIFIED_SESSIONS_MAX = 10_000;
 
 /** A call that the directory has not answered in this time is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;

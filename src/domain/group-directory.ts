@@ -52,7 +52,7 @@ import {
 } from "./user-groups/user-group.ts";
 
 /** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
-export type NewSession = { group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
+export type NewSession = { readAt: number; group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
 
 type ListFailure = AdmitFailure | TurnFailure;
 type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environment_full">;
@@ -274,7 +274,8 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!found) return fail({ code: "user_group_not_found" });
     if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
     const group = { ...toPublicGroup(found), validUntil: null };
-    return ok({ group, generation: found.generation, keyEndsAt: this.#keys.endOf(admitted.value.keyId) });
+    const keyEndsAt = this.#keys.endOf(admitted.value.keyId);
+    return ok({ readAt: Date.now(), group, generation: found.generation, keyEndsAt });
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */

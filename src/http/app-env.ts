@@ -4,6 +4,7 @@ import type { SigningRing, VerifiedClaim } from "../domain/credentials/credentia
 import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
+import type { Person } from "../domain/sql/variables.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";
 import type { Directory } from "./durable-objects.ts";
@@ -77,8 +78,7 @@ export type Viewer = {
   group: GroupSnapshot;
   environment: Environment;
   expiresAt: number | null;
-  viewerId?: string | undefined;
-};
+} & Person;
 
 /** Who reads a feed: that of an environment, or of the deployment. */
 export type FeedReader = DirectoryCaller | (UncheckedOperator & { environment?: never });

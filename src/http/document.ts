@@ -78,8 +78,8 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
   "X-Answered-By": {
     description:
-      "Which of the two has answered: the directory, which knows every change, or the index, which may be stale.",
-    schema: { enum: ["directory", "index"] },
+      "What has answered: the directory, which knows every change; or the index of tokens or the session itself, which may be stale.",
+    schema: { enum: ["directory", "index", "session"] },
   },
   Age: {
     description: "The age of an answer of the index, in seconds. An answer of the directory has none.",

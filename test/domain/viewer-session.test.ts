@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
-import { afterEach, describe, it, vi } from "vitest";
+import { afterEach, describe, it, onTestFinished, vi } from "vitest";
 import { parseSigningKeys, type SigningRing } from "../../src/domain/credentials/credential.ts";
 import {
   allowsOrigin,
@@ -12,7 +12,7 @@ import {
   verifySession,
 } from "../../src/domain/credentials/viewer-session.ts";
 import type { EnvironmentTag } from "../../src/domain/environment.ts";
-import { ORIGIN_UNITS_MAX, SESSION_UNITS_MAX } from "../../src/limits.ts";
+import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_MAX } from "../../src/limits.ts";
 import { forgedCredential } from "../support/forged.ts";
 
 const base64 = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
@@ -167,32 +167,43 @@ describe("a session", () => {
     expect(payload).toBe(JSON.stringify(PAYLOAD));
   });
 
-  it("fits into its bound with every claim at its own", async ({ expect }) => {
+  it("is refused above 8,000 characters, whoever has signed it", async ({ expect }) => {
     const ring = await ringOf(OURS);
-    // Three bytes in UTF-8 for one UTF-16 code unit is the most.
-    const widest = "€".repeat(255);
-    const origin = `https://${"o".repeat(63)}.${"o".repeat(63)}.${"o".repeat(63)}.${"o".repeat(61)}:65535`;
-    const variables = { user_group_id: "v".repeat(4096 - `{"user_group_id":""}`.length) };
-    const text = await mintSession(ring, {
-      issuer: "i".repeat(ORIGIN_UNITS_MAX),
-      environment: { workspace: "w".repeat(40), tag: "Customer" },
-      providedId: widest,
-      teamId: Number.MAX_SAFE_INTEGER,
-      generation: new Uint8Array(16),
-      keyId: Number.MAX_SAFE_INTEGER,
-      id: CLAIMS.id,
-      issuedAtSeconds: NOW_SECONDS,
-      expiresAtSeconds: NOW_SECONDS + 3600,
-      origins: new Array(10).fill(origin),
-      viewerId: widest,
-      variables,
-    });
+    const sessionOf = (letters: number) => mintSession(ring, { ...CLAIMS, variables: { a: "v".repeat(letters) } });
+    const shortest = (await sessionOf(0)).length;
+    const letters = Math.floor(((SESSION_UNITS_MAX - shortest) * 3) / 4);
+    expect((await sessionOf(letters)).length).toBeGreaterThan(SESSION_UNITS_MAX - 4);
+    expect(await verifySession(ring, await sessionOf(letters), NOW)).toMatchObject({ state: "valid" });
+    expect(await verifySession(ring, await sessionOf(letters + 4), NOW)).toBeUndefined();
+  });
 
+  it("carries at most 4 KiB of variables", ({ expect }) => {
+    const variables = { user_group_id: "v".repeat(4096 - `{"user_group_id":""}`.length) };
     expect(variablesFit(variables)).toBe(true);
     expect(variablesFit({ ...variables, a: 1 })).toBe(false);
-    expect(text).toHaveLength(12_021);
-    expect(text.length).toBeLessThanOrEqual(SESSION_UNITS_MAX);
-    expect(await verifySession(ring, text, NOW)).toMatchObject({ state: "valid" });
+  });
+
+  it("is checked once while it is valid: only hashes are kept, and 10,000 of them at most", async ({ expect }) => {
+    const ring = await ringOf(OURS);
+    const verify = vi.spyOn(crypto.subtle, "verify");
+    onTestFinished(() => verify.mockRestore());
+    const text = await mintSession(ring, CLAIMS);
+    for (let call = 0; call < 3; call += 1)
+      expect(await verifySession(ring, text, NOW)).toEqual({ state: "valid", claims: CLAIMS });
+    expect(verify).toHaveBeenCalledTimes(1);
+    const kept = [...ring.verifiedSessions.keys()];
+    expect(kept).toEqual([
+      new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toBase64(),
+    ]);
+    // It is forgotten when it has expired.
+    expect(await verifySession(ring, text, NOW + 300_000)).toMatchObject({ state: "expired" });
+    expect(ring.verifiedSessions.size).toBe(0);
+
+    for (let n = 0; n < VERIFIED_SESSIONS_MAX; n += 1) ring.verifiedSessions.set(`hash ${n}`, NOW_SECONDS + 60);
+    await verifySession(ring, text, NOW);
+    expect(ring.verifiedSessions.size).toBe(VERIFIED_SESSIONS_MAX);
+    expect(ring.verifiedSessions.has("hash 0")).toBe(false);
+    expect(ring.verifiedSessions.has("hash 1")).toBe(true);
   });
 
   it("expires at its second, and then has only what the log needs", async ({ expect }) => {

@@ -329,6 +329,31 @@ describe("a session of the service", () => {
   });
 });
 
+it("selects the rows of one person by viewer_properties, and none without them", async ({ expect }) => {
+  const postgres = new PGlite();
+  onTestFinished(() => postgres.close());
+  await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+  const [policy = ""] = /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/verifying.md", "utf8")) ?? [];
+  const { group } = await groups.ensure({ userGroupId: "rows of persons" });
+  await postgres.exec(`ALTER TABLE orders ADD store int; ${policy}`);
+  await postgres.exec(
+    `INSERT INTO orders (customer, amount, store) VALUES (${group.teamId}, 1, 1), (${group.teamId}, 2, 2), (${group.teamId}, 3, NULL)`,
+  );
+  await postgres.exec("SET SESSION AUTHORIZATION backend");
+  const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
+  const amountsOf = async (viewerProperties: object | undefined) => {
+    const client = new UserGroupClient({ url, apiKey: mintingKey.key });
+    const { token } = await client.mintSession({ userGroupId: "rows of persons", viewerProperties });
+    const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
+    const rows = await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" });
+    return rows.map((row) => (row as { amount: number }).amount);
+  };
+  expect(await amountsOf({ store: 2 })).toEqual([2]);
+  expect(await amountsOf({ shop: 2 })).toEqual([]);
+  expect(await amountsOf(undefined)).toEqual([]);
+  expect(await amountsOf({ store: null })).toEqual([]);
+});
+
 describe("reports", () => {
   const ORDERS = [
     ["report a", "eu", 1],

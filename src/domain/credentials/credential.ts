@@ -47,6 +47,8 @@ export type SigningRing = {
   keys: ReadonlyMap<string, CryptoKey>;
   /** A cache of verified credentials: the same few come again and again. */
   verified: Map<string, VerifiedClaim>;
+  /** The SHA-256 hashes of verified sessions, each with its `exp`: a second call costs no check of its signature. */
+  verifiedSessions: Map<string, number>;
   /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
   sessionSeeds: readonly SessionSeed[];
   /** A cache of those key pairs, which are derived when a session first needs them. */
@@ -102,7 +104,13 @@ export async function parseSigningKeys(text: string): Promise<Result<SigningRing
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
     sessionSeeds.push(await importSeed(secret));
   }
-  return ok({ signingId: [...keys.keys()][0] ?? "", keys, verified: new Map(), sessionSeeds });
+  return ok({
+    signingId: [...keys.keys()][0] ?? "",
+    keys,
+    verified: new Map(),
+    verifiedSessions: new Map(),
+    sessionSeeds,
+  });
 }
 
 /**

@@ -4,9 +4,11 @@ import {
   SESSION_CLOCK_SECONDS_MAX,
   SESSION_ORIGINS_MAX,
   SESSION_SECONDS_MAX,
+  SESSION_STALE_SECONDS_MAX,
   SESSION_UNITS_MAX,
   SESSION_VARIABLES_BYTES_MAX,
   TEXT_UNITS_MAX,
+  VERIFIED_SESSIONS_MAX,
 } from "../../limits.ts";
 import { directoryName, type Environment, findEnvironment } from "../environment.ts";
 import { fail, ok, type Result } from "../result.ts";
@@ -36,9 +38,16 @@ export type SessionClaims = {
   /** The normalised origins of the pages that may present the session; without it, any. */
   origins?: string[];
   viewerId?: string;
+  /** What only this viewer may see. */
+  viewerProperties?: object;
   /** A copy for verifiers that do not call the service. The service itself reads the group. */
   variables?: Record<string, unknown>;
+  /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
+  stale?: { seconds: number; group: StaleGroup };
 };
+
+/** What a session says of its group: what a viewer's answer needs besides the number and the id. */
+export type StaleGroup = { name: string; properties: object | null; mapping: object | null };
 
 /**
  * A session that this service has signed. Only the directory knows whether it was revoked. An expired session keeps only the
@@ -61,7 +70,10 @@ type Payload = {
   exp: number;
   origins?: string[];
   viewer_id?: string;
+  viewer_properties?: object;
   variables?: Record<string, unknown>;
+  max_stale_seconds?: number;
+  group?: StaleGroup;
 };
 
 /** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
@@ -109,11 +121,14 @@ export async function verifySession(
   const payloadBytes = decode(payload);
   const signatureBytes = decode(signature);
   if (!payloadBytes || !signatureBytes) return undefined;
-  const signed = utf8.encode(`${header}.${payload}`);
-  if (!(await crypto.subtle.verify(ES256, key.publicKey, signatureBytes, signed))) return undefined;
-
+  const hash = await hashOf(text);
+  if (!ring.verifiedSessions.has(hash)) {
+    const signed = utf8.encode(`${header}.${payload}`);
+    if (!(await crypto.subtle.verify(ES256, key.publicKey, signatureBytes, signed))) return undefined;
+  }
   const claims = readClaims(payloadBytes);
   if (!claims) return undefined;
+  remember(ring.verifiedSessions, hash, claims.expiresAtSeconds, now / 1000);
   const { issuedAtSeconds, expiresAtSeconds, environment, teamId, id } = claims;
   const seconds = expiresAtSeconds - issuedAtSeconds;
   if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
@@ -121,6 +136,20 @@ export async function verifySession(
   return expiresAtSeconds * 1000 > now
     ? { state: "valid", claims }
     : { state: "expired", claims: { environment, teamId, id } };
+}
+
+const hashOf = async (text: string): Promise<string> =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(text))).toBase64();
+
+/** Keeps the hash of a session until it expires. Of too many, the one that was kept first is forgotten. */
+function remember(hashes: Map<string, number>, hash: string, expiresAtSeconds: number, nowSeconds: number): void {
+  if (expiresAtSeconds <= nowSeconds) return void hashes.delete(hash);
+  if (hashes.has(hash)) return;
+  for (const [oldest, endsAtSeconds] of hashes) {
+    if (endsAtSeconds > nowSeconds && hashes.size < VERIFIED_SESSIONS_MAX) break;
+    hashes.delete(oldest);
+  }
+  hashes.set(hash, expiresAtSeconds);
 }
 
 /** Whether a session may carry these variables. */
@@ -166,7 +195,9 @@ const payloadOf = (claims: SessionClaims): Payload => ({
   exp: claims.expiresAtSeconds,
   ...(claims.origins && { origins: claims.origins }),
   ...(claims.viewerId !== undefined && { viewer_id: claims.viewerId }),
+  ...(claims.viewerProperties && { viewer_properties: claims.viewerProperties }),
   ...(claims.variables && { variables: claims.variables }),
+  ...(claims.stale && { max_stale_seconds: claims.stale.seconds, group: claims.stale.group }),
 });
 
 function readClaims(bytes: Uint8Array): SessionClaims | undefined {
@@ -175,7 +206,7 @@ function readClaims(bytes: Uint8Array): SessionClaims | undefined {
   const environment = findEnvironment(payload.aud);
   const generation = decode(payload.gen);
   if (!environment || generation?.length !== NONCE_BYTES) return undefined;
-  const { origins, viewer_id: viewerId, variables } = payload;
+  const { origins, viewer_id: viewerId, viewer_properties: viewerProperties, variables, group } = payload;
   return {
     issuer: payload.iss,
     environment,
@@ -188,7 +219,9 @@ function readClaims(bytes: Uint8Array): SessionClaims | undefined {
     expiresAtSeconds: payload.exp,
     ...(origins && { origins }),
     ...(viewerId !== undefined && { viewerId }),
+    ...(viewerProperties && { viewerProperties }),
     ...(variables && { variables }),
+    ...(group && { stale: { seconds: payload.max_stale_seconds ?? 0, group } }),
   };
 }
 
@@ -212,6 +245,13 @@ const isOrigin: Check = (value) => {
   return origin?.ok === true && origin.value === value;
 };
 
+const isObjectOrNull = (value: unknown) => value === null || isObject(value);
+const isStaleGroup = (group: ReadonlyMap<string, unknown>) =>
+  group.size === 3 &&
+  isText(group.get("name")) &&
+  isObjectOrNull(group.get("properties")) &&
+  isObjectOrNull(group.get("mapping"));
+
 const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL>, Check> = {
   iss: (value) => typeof value === "string" && value.length > 0 && value.length <= ORIGIN_UNITS_MAX,
   aud: isText,
@@ -228,7 +268,10 @@ const OPTIONAL = {
   origins: (value: unknown) =>
     Array.isArray(value) && value.length > 0 && value.length <= SESSION_ORIGINS_MAX && value.every(isOrigin),
   viewer_id: isText,
+  viewer_properties: isObject,
   variables: isObject,
+  max_stale_seconds: (value: unknown) => isNumber(value) && Number(value) <= SESSION_STALE_SECONDS_MAX,
+  group: (value: unknown) => isObject(value) && isStaleGroup(new Map(Object.entries(value))),
 };
 
 const KNOWN = new Set([...Object.keys(REQUIRED), ...Object.keys(OPTIONAL)]);
@@ -239,7 +282,9 @@ function isPayload(value: unknown): value is Payload {
   const claims = new Map(Object.entries(value));
   const isRequired = Object.entries(REQUIRED).every(([name, check]) => check(claims.get(name)));
   const isOptional = Object.entries(OPTIONAL).every(([name, check]) => !claims.has(name) || check(claims.get(name)));
-  return isRequired && isOptional && [...claims.keys()].every((name) => KNOWN.has(name));
+  // One without the other says nothing.
+  const isWhole = claims.has("group") === claims.has("max_stale_seconds");
+  return isRequired && isOptional && isWhole && [...claims.keys()].every((name) => KNOWN.has(name));
 }
 
 /** The bytes of base64url, if it is spelled as this service spells them. */

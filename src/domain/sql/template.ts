@@ -15,7 +15,7 @@ import {
 
 /**
  * SQL templates. `{{variable}}` becomes a placeholder and its value a parameter. `[[ ... ]]` is an optional clause: it is
- * dropped when a variable in it is missing. The resulting SQL consists of the template's own text and of placeholders,
+ * dropped when a variable of the group in it is missing. The resulting SQL consists of the template's own text and of placeholders,
  * whatever the values are. A template that could lose a filter is refused.
  */
 
@@ -29,8 +29,10 @@ type Parameters = { values: unknown[]; units: number };
 /** An optional clause, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] };
 
-/** The names that some viewer can have. Any other name is an error, which must not drop a filter. */
-const POSSIBLE_NAME = /^(?:viewer_id|user_group(?:_id|_name|\..+))$/s;
+/** The names that some group can have. Any other name is an error, which must not drop a filter. */
+const NAME_OF_GROUP = /^user_group(?:_id|_name|\..+)$/s;
+/** The names that restrict a view to one person. A clause with one of them is never dropped, or one would see everybody's rows. */
+const NAME_OF_PERSON = /^viewer(?:_id$|\.)/;
 /** What separates tokens in every database. */
 const BLANK = /[\t-\r ]/;
 const SPACE: TextToken = { kind: "text", text: " ", quoted: undefined, end: 0 };
@@ -174,7 +176,8 @@ function keepClauses(
     const missing = bound.flatMap((piece) =>
       piece.kind === "variable" && piece.value === undefined ? [piece.name] : [],
     );
-    const unknown = missing.find((name) => !isOptional || !POSSIBLE_NAME.test(name));
+    const isKept = !isOptional || pieces.some((piece) => piece.kind === "variable" && NAME_OF_PERSON.test(piece.name));
+    const unknown = missing.find((name) => isKept || !NAME_OF_GROUP.test(name));
     if (unknown !== undefined) return fail({ code: "unknown_variable", variable: unknown });
     for (const name of missing) dropped.add(name);
     if (missing.length > 0) continue;

@@ -1,11 +1,13 @@
 import type { Caller } from "../../domain/credentials/caller.ts";
 import type { SigningRing } from "../../domain/credentials/credential.ts";
-import { mintSession, variablesFit } from "../../domain/credentials/viewer-session.ts";
+import { mintSession, type StaleGroup, variablesFit } from "../../domain/credentials/viewer-session.ts";
 import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { NewSession } from "../../domain/group-directory.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
+import { SESSION_UNITS_MAX } from "../../limits.ts";
+import type { GroupSnapshot } from "../../records.ts";
 import type { Directory } from "../durable-objects.ts";
 
 /** The API key that mints a session, and the issuer that the session names. */
@@ -23,28 +25,32 @@ export type SessionDraft = {
   expiresInSeconds: number;
   origins: string[] | undefined;
   viewerId: string | undefined;
+  /** An object as JSON, which is kept as it is. */
+  viewerProperties: string | undefined;
   includeVariables: boolean;
+  maxStaleSeconds: number;
 };
 
 /** A session: its text, its group, and when it starts and expires. */
-export type MintedSession = Times & { token: string; teamId: number };
+export type MintedSession = Times & { token: string; teamId: number; maxStaleSeconds: number };
 
 type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
 
 /** Mints a session for viewers of a group. */
 export async function mintViewerSession(
   { ring, issuer, environment, directory, caller, keyId }: Minter,
-  { providedId, expiresInSeconds, origins, viewerId, includeVariables }: SessionDraft,
+  { providedId, expiresInSeconds, origins, includeVariables, maxStaleSeconds, ...draft }: SessionDraft,
 ): Promise<Result<MintedSession, Failure>> {
   const started = await directory.startSession(caller, providedId);
   if (!started.ok) return started;
   const { group, generation } = started.value;
-  const variables = includeVariables ? variablesOf(group, viewerId) : undefined;
+  const person = personOf(draft);
+  const variables = includeVariables ? variablesOf(group, person) : undefined;
   if (variables && !variablesFit(variables)) return fail({ code: "variables_too_large" });
   const times = timesOf(started.value, expiresInSeconds);
   if (!times) return fail({ code: "credential_expired" });
 
-  const token = await mintSession(ring, {
+  const claims = {
     ...times,
     issuer,
     environment,
@@ -54,15 +60,37 @@ export async function mintViewerSession(
     keyId,
     id: crypto.randomUUID(),
     ...(origins && { origins }),
-    ...(viewerId !== undefined && { viewerId }),
+    ...person,
     ...(variables && { variables }),
-  });
-  return ok({ ...times, token, teamId: group.teamId });
+  };
+  const { teamId } = group;
+  if (maxStaleSeconds > 0) {
+    const stale = { seconds: maxStaleSeconds, group: staleGroupOf(group) };
+    const token = await mintSession(ring, { ...claims, stale });
+    if (token.length <= SESSION_UNITS_MAX) return ok({ ...times, token, teamId, maxStaleSeconds });
+  }
+  const token = await mintSession(ring, claims);
+  if (token.length > SESSION_UNITS_MAX) return fail({ code: "variables_too_large" });
+  return ok({ ...times, token, teamId, maxStaleSeconds: 0 });
+}
+
+const staleGroupOf = ({ name, properties, mapping }: GroupSnapshot): StaleGroup => ({
+  name,
+  properties: JSON.parse(properties ?? "null"),
+  mapping: JSON.parse(mapping ?? "null"),
+});
+
+function personOf({ viewerId, viewerProperties }: Pick<SessionDraft, "viewerId" | "viewerProperties">) {
+  return {
+    ...(viewerId !== undefined && { viewerId }),
+    ...(viewerProperties !== undefined && { viewerProperties: JSON.parse(viewerProperties) as object }),
+  };
 }
 
 /** When a session starts and expires: not after the key that mints it. `undefined` if that ends within this second. */
-function timesOf({ keyEndsAt }: NewSession, expiresInSeconds: number): Times | undefined {
-  const issuedAtSeconds = Math.floor(Date.now() / 1000);
+function timesOf({ keyEndsAt, readAt }: NewSession, expiresInSeconds: number): Times | undefined {
+  // The directory's time of reading: nothing in the session is older.
+  const issuedAtSeconds = Math.floor(readAt / 1000);
   const keyEndsAtSeconds = keyEndsAt === null ? Number.POSITIVE_INFINITY : Math.floor(keyEndsAt / 1000);
   const expiresAtSeconds = Math.min(issuedAtSeconds + expiresInSeconds, keyEndsAtSeconds);
   return expiresAtSeconds > issuedAtSeconds ? { issuedAtSeconds, expiresAtSeconds } : undefined;

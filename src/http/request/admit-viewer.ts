@@ -1,15 +1,20 @@
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
-import { allowsOrigin, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
+import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
-import { LEASE_CLOCK_SECONDS_MAX, LEASE_READ_SECONDS_MAX, LEASE_SECONDS_MAX } from "../../limits.ts";
+import {
+  LEASE_CLOCK_SECONDS_MAX,
+  LEASE_READ_SECONDS_MAX,
+  LEASE_SECONDS_MAX,
+  SESSION_STALE_CLOCK_SECONDS_MAX,
+} from "../../limits.ts";
 import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
-import { maxAgeOf } from "./cache-control.ts";
+import { maxAgeOf, oldestAnswerOf } from "./cache-control.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
@@ -45,21 +50,55 @@ const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapsho
   expiresAt: group.validUntil,
 });
 
-/** Finds the group of a viewer session. The directory always answers. */
+/**
+ * Finds the group of a viewer session. The directory answers, unless the session itself may: for as long as its backend has
+ * allowed, and never for a caller that asks who it is.
+ */
 export async function admitSession(
   c: RequestContext<CallEnv>,
   session: VerifiedSession,
+  mayBeStale: boolean,
 ): Promise<Result<Viewer, Failure>> {
   // The body may have arrived after the session had expired.
-  if (session.state === "expired" || session.claims.expiresAtSeconds * 1000 <= Date.now())
+  const now = Date.now();
+  if (session.state === "expired" || session.claims.expiresAtSeconds * 1000 <= now)
     return fail({ code: "credential_expired" });
-  const { teamId, generation, keyId, origins, viewerId, environment, expiresAtSeconds } = session.claims;
-  if (!allowsOrigin(origins, c.req.header("Origin"))) return fail({ code: "origin_not_allowed" });
+  const { claims } = session;
+  if (!allowsOrigin(claims.origins, c.req.header("Origin"))) return fail({ code: "origin_not_allowed" });
+  const { environment, viewerId, viewerProperties } = claims;
+  const expiresAt = claims.expiresAtSeconds * 1000;
+  const viewer = { kind: "viewer_session", environment, expiresAt, viewerId, viewerProperties } as const;
 
-  c.get("headers")["X-Answered-By"] = "directory";
+  const headers = c.get("headers");
+  const stale = mayBeStale ? staleAnswerOf(claims, c.req.header("Cache-Control"), now) : undefined;
+  if (stale) {
+    headers["X-Answered-By"] = "session";
+    headers.Age = String(stale.ageSeconds);
+    return ok({ ...viewer, group: stale.group });
+  }
+  headers["X-Answered-By"] = "directory";
+  const { teamId, generation, keyId } = claims;
   const viewed = await directoryOf(c.env, environment).viewSession({ teamId, generation, keyId });
-  if (!viewed.ok) return viewed;
-  return ok({ kind: "viewer_session", group: viewed.value, environment, expiresAt: expiresAtSeconds * 1000, viewerId });
+  return viewed.ok ? ok({ ...viewer, group: viewed.value }) : viewed;
+}
+
+/**
+ * The group as the session says it is, if that is young enough for the backend that minted the session and for this request.
+ * Its age is the time since the directory read the group, in whole seconds before that.
+ */
+function staleAnswerOf(
+  { stale, issuedAtSeconds, teamId, providedId }: SessionClaims,
+  cacheControl: string | undefined,
+  now: number,
+): { group: GroupSnapshot; ageSeconds: number } | undefined {
+  const oldest = stale && oldestAnswerOf(cacheControl);
+  if (!stale || oldest === undefined) return undefined;
+  const age = now / 1000 - issuedAtSeconds;
+  if (age < -SESSION_STALE_CLOCK_SECONDS_MAX || age > Math.min(stale.seconds, oldest)) return undefined;
+  const { name, properties, mapping } = stale.group;
+  const text = (value: object | null) => (value === null ? null : JSON.stringify(value));
+  const group = { teamId, providedId, name, properties: text(properties), mapping: text(mapping), validUntil: null };
+  return { group, ageSeconds: Math.max(0, Math.floor(age)) };
 }
 
 /**

@@ -88,7 +88,7 @@ export const authorizeFeedReaders = createMiddleware<FeedEnv>(async (c, next) =>
 export const authorizeViewers = createMiddleware<ViewerEnv>(async (c, next) => {
   const admitted = await authorize<Viewer>(c, routePath(c, -1), {
     token: (claim) => admitToken(c, claim),
-    session: (session) => admitSession(c, session),
+    session: (session) => admitSession(c, session, true),
   });
   if (!admitted.ok) return refuse(c, admitted.failure);
   c.set("viewer", admitted.value);
@@ -107,7 +107,7 @@ export const authorizeAll = createMiddleware<IdentityEnv>(async (c, next) => {
       return operator.ok ? ok({ kind: "operator", ...operator.value }) : operator;
     },
     token: (claim) => admitToken(c, claim),
-    session: (session) => admitSession(c, session),
+    session: (session) => admitSession(c, session, false),
   });
   if (!admitted.ok) return refuse(c, admitted.failure);
   c.set("identity", admitted.value);

@@ -11,7 +11,21 @@ const COMMAS = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
  * long. Of several `max-age` the smallest counts.
  */
 export function maxAgeOf(cacheControl: string | undefined): number | undefined {
-  if (cacheControl === undefined || cacheControl.length > CACHE_CONTROL_UNITS_MAX) return undefined;
+  const maxAge = cacheControl === undefined ? undefined : askedMaxAgeOf(cacheControl);
+  return maxAge !== undefined && maxAge !== Number.POSITIVE_INFINITY && maxAge >= STALE_SECONDS_MIN
+    ? maxAge
+    : undefined;
+}
+
+/**
+ * How old an answer may be that the session has allowed to be stale, in seconds: the request's `max-age`, or any age without
+ * one. `undefined` asks for a fresh answer, as `no-cache`, `no-store` and a malformed header do.
+ */
+export const oldestAnswerOf = (cacheControl: string | undefined): number | undefined =>
+  askedMaxAgeOf(cacheControl ?? "");
+
+function askedMaxAgeOf(cacheControl: string): number | undefined {
+  if (cacheControl.length > CACHE_CONTROL_UNITS_MAX) return undefined;
   const parts = cacheControl.split(COMMAS).filter((part) => part.trim() !== "");
   const directives = parts.map((part) => DIRECTIVE.exec(part)).filter((directive) => directive !== null);
   const named = (name: string) => directives.filter((directive) => directive[1]?.toLowerCase() === name);
@@ -21,6 +35,5 @@ export function maxAgeOf(cacheControl: string | undefined): number | undefined {
   });
   const isMalformed = directives.length !== parts.length;
   const isForbidden = named("no-cache").length + named("no-store").length > 0;
-  const maxAge = Math.min(...ages);
-  return !isMalformed && !isForbidden && ages.length > 0 && maxAge >= STALE_SECONDS_MIN ? maxAge : undefined;
+  return isMalformed || isForbidden ? undefined : Math.min(...ages);
 }

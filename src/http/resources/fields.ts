@@ -5,6 +5,7 @@ import {
   KEY_SECONDS_MAX,
   LIST_GROUPS_DEFAULT,
   LIST_GROUPS_MAX,
+  PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
 } from "../../limits.ts";
 import { parseCursor } from "./cursor.ts";
@@ -58,6 +59,40 @@ export const Label = lazy(() => label());
 export const ProvidedId = lazy(() =>
   label({ description: "Your own id of the user group, unique in its environment." }),
 );
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether objects and lists are nested deeper than `levels`. It looks no deeper than that. */
+const nestsDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
+
+const utf8 = new TextEncoder();
+
+/** Any JSON object of at most so many bytes, as JSON. `what` names the field. */
+export const JsonObject = (bytesMax: number, what: string, isNullable = false) =>
+  withMeta(
+    z.pipe(
+      z.unknown(),
+      z.transform((value: unknown, payload: Payload) => {
+        if (!isObject(value)) {
+          refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
+          return z.NEVER;
+        }
+        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX)) {
+          refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
+          return z.NEVER;
+        }
+        const json = JSON.stringify(value);
+        const bytes = utf8.encode(json).length;
+        if (bytes > bytesMax) refuseValue(payload, `The ${what} are ${bytes} bytes of JSON; ${bytesMax} is the most.`);
+        return json;
+      }),
+    ),
+    { type: "object", additionalProperties: true },
+  );
 
 export const seconds = (min: number, max: number, meta: Meta = {}) =>
   withMeta(

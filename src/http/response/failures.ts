@@ -4,6 +4,7 @@ import {
   BODY_BYTES_MAX,
   BODY_SECONDS_MAX,
   RATE_LIMIT_SECONDS,
+  SESSION_UNITS_MAX,
   SESSION_VARIABLES_BYTES_MAX,
   UNAVAILABLE_RETRY_SECONDS,
 } from "../../limits.ts";
@@ -131,8 +132,9 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   unknown_variable: {
     status: 422,
     message:
-      "The user group has no such variable. Check the name (user_group_id, user_group_name, user_group.<property>, or viewer_id in a " +
-      "session that was minted with one), give the group the property, or put a clause that is optional in [[ ]].",
+      "There is no such variable. Check the name (user_group_id, user_group_name, user_group.<property>; in a session that was minted with " +
+      "them, viewer_id and viewer.<property>). Give the group or the session the property. A clause in [[ ]] may lack variables of the group, " +
+      "but never those of the viewer.",
   },
   unusable_variable: {
     status: 422,
@@ -146,7 +148,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   variables_too_large: {
     status: 422,
-    message: `The group's variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON. Leave include_variables out, or shrink the group's properties.`,
+    message: `The variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON, or the session is longer than ${SESSION_UNITS_MAX} characters. Leave include_variables out, or shrink the properties or the list of origins.`,
   },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {

@@ -3,7 +3,9 @@ import type { UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import { MAPPING_ENTRIES_MAX, PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX, TEXT_UNITS_MAX } from "../../../limits.ts";
 import {
   Grace,
+  isObject,
   isText,
+  JsonObject,
   Label,
   lazy,
   type Payload,
@@ -12,11 +14,6 @@ import {
   TEXT_DESCRIPTION,
   withMeta,
 } from "../fields.ts";
-
-const utf8 = new TextEncoder();
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const TOKEN_MESSAGE =
   "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
@@ -55,36 +52,6 @@ const Mapping = lazy(() =>
   ),
 );
 
-const Properties = lazy(() =>
-  withMeta(
-    z.pipe(
-      z.unknown(),
-      z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value)) {
-          refuseValue(payload, "Give an object of properties, or null.");
-          return z.NEVER;
-        }
-        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX)) {
-          refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-          return z.NEVER;
-        }
-        const json = JSON.stringify(value);
-        const bytes = utf8.encode(json).length;
-        if (bytes > PROPERTIES_BYTES_MAX)
-          refuseValue(payload, `The properties are ${bytes} bytes of JSON; ${PROPERTIES_BYTES_MAX} is the most.`);
-        return json;
-      }),
-    ),
-    { type: "object", additionalProperties: true },
-  ),
-);
-
-/** Whether objects and lists are nested deeper than `levels`. It looks no deeper than that. */
-const nestsDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
-
 const GroupFields = lazy(
   () =>
     ({
@@ -94,7 +61,7 @@ const GroupFields = lazy(
       mapping: withMeta(z.nullish(Mapping()), {
         description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
       }),
-      properties: withMeta(z.nullish(Properties()), {
+      properties: withMeta(z.nullish(JsonObject(PROPERTIES_BYTES_MAX, "properties", true)), {
         description: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most. Replaced whole; null clears it.`,
       }),
     }) satisfies Record<Exclude<keyof UserGroupDraft, "providedId">, z.ZodMiniType>,

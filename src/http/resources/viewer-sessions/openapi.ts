@@ -14,6 +14,10 @@ const ViewerSession = z
     token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
     expires_at: time("When it expires."),
     expires_in_seconds: number("For how many seconds it is valid.", 300),
+    max_stale_seconds: z
+      .int()
+      .min(0)
+      .meta({ description: "For how many seconds it may answer its viewer itself.", examples: [0] }),
   })
   .meta({ id: "ViewerSession", description: "A viewer session, for a page." }) satisfies z.ZodType<
   ReturnType<typeof sessionBody>

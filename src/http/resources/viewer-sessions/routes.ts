@@ -37,7 +37,9 @@ export const viewerSessions = new Hono<AppEnv>()
       expiresInSeconds: body.expires_in_seconds,
       origins: body.origins,
       viewerId: body.viewer_id,
+      viewerProperties: body.viewer_properties,
       includeVariables: body.include_variables,
+      maxStaleSeconds: body.max_stale_seconds,
     });
     if (!minted.ok) return refuse(c, minted.failure);
     c.set("teamId", minted.value.teamId);

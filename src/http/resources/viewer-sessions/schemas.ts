@@ -1,12 +1,15 @@
 import * as z from "zod/mini";
 import { normalizeOrigin } from "../../../domain/credentials/viewer-session.ts";
 import {
+  PROPERTIES_DEPTH_MAX,
   SESSION_ORIGINS_MAX,
   SESSION_SECONDS_DEFAULT,
   SESSION_SECONDS_MAX,
   SESSION_SECONDS_MIN,
+  SESSION_STALE_SECONDS_MAX,
+  VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../limits.ts";
-import { Label, lazy, type Payload, ProvidedId, refuseValue, seconds, withMeta } from "../fields.ts";
+import { JsonObject, Label, lazy, type Payload, ProvidedId, refuseValue, seconds, withMeta } from "../fields.ts";
 
 const Origin = lazy(() =>
   z.pipe(
@@ -43,6 +46,16 @@ export const SessionBody = lazy(() =>
     ),
     viewer_id: withMeta(z.optional(Label()), {
       description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+    }),
+    viewer_properties: withMeta(z.optional(JsonObject(VIEWER_PROPERTIES_BYTES_MAX, "viewer_properties")), {
+      description:
+        'What only this person may see, an object such as {"store": 7}. Dashboards and SQL templates get each of its keys as viewer.<key>. ' +
+        `It has ${VIEWER_PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
+    }),
+    max_stale_seconds: withMeta(z._default(seconds(0, SESSION_STALE_SECONDS_MAX), 0), {
+      description:
+        "For how many seconds the session itself may answer its viewer, so that an answer may be so old: a change, a revocation or an end of " +
+        "the session is in force only after that. If the session would have more than 8,000 characters, it is minted with 0.",
     }),
     include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
       description: "Whether the session contains the variables, for verifiers that do not call the service.",

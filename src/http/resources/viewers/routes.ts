@@ -17,19 +17,20 @@ export const viewers = new Hono<AppEnv>()
   .use(authorizeViewers)
 
   .get("/", (c) => {
-    const { group, environment, viewerId } = c.get("viewer");
+    const viewer = c.get("viewer");
+    const { group, environment } = viewer;
     const userGroup = viewBody(group, environment.tag);
     return respond(c, {
       success: 1,
       user_group: userGroup,
-      variables: variablesOf(group, viewerId, userGroup.properties),
+      variables: variablesOf(group, viewer, userGroup.properties),
     });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
     const { sql, placeholders } = c.req.valid("json");
-    const { group, viewerId } = c.get("viewer");
-    const variables = new Map(Object.entries(variablesOf(group, viewerId)));
+    const viewer = c.get("viewer");
+    const variables = new Map(Object.entries(variablesOf(viewer.group, viewer)));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, ...bound.value });
