@@ -25,7 +25,15 @@ export type Pools = { service: Pool; floor: Pool };
  * One cycle: the tokens of the groups that exist, the ids of those to create, the tokens of those created, and the sessions
  * that were minted.
  */
-type Cycle = { name: string; ids: string[]; tokens: string[]; created: string[]; sessions: string[] };
+type Cycle = {
+  name: string;
+  ids: string[];
+  tokens: string[];
+  created: string[];
+  sessions: string[];
+  /** Sessions that answer their viewers. */
+  stale: string[];
+};
 
 /** No lease is older at any time of a generation. */
 const STALE = { "Cache-Control": "max-age=300" };
@@ -49,6 +57,12 @@ export class CallMeasurement {
   async measure(pools: Pools, generation: number): Promise<void> {
     const requests = Array.from({ length: GROUPS }, (_, n) => getRequest(this.#key, `group-${n}`));
     const tokens = (await load(pools.service, requests)).bodies.map(tokenIn);
+    const stale = (
+      await load(
+        pools.service,
+        NUMBERS.map((n) => mintRequest(this.#key, `group-${n}`, { max_stale_seconds: 300 })),
+      )
+    ).bodies.map(sessionIn);
     const { warmUpCycles, cycles } = this.#effort;
     for (let count = 0; count < warmUpCycles + cycles; count += 1) {
       await writeLeases(pools.service, tokens.slice(LEASED));
@@ -56,7 +70,7 @@ export class CallMeasurement {
       const ids = NUMBERS.map((_, index) => `new ${name} ${index}`);
       await this.#measureCycle(
         pools,
-        { name, ids, tokens, created: [], sessions: [] },
+        { name, ids, tokens, created: [], sessions: [], stale },
         { counts: count >= warmUpCycles },
       );
     }
@@ -96,7 +110,7 @@ export class CallMeasurement {
 function serviceRequests(
   name: CallName,
   key: string,
-  { name: cycle, ids, tokens, created, sessions }: Cycle,
+  { name: cycle, ids, tokens, created, sessions, stale }: Cycle,
 ): Request[] {
   const requests: Record<CallName, () => Request[]> = {
     create: () => ids.map((id) => getRequest(key, id)),
@@ -110,6 +124,8 @@ function serviceRequests(
     viewer_stale: () => NUMBERS.map((n) => viewRequest(tokens[LEASED + n] ?? "", STALE)),
     mint: () => NUMBERS.map((n) => mintRequest(key, `group-${n}`)),
     viewer_session: () => sessions.map((session) => viewRequest(session)),
+    viewer_session_again: () => sessions.map((session) => viewRequest(session)),
+    viewer_session_stale: () => stale.map((session) => viewRequest(session)),
     delete: () =>
       created.map((token, index) => changeRequest(key, "DELETE", { current_token: token, user_group_id: ids[index] })),
   };
@@ -117,7 +133,7 @@ function serviceRequests(
 }
 
 /** As many bytes in each request as the service gets, of groups that the floor has. */
-function floorRequests(name: CallName, { name: cycle, tokens, sessions }: Cycle): Request[] {
+function floorRequests(name: CallName, { name: cycle, tokens, sessions, stale }: Cycle): Request[] {
   const key = tokens[0] ?? "";
   const idOf = (n: number) => `group-${n}`;
   const requests: Record<CallName, (n: number, index: number) => Request> = {
@@ -131,6 +147,8 @@ function floorRequests(name: CallName, { name: cycle, tokens, sessions }: Cycle)
     // With as many bytes, and the answer of a call that reads.
     mint: (n) => ({ ...mintRequest(key, idOf(n)), path: "/mint" }),
     viewer_session: (n) => ({ ...viewRequest(sessions[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
+    viewer_session_again: (n) => ({ ...viewRequest(sessions[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
+    viewer_session_stale: (n) => ({ ...viewRequest(stale[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
     delete: (n) => changeRequest(key, "DELETE", { current_token: tokens[n], user_group_id: idOf(n) }),
   };
   return NUMBERS.map(requests[name]);

@@ -5,8 +5,8 @@ export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_re
 
 /**
  * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers, `mint` makes a viewer
- * session, and `viewer_session` is a view with one. In a directory that has
- * just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
+ * session, `viewer_session` is the first view with one, `viewer_session_again` a later one, and `viewer_session_stale` one that
+ * the session answers. In a directory that has just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
  * of a key writes when the key was last used, and the next call reads its row again. A delete moves the row to the deleted
  * groups and their index; that of the newest group writes one row more, and `PURGE` follows after UNDO_DAYS. Each change
  * writes one event, and one row more is billed when the event is deleted after EVENT_DAYS.
@@ -21,6 +21,8 @@ export const COUNTS = {
   viewer_stale: { rpc: 0, kv_reads: 1, kv_writes: 0, rows_read: 0, rows_written: 0 },
   mint: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   viewer_session: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
+  viewer_session_again: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
+  viewer_session_stale: { rpc: 0, kv_reads: 0, kv_writes: 0, rows_read: 0, rows_written: 0 },
 } as const satisfies Record<string, Counts>;
 
 export type CallName = keyof typeof COUNTS;

@@ -31,11 +31,11 @@ export const viewRequest = (token: string, headers: Record<string, string> = {})
   headers: { ...presenting(token), ...headers },
 });
 
-export const mintRequest = (key: string, id: string): Request => ({
+export const mintRequest = (key: string, id: string, fields: object = {}): Request => ({
   method: "POST",
   path: "/api/viewer_sessions",
   headers: presenting(key),
-  body: { user_group_id: id, expires_in_seconds: 3600, origins: ["https://app.example.com"] },
+  body: { user_group_id: id, expires_in_seconds: 3600, origins: ["https://app.example.com"], ...fields },
 });
 
 export const listRequest = (key: string, search: string): Request => ({

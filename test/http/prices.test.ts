@@ -24,7 +24,7 @@ import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
-import { mint } from "../support/sessions.ts";
+import { mint, sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
@@ -94,6 +94,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     const leased = await leasedTokenOf("viewed");
     let current = token;
     let session = "";
+    const staleSession = await sessionOf(key, { max_stale_seconds: 60 });
     const calls: Record<CallName, () => Promise<Answer>> = {
       get_hit: () => get({ user_group_id: "acme" }),
       create: () => get({ user_group_id: "new", name: "New", mapping: { m: "d" }, properties: { a: 1 } }),
@@ -111,6 +112,8 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
         return minted;
       },
       viewer_session: () => view(session, {}, watched),
+      viewer_session_again: () => view(session, {}, watched),
+      viewer_session_stale: () => view(staleSession, {}, watched),
       delete: () => remove(current),
     };
     for (const name of Object.keys(calls) as CallName[])
