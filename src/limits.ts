@@ -81,6 +81,9 @@ export const SESSION_UNITS_MAX = 8_000;
 export const SESSION_STALE_SECONDS_MAX = 300;
 /** How far the directory's time in a session may be ahead of the Worker's. One from further ahead does not answer. */
 export const SESSION_STALE_CLOCK_SECONDS_MAX = 5;
+/** For so long an ended session is remembered: as long as it could live, and 5 minutes for clocks. */
+export const ENDED_SESSION_SECONDS = 65 * 60;
+export const ENDED_SESSIONS_PER_SWEEP_MAX = 1000;
 /** How many verified sessions an instance of the Worker knows by their hashes. */
 export const VERIFIED_SESSIONS_MAX = 10_000;
 

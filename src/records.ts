@@ -123,6 +123,7 @@ export const EVENT_TYPES = [
   "user_group.deleted",
   "user_group.restored",
   "user_group.purged",
+  "viewer_sessions.ended",
   "api_key.issued",
   "api_key.rolled",
   "api_key.revoked",
@@ -134,12 +135,15 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
- * The published fields that only some events have: the first two those of an update, the others those of a key, an operator
- * or an environment.
+ * The published fields that only some events have: the first two those of an update, the next three those of ended sessions, the
+ * others those of a key, an operator or an environment.
  */
 export type EventDetails = {
   changed?: string[];
   previous_provided_id?: string;
+  session_id?: string;
+  viewer_id?: string;
+  reason?: string;
   api_key?: { id: number; name: string };
   operator?: { id: number; name: string };
   successor_id?: number;

@@ -33,6 +33,10 @@ const COMMANDS: Record<string, Entry> = {
     summary: "list, change, rotate, delete, export and import user groups",
     load: async () => (await import("./commands/groups.ts")).groupsCommand(),
   },
+  sessions: {
+    summary: "end viewer sessions before their time",
+    load: async () => (await import("./commands/sessions.ts")).sessionsCommand(),
+  },
   events: {
     summary: "print the changes of an environment, or wait for them",
     load: async () => (await import("./commands/events.ts")).eventsCommand(),

@@ -57,7 +57,7 @@ export type {
   UpdatedGroup,
   ViewedGroup,
 } from "./resources/user-group.ts";
-export type { MintSessionInput, ViewerSession } from "./resources/viewer-session.ts";
+export type { EndSessionsInput, MintSessionInput, ViewerSession } from "./resources/viewer-session.ts";
 export type { CallOptions, ConnectionOptions, Fetch } from "./transport/connection.ts";
 export type { JsonObject, JsonProperties, JsonValue } from "./transport/json.ts";
 export type { OnceOptions } from "./transport/once.ts";

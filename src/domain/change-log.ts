@@ -13,6 +13,8 @@ export class ChangeLog {
   readonly #storage: DurableObjectStorage;
   readonly #events: EventStore;
   readonly #keepMs: number;
+  /** The id of the newest event, if this instance knows it. */
+  #newestId: number | undefined;
   /** Sets the alarm for a chore of the object. */
   readonly schedule: Chores["schedule"];
 
@@ -28,8 +30,9 @@ export class ChangeLog {
    * so that none is without its event.
    */
   commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
+    let newestId = this.#newestId;
     const value = this.#storage.transactionSync(() =>
-      change(({ type, group, details = {} }) =>
+      change(({ type, group, details = {} }) => {
         this.#append({
           ...author,
           at: Date.now(),
@@ -37,11 +40,19 @@ export class ChangeLog {
           teamId: group?.teamId ?? null,
           providedId: group?.providedId ?? null,
           details,
-        }),
-      ),
+        });
+        if (newestId !== undefined) newestId += 1;
+      }),
     );
+    this.#newestId = newestId;
     this.schedule(Date.now() + this.#keepMs);
     return value;
+  }
+
+  /** The id of the newest event; that of the next one is one higher. */
+  get newestId(): number {
+    this.#newestId ??= this.#events.newestId();
+    return this.#newestId;
   }
 
   /** Whether the database takes no more data. */

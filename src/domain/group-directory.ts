@@ -21,6 +21,7 @@ import {
 import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
 import { undoMsOf } from "./days.ts";
+import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
@@ -52,7 +53,20 @@ import {
 } from "./user-groups/user-group.ts";
 
 /** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
-export type NewSession = { readAt: number; group: GroupSnapshot; generation: ArrayBuffer; keyEndsAt: number | null };
+export type NewSession = {
+  readAt: number;
+  group: GroupSnapshot;
+  generation: ArrayBuffer;
+  keyEndsAt: number | null;
+  /** The number of the newest event: what ends sessions later has a higher one. */
+  seq: number;
+};
+
+/** Which sessions to end. */
+export type SessionsToEnd =
+  | ({ kind: "session" } & PresentedSession)
+  | { kind: "person"; providedId: string; viewerId: string }
+  | { kind: "group"; providedId: string };
 
 type ListFailure = AdmitFailure | TurnFailure;
 type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environment_full">;
@@ -71,6 +85,7 @@ export class GroupDirectory extends DurableObject<Env> {
   readonly #keys: Keys;
   readonly #responses: Responses;
   readonly #changes: ChangeLog;
+  readonly #endedSessions: EndedSessions;
   readonly #turns = new Turns();
   readonly #chores: Chores;
 
@@ -84,8 +99,9 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#keys = new Keys("api_key", new KeyStore(ctx.storage.sql, "api_keys"), changes, KEYS_PER_ENVIRONMENT_MAX);
     this.#responses = responses;
     this.#changes = changes;
+    this.#endedSessions = new EndedSessions(ctx.storage.sql, changes);
     this.#chores = new Chores(
-      [responses.purge, changes.purge, this.#groups.purge, responses.purgeEnded],
+      [responses.purge, changes.purge, this.#groups.purge, responses.purgeEnded, this.#endedSessions.sweep],
       (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
     );
   }
@@ -275,13 +291,41 @@ export class GroupDirectory extends DurableObject<Env> {
     if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
     const group = { ...toPublicGroup(found), validUntil: null };
     const keyEndsAt = this.#keys.endOf(admitted.value.keyId);
-    return ok({ readAt: Date.now(), group, generation: found.generation, keyEndsAt });
+    return ok({ readAt: Date.now(), group, generation: found.generation, keyEndsAt, seq: this.#changes.newestId });
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
-  viewSession({ teamId, generation, keyId }: PresentedSession): Result<GroupSnapshot, ViewFailure> {
-    const isKeyValid = this.#schema.exists && this.#keys.findValid(keyId) !== undefined;
-    return isKeyValid ? this.#groups.see(teamId, { generation }, Date.now()) : fail({ code: "credential_revoked" });
+  viewSession(session: PresentedSession): Result<GroupSnapshot, ViewFailure> {
+    const isValid =
+      this.#schema.exists && this.#keys.findValid(session.keyId) !== undefined && !this.#endedSessions.has(session);
+    return isValid
+      ? this.#groups.see(session.teamId, { generation: session.generation }, Date.now())
+      : fail({ code: "credential_revoked" });
+  }
+
+  /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
+  endSessions(
+    caller: Caller,
+    ending: SessionsToEnd,
+    reason: string | undefined,
+  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    const { author } = admitted.value;
+    if (ending.kind === "session") {
+      const group = this.#groups.find(ending.teamId);
+      const { id: sessionId, viewerId } = ending;
+      const viewed = this.viewSession(ending);
+      const isOver = !viewed.ok && viewed.failure.code === "credential_revoked";
+      if (group && !isOver)
+        this.#endedSessions.end(author, { group, sessionId, ...(viewerId !== undefined && { viewerId }) }, reason);
+      return ok(undefined);
+    }
+    const group = this.#groups.findByProvidedId(ending.providedId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (ending.kind === "group") this.#groups.endSessions(author, group, reason);
+    else this.#endedSessions.end(author, { group, viewerId: ending.viewerId }, reason);
+    return ok(undefined);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */

@@ -85,6 +85,12 @@ export const ACCESS = {
   "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
 
   "POST /api/viewer_sessions": { scope: "sessions:create", body: "required" },
+  "POST /api/viewer_sessions/end": {
+    scope: "sessions:create",
+    role: "support",
+    environmentQuery: "required",
+    body: "required",
+  },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
   "GET /api/viewer": { isForViewers: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },

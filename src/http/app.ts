@@ -20,7 +20,7 @@ import { events } from "./resources/events/routes.ts";
 import { operators } from "./resources/operators/routes.ts";
 import { userGroups } from "./resources/user-groups/routes.ts";
 import { userGroupsByNumber } from "./resources/user-groups-by-number/routes.ts";
-import { jwks, viewerSessions } from "./resources/viewer-sessions/routes.ts";
+import { jwks, viewerSessionEnds, viewerSessions } from "./resources/viewer-sessions/routes.ts";
 import { viewers } from "./resources/viewers/routes.ts";
 import { whoami } from "./resources/whoami/routes.ts";
 import { refuse } from "./response/failures.ts";
@@ -97,6 +97,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/environments", environments)
   .route("/api/whoami", whoami)
   .route("/api/viewer", viewers)
+  .route("/api/viewer_sessions/end", viewerSessionEnds)
   .route("/api/viewer_sessions", viewerSessions)
   .route("/.well-known/jwks.json", jwks)
   .route("/demo", demo)

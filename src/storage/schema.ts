@@ -49,7 +49,7 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 14,
+    number: 15,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (
@@ -82,6 +82,8 @@ export const DIRECTORY_MIGRATIONS: Migration[] = [
     signing_id TEXT,
     listed TEXT
   ) STRICT;
+  -- Sessions and persons whose sessions were ended, by the number of the event. A name is a session's id, or a group and a viewer.
+  CREATE TABLE ended_sessions (id INTEGER PRIMARY KEY, ended_at INTEGER NOT NULL, name TEXT NOT NULL UNIQUE) STRICT;
   CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
   -- The purged groups about which responses are still stored: they may be too many for one transaction.
   CREATE TABLE purged_groups (team_id INTEGER PRIMARY KEY) STRICT;

@@ -111,6 +111,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "alarm",
       "checkCaller",
       "constructor",
+      "endSessions",
       "ensure",
       "hasNoKeys",
       "identify",

@@ -72,6 +72,7 @@ const CLAIMS: SessionClaims = {
   generation: new Uint8Array(16).fill(9),
   keyId: 3,
   id: "2f1f0c0e-6f0a-4f6e-9a53-0a9f6b1f7c11",
+  seq: 17,
   issuedAtSeconds: NOW_SECONDS,
   expiresAtSeconds: NOW_SECONDS + 300,
 };
@@ -85,6 +86,7 @@ const PAYLOAD = {
   gen: "CQkJCQkJCQkJCQkJCQkJCQ",
   key: 3,
   jti: "2f1f0c0e-6f0a-4f6e-9a53-0a9f6b1f7c11",
+  seq: 17,
   iat: NOW_SECONDS,
   exp: NOW_SECONDS + 300,
 };
@@ -117,12 +119,13 @@ const manyClaims: fc.Arbitrary<SessionClaims> = fc
       generation: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => new Uint8Array(bytes)),
       keyId: numbers,
       id: fc.uuid({ version: 4 }),
+      seq: numbers,
       seconds: fc.integer({ min: 1, max: 3600 }),
       origins: fc.array(origins, { minLength: 1, maxLength: 10 }),
       viewerId: texts,
       variables: fc.dictionary(fc.string(), fc.jsonValue()).filter((each) => !Object.hasOwn(each, "__proto__")),
     },
-    { requiredKeys: ["issuer", "environment", "providedId", "teamId", "generation", "keyId", "id", "seconds"] },
+    { requiredKeys: ["issuer", "environment", "providedId", "teamId", "generation", "keyId", "id", "seq", "seconds"] },
   )
   .map(({ seconds, ...claims }) => ({
     ...claims,
@@ -395,6 +398,8 @@ describe("an attack", () => {
     ["zero for team_id", { ...PAYLOAD, team_id: 0 }],
     ["a negative key", { ...PAYLOAD, key: -1 }],
     ["a huge key", { ...PAYLOAD, key: 2 ** 53 }],
+    ["a seq of zero", { ...PAYLOAD, seq: 0 }],
+    ["a text as seq", { ...PAYLOAD, seq: "17" }],
     ["a jti that is no UUID", { ...PAYLOAD, jti: "1" }],
     ["a jti of another version", { ...PAYLOAD, jti: PAYLOAD.jti.replace("-4f", "-1f") }],
     ["a short gen", { ...PAYLOAD, gen: PAYLOAD.gen.slice(0, -2) }],

@@ -95,10 +95,12 @@ describe("with the signing ring and every public fact, but not gen,", () => {
       gen: randomGen(),
       key: 2,
       jti: crypto.randomUUID(),
+      seq: 1_000_000,
       iat: NOW_SECONDS - 60,
       exp: NOW_SECONDS + 3000,
       origins: ["https://evil.example"],
       viewer_id: "ann",
+      viewer_properties: { store: 7 },
       variables: { user_group_id: "victim" },
     };
     expect(Object.keys(changes)).toEqual(expect.arrayContaining(Object.keys(claims)));
@@ -110,7 +112,18 @@ describe("with the signing ring and every public fact, but not gen,", () => {
         expect([name, JSON.stringify(body)]).not.toEqual([name, expect.stringContaining("victim")]);
     }
     // These claims do not say whose group it is. A thief of a session and of the ring may choose them.
-    expect(admittedBy).toEqual(["iss", "sub", "jti", "iat", "exp", "origins", "viewer_id", "variables"]);
+    expect(admittedBy).toEqual([
+      "iss",
+      "sub",
+      "jti",
+      "seq",
+      "iat",
+      "exp",
+      "origins",
+      "viewer_id",
+      "viewer_properties",
+      "variables",
+    ]);
   });
 
   it("no change of two claims of the thief's own session shows the victim", async ({ expect }) => {

@@ -16,6 +16,7 @@ export type KnownEventType =
   | "user_group.deleted"
   | "user_group.restored"
   | "user_group.purged"
+  | "viewer_sessions.ended"
   | "api_key.issued"
   | "api_key.rolled"
   | "api_key.revoked"
@@ -49,6 +50,12 @@ export type ChangeEvent = {
   changed?: string[];
   /** The id before a rename, or before a restoration under another id. */
   previousUserGroupId?: string;
+  /** The id of the session that was ended. */
+  sessionId?: string;
+  /** The person whose sessions were ended. */
+  viewerId?: string;
+  /** Why, as the call has said. */
+  reason?: string;
   /** The key, of an event about a key. */
   apiKey?: { id: number; name: string };
   /** The operator, of an event about an operator. */
@@ -197,6 +204,9 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
     actor: actorOf(event.object("actor")),
     requestId: event.text("request_id"),
     ...(event.has("user_group") && { group: groupOf(event.object("user_group")) }),
+    ...(event.has("session_id") && { sessionId: event.text("session_id") }),
+    ...(event.has("viewer_id") && { viewerId: event.text("viewer_id") }),
+    ...(event.has("reason") && { reason: event.text("reason") }),
     ...(event.has("changed") && { changed: event.texts("changed") }),
     ...(event.has("previous_provided_id") && { previousUserGroupId: event.text("previous_provided_id") }),
     ...(event.has("api_key") && { apiKey: namedOf(event.object("api_key")) }),

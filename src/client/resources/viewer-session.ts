@@ -1,4 +1,4 @@
-import type { CallOptions, Connection } from "../transport/connection.ts";
+import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 
 /** The session to mint. */
 export type MintSessionInput = {
@@ -55,3 +55,30 @@ export async function mintSession(
     maxStaleSeconds: session.number("max_stale_seconds"),
   };
 }
+
+/** Which sessions to end: one, all of a person in a group, or all of a group. */
+export type EndSessionsInput = (
+  | { session: string; userGroupId?: undefined; viewerId?: undefined }
+  | { session?: undefined; userGroupId: string; viewerId?: string | undefined }
+) & {
+  /** Why, for the people who read the events; 1 to 255 characters. */
+  reason?: string | undefined;
+};
+
+/** The call that ends sessions. `environment` names the environment, where the credential does not. */
+export const sessionEnds = (connection: Connection, environment: Query) => ({
+  /**
+   * Ends viewer sessions at once, but for those that may answer their viewers themselves. The group's token goes on working, and
+   * sessions that are minted later are not affected. What has ended stays ended.
+   */
+  async endSessions(input: EndSessionsInput, options?: CallOptions): Promise<void> {
+    const body = {
+      session: input.session,
+      user_group_id: input.userGroupId,
+      viewer_id: input.viewerId,
+      reason: input.reason,
+    };
+    const path = "/api/viewer_sessions/end";
+    await connection.send({ method: "POST", path, query: environment, body, retryable: true }, options);
+  },
+});

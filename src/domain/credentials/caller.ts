@@ -9,7 +9,15 @@ export type PresentedKey = { id: number; nonceHash: ArrayBuffer };
 export type PresentedToken = { id: number; nonce: Uint8Array };
 
 /** A viewer session whose signature the Worker has checked. */
-export type PresentedSession = { teamId: number; generation: Uint8Array; keyId: number };
+export type PresentedSession = {
+  id: string;
+  teamId: number;
+  generation: Uint8Array;
+  keyId: number;
+  viewerId?: string | undefined;
+  /** The number of the newest event when the session was minted. */
+  seq: number;
+};
 
 /** An operator whom the registry has admitted for this call. The one without an id is the bootstrap token. */
 export type Operator = {

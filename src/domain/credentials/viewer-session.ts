@@ -33,6 +33,8 @@ export type SessionClaims = {
   keyId: number;
   /** A random UUID: the session's fingerprint. */
   id: string;
+  /** The number of the newest event of the environment: an end with a higher one is later. */
+  seq: number;
   issuedAtSeconds: number;
   expiresAtSeconds: number;
   /** The normalised origins of the pages that may present the session; without it, any. */
@@ -66,6 +68,7 @@ type Payload = {
   gen: string;
   key: number;
   jti: string;
+  seq: number;
   iat: number;
   exp: number;
   origins?: string[];
@@ -191,6 +194,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
   gen: claims.generation.toBase64(BASE64URL),
   key: claims.keyId,
   jti: claims.id,
+  seq: claims.seq,
   iat: claims.issuedAtSeconds,
   exp: claims.expiresAtSeconds,
   ...(claims.origins && { origins: claims.origins }),
@@ -215,6 +219,7 @@ function readClaims(bytes: Uint8Array): SessionClaims | undefined {
     generation,
     keyId: payload.key,
     id: payload.jti,
+    seq: payload.seq,
     issuedAtSeconds: payload.iat,
     expiresAtSeconds: payload.exp,
     ...(origins && { origins }),
@@ -260,6 +265,7 @@ const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL>, Check> = {
   gen: isText,
   key: isNumber,
   jti: (value) => typeof value === "string" && UUID.test(value),
+  seq: isNumber,
   iat: isNumber,
   exp: isNumber,
 };

@@ -6,6 +6,7 @@ import type { Chore } from "../chores.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import { sameBytes } from "../credentials/credential.ts";
 import { purgeAtOf } from "../days.ts";
+import { detailsOf } from "../ended-sessions.ts";
 import { type Author, describeUpdate, previousId } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
@@ -148,6 +149,16 @@ export class Groups {
       record({ type: "user_group.token_rotated", group });
     });
     return { group, endedLeases };
+  }
+
+  /** Ends all viewer sessions of a group. Its tokens go on working, also one in its grace. */
+  endSessions(author: Author, before: UserGroup, reason: string | undefined): void {
+    const { generation } = newToken();
+    const graceGeneration = before.graceGeneration && newToken().generation;
+    this.#changes.commit(author, (record) => {
+      this.#store.replace(before, { ...before, generation, graceGeneration });
+      record({ type: "viewer_sessions.ended", group: before, details: detailsOf({ reason }) });
+    });
   }
 
   delete(author: Author, before: UserGroup): Changed {

@@ -43,7 +43,7 @@ export async function mintViewerSession(
 ): Promise<Result<MintedSession, Failure>> {
   const started = await directory.startSession(caller, providedId);
   if (!started.ok) return started;
-  const { group, generation } = started.value;
+  const { group, generation, seq } = started.value;
   const person = personOf(draft);
   const variables = includeVariables ? variablesOf(group, person) : undefined;
   if (variables && !variablesFit(variables)) return fail({ code: "variables_too_large" });
@@ -59,6 +59,7 @@ export async function mintViewerSession(
     generation: new Uint8Array(generation),
     keyId,
     id: crypto.randomUUID(),
+    seq,
     ...(origins && { origins }),
     ...person,
     ...(variables && { variables }),

@@ -1,3 +1,4 @@
+import type { PresentedSession } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
@@ -77,10 +78,26 @@ export async function admitSession(
     return ok({ ...viewer, group: stale.group });
   }
   headers["X-Answered-By"] = "directory";
-  const { teamId, generation, keyId } = claims;
-  const viewed = await directoryOf(c.env, environment).viewSession({ teamId, generation, keyId });
+  const viewed = await directoryOf(c.env, environment).viewSession(presentedSession(claims));
   return viewed.ok ? ok({ ...viewer, group: viewed.value }) : viewed;
 }
+
+/** What the directory checks of a session. */
+export const presentedSession = ({
+  id,
+  teamId,
+  generation,
+  keyId,
+  viewerId,
+  seq,
+}: SessionClaims): PresentedSession => ({
+  id,
+  teamId,
+  generation,
+  keyId,
+  viewerId,
+  seq,
+});
 
 /**
  * The group as the session says it is, if that is young enough for the backend that minted the session and for this request.

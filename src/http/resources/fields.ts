@@ -94,6 +94,11 @@ export const JsonObject = (bytesMax: number, what: string, isNullable = false) =
     { type: "object", additionalProperties: true },
   );
 
+/** Why a call is made, for its event. */
+export const Reason = lazy(() =>
+  withMeta(z.optional(label()), { description: "Why, for the people who read the events." }),
+);
+
 export const seconds = (min: number, max: number, meta: Meta = {}) =>
   withMeta(
     z

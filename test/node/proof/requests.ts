@@ -178,6 +178,7 @@ const BODIES: Record<string, object> = {
   "POST /api/keys": { workspace: WORKSPACE, environment: "Testing" },
   "POST /api/operators": { name: "fuzz" },
   "POST /api/viewer_sessions": { user_group_id: "fuzz" },
+  "POST /api/viewer_sessions/end": { user_group_id: "fuzz" },
   "POST /api/viewer/query": { sql: "SELECT {{user_group_id}}" },
 };
 const TAKES_TOKEN = ["POST /api/user", "DELETE /api/user"];

@@ -38,6 +38,16 @@ const Event = z
     changed: z.exactOptional(
       z.array(z.string()).meta({ description: "The changed fields of an update.", examples: [["name", "properties"]] }),
     ),
+    session_id: z.exactOptional(
+      z.string().meta({
+        description: "The id (`jti`) of the session that was ended.",
+        examples: ["8e03978e-40d5-43dd-bc93-6894a57f9324"],
+      }),
+    ),
+    viewer_id: z.exactOptional(
+      z.string().meta({ description: "The person whose sessions were ended.", examples: ["ann"] }),
+    ),
+    reason: z.exactOptional(z.string().meta({ description: "Why, as the call has said.", examples: ["signed out"] })),
     previous_provided_id: z.exactOptional(
       z.string().meta({ description: "The id of a renamed group before the change.", examples: ["acme-old"] }),
     ),

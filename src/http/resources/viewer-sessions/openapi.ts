@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { number, Success, time } from "../../openapi/fields.ts";
+import { Done, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { SessionBody } from "./schemas.ts";
+import { EndBody, SessionBody } from "./schemas.ts";
 import type { sessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
@@ -59,6 +59,24 @@ export const viewerSessionOperations: Operations = {
       },
       answer: { status: 201, description: "The session.", content: { name: "MintedSession", schema: Minted } },
       refusals: ["user_group_not_found", "user_group_suspended", "variables_too_large"],
+    },
+  },
+  "/api/viewer_sessions/end": {
+    post: {
+      id: "endSessions",
+      tag: "Dashboards",
+      summary: "End viewer sessions",
+      description:
+        "Ends one session, those of one person, or all of a group, without touching the group's token: at once, but for sessions that " +
+        "may answer their viewers themselves (`max_stale_seconds`). What has ended or expired stays as it is. Sessions that are minted " +
+        "afterwards are not affected.",
+      body: {
+        name: "EndBody",
+        schema: EndBody(),
+        example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
+      },
+      answer: { status: 200, description: "They have ended.", content: { name: "Done", schema: Done } },
+      refusals: ["user_group_not_found"],
     },
   },
 };

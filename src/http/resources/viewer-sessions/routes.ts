@@ -1,21 +1,24 @@
 import { Hono } from "hono";
-import { jwksOf } from "../../../domain/credentials/viewer-session.ts";
+import { jwksOf, verifySession } from "../../../domain/credentials/viewer-session.ts";
+import { directoryName } from "../../../domain/environment.ts";
+import type { SessionsToEnd } from "../../../domain/group-directory.ts";
 import { JWKS_SECONDS } from "../../../limits.ts";
-import type { AppEnv } from "../../app-env.ts";
+import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
-import { authorizeKeys } from "../../request/authorize.ts";
+import { presentedSession } from "../../request/admit-viewer.ts";
+import { authorizeCallers, authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
-import { SessionBody } from "./schemas.ts";
+import { EndBody, SessionBody } from "./schemas.ts";
 import { sessionBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
-  .use(allowMethods("POST"), authorizeKeys)
+  .use("/", allowMethods("POST"), authorizeKeys)
 
   .post("/", jsonBody(SessionBody), async (c) => {
     const issuer = publicUrlOf(c.env, c.req.url);
@@ -45,6 +48,38 @@ export const viewerSessions = new Hono<AppEnv>()
     c.set("teamId", minted.value.teamId);
     return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
   });
+
+/** Ends sessions before their time, for integrators and operators. */
+export const viewerSessionEnds = new Hono<AppEnv>()
+  .use(allowMethods("POST"), authorizeCallers)
+
+  .post("/", jsonBody(EndBody), async (c) => {
+    const { session, user_group_id: providedId = "", viewer_id: viewerId, reason } = c.req.valid("json");
+    const ending = session === undefined ? endingOf(providedId, viewerId) : await endingOfSession(c, session);
+    if (ending === "forged") return refuseRequest(c, { code: "invalid_body", issues: [FORGED] });
+    const failure = ending === "over" ? await c.get("checkCaller")() : await endSessions(c, ending, reason);
+    return failure ? refuse(c, failure) : respond(c, { success: 1 });
+  });
+
+const FORGED = {
+  path: ["session"],
+  message: "Give a session that this service has minted in this environment.",
+};
+
+async function endSessions(c: RequestContext<CallerEnv>, ending: SessionsToEnd, reason: string | undefined) {
+  const ended = await c.get("directory").endSessions(c.get("caller"), ending, reason);
+  return ended.ok ? undefined : ended.failure;
+}
+
+const endingOf = (providedId: string, viewerId: string | undefined): SessionsToEnd =>
+  viewerId === undefined ? { kind: "group", providedId } : { kind: "person", providedId, viewerId };
+
+/** The session to end; `over` if it has expired, and `forged` for any other text. */
+async function endingOfSession(c: RequestContext<CallerEnv>, text: string): Promise<SessionsToEnd | "over" | "forged"> {
+  const verified = await verifySession(c.get("ring"), text, Date.now());
+  if (!verified || directoryName(verified.claims.environment) !== directoryName(c.get("environment"))) return "forged";
+  return verified.state === "expired" ? "over" : { kind: "session", ...presentedSession(verified.claims) };
+}
 
 /** The public keys by which anybody can verify sessions (RFC 7517, section 5). */
 export const jwks = new Hono<AppEnv>()

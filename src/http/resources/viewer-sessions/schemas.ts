@@ -9,7 +9,17 @@ import {
   SESSION_STALE_SECONDS_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../limits.ts";
-import { JsonObject, Label, lazy, type Payload, ProvidedId, refuseValue, seconds, withMeta } from "../fields.ts";
+import {
+  JsonObject,
+  Label,
+  lazy,
+  type Payload,
+  ProvidedId,
+  Reason,
+  refuseValue,
+  seconds,
+  withMeta,
+} from "../fields.ts";
 
 const Origin = lazy(() =>
   z.pipe(
@@ -61,4 +71,29 @@ export const SessionBody = lazy(() =>
       description: "Whether the session contains the variables, for verifiers that do not call the service.",
     }),
   }),
+);
+
+const oneMessage = "Give exactly one of session; user_group_id and viewer_id; user_group_id.";
+
+/** POST /api/viewer_sessions/end */
+export const EndBody = lazy(() =>
+  z
+    .strictObject({
+      session: withMeta(z.optional(z.string({ error: "Give a viewer session, a string." })), {
+        description: "The session to end, as it was minted.",
+      }),
+      user_group_id: withMeta(z.optional(ProvidedId()), { description: "The group whose sessions end." }),
+      viewer_id: withMeta(z.optional(Label()), {
+        description: "The person of the group whose sessions end, and no other's.",
+      }),
+      reason: Reason(),
+    })
+    .check(
+      z.check(({ value, issues }) => {
+        const { session, user_group_id: providedId, viewer_id: viewerId } = value;
+        const isOne =
+          session === undefined ? providedId !== undefined : providedId === undefined && viewerId === undefined;
+        if (!isOne) issues.push({ code: "custom", message: oneMessage, path: [], input: value });
+      }),
+    ),
 );

@@ -1,0 +1,75 @@
+import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_PER_SWEEP_MAX } from "../limits.ts";
+import type { EventDetails } from "../records.ts";
+import { EndedSessionStore } from "../storage/ended-session-store.ts";
+import type { ChangeLog } from "./change-log.ts";
+import type { Chore } from "./chores.ts";
+import type { Author } from "./event.ts";
+
+/** What a session says of itself: `seq` is the number of the newest event when it was minted. */
+export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };
+
+/** Whose sessions end: one session, or all of a person in a group. */
+export type Ended = { group: { teamId: number; providedId: string }; sessionId?: string; viewerId?: string };
+
+/**
+ * The sessions of one environment that were ended without their group's token. No clock decides: a person's sessions end that
+ * were minted before the event of the end. Nothing is kept for longer than a session can live.
+ */
+export class EndedSessions {
+  readonly #store: EndedSessionStore;
+  readonly #changes: ChangeLog;
+
+  constructor(sql: SqlStorage, changes: ChangeLog) {
+    this.#store = new EndedSessionStore(sql);
+    this.#changes = changes;
+  }
+
+  /** Whether the session, or all of its person's so far, were ended. */
+  has({ id, teamId, viewerId, seq }: EndableSession): boolean {
+    if (this.#store.find(id) !== undefined) return true;
+    const endedBy = viewerId === undefined ? undefined : this.#store.find(nameOfPerson(teamId, viewerId));
+    return endedBy !== undefined && endedBy > seq;
+  }
+
+  /** Ends one session, or a person's. */
+  end(author: Author, { group, sessionId, viewerId }: Ended, reason: string | undefined): void {
+    const now = Date.now();
+    const name = sessionId ?? nameOfPerson(group.teamId, viewerId ?? "");
+    const id = this.#changes.newestId + 1;
+    this.#changes.commit(author, (record) => {
+      record({ type: "viewer_sessions.ended", group, details: detailsOf({ sessionId, viewerId, reason }) });
+      this.#store.put(id, name, now);
+    });
+    this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
+  }
+
+  /** Deletes what no session can be refused for any more. */
+  get sweep(): Chore {
+    const endsAt = ({ endedAt }: { endedAt: number }) => endedAt + ENDED_SESSION_SECONDS * 1000;
+    return {
+      name: "delete ended sessions",
+      dueAt: () => {
+        const [oldest] = this.#store.oldest(1);
+        return oldest && endsAt(oldest);
+      },
+      run: (now) => {
+        const last = this.#store.oldest(ENDED_SESSIONS_PER_SWEEP_MAX).findLast((row) => endsAt(row) <= now);
+        if (last) this.#store.deleteUpTo(last.id);
+      },
+    };
+  }
+}
+
+/** What the event of an end says besides its group. */
+export const detailsOf = (named: {
+  sessionId?: string | undefined;
+  viewerId?: string | undefined;
+  reason: string | undefined;
+}): EventDetails => ({
+  ...(named.sessionId !== undefined && { session_id: named.sessionId }),
+  ...(named.viewerId !== undefined && { viewer_id: named.viewerId }),
+  ...(named.reason !== undefined && { reason: named.reason }),
+});
+
+/** No UUID begins with a bracket, so it is no session's id. */
+const nameOfPerson = (teamId: number, viewerId: string): string => JSON.stringify([teamId, viewerId]);

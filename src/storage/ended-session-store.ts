@@ -1,0 +1,39 @@
+/** The SQL of ended sessions. The ids are those of the events that ended them, so the oldest row has the lowest one. */
+export class EndedSessionStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Stores that what has this name was ended by an event. A later end takes the place of an earlier one. */
+  put(id: number, name: string, endedAt: number): void {
+    this.#sql.exec(
+      `INSERT INTO ended_sessions (id, name, ended_at) VALUES (?, ?, ?)
+      ON CONFLICT (name) DO UPDATE SET id = excluded.id, ended_at = excluded.ended_at`,
+      id,
+      name,
+      endedAt,
+    );
+  }
+
+  /** The number of the event that ended what has this name. */
+  find(name: string): number | undefined {
+    return this.#sql.exec<{ id: number }>("SELECT id FROM ended_sessions WHERE name = ?", name).toArray()[0]?.id;
+  }
+
+  /** The oldest rows, at most `count`. */
+  oldest(count: number): { id: number; endedAt: number }[] {
+    return this.#sql
+      .exec<{ id: number; endedAt: number }>(
+        "SELECT id, ended_at AS endedAt FROM ended_sessions WHERE id > 0 ORDER BY id LIMIT ?",
+        count,
+      )
+      .toArray();
+  }
+
+  /** Deletes this row and all older ones. */
+  deleteUpTo(id: number): void {
+    this.#sql.exec("DELETE FROM ended_sessions WHERE id <= ?", id);
+  }
+}
