@@ -18,8 +18,10 @@ const groups = new UserGroupClient({
 const page = readFileSync(new URL("page.html", import.meta.url), "utf8").replace("SERVICE_URL", SERVICE_URL);
 const viewerScript = readFileSync(new URL(import.meta.resolve("user-group-service/viewer")), "utf8");
 
-/** Replace this by your own sign-in: whose data may the person see who makes this request? `undefined` if signed out. */
-const customerOf = (_request: Request): string | undefined => CUSTOMER || undefined;
+/** Replace these by your own sign-in: whose data may the person see who makes this request, and who is that? */
+const customerOf = (request: Request): string | undefined =>
+  request.headers.get("Cookie")?.includes("signed_out=") ? undefined : CUSTOMER || undefined;
+const personOf = (_request: Request): string => "jane";
 
 /** Why there is no session. The page shows `message`, and tries again by itself only after a 503. */
 const PROBLEMS = {
@@ -37,10 +39,10 @@ function problemOf(error: UserGroupServiceError, userGroupId: string): keyof typ
   return "service_down";
 }
 
-async function sessionFor(userGroupId: string | undefined) {
+async function sessionFor(userGroupId: string | undefined, viewerId: string) {
   if (userGroupId === undefined) return "signed_out";
   try {
-    return await groups.mintSession({ userGroupId, origins: [ORIGIN] });
+    return await groups.mintSession({ userGroupId, viewerId, origins: [ORIGIN] });
   } catch (error) {
     if (!(error instanceof UserGroupServiceError)) throw error;
     return problemOf(error, userGroupId);
@@ -52,10 +54,17 @@ const app = new Hono()
   .get("/viewer.js", (c) => c.body(viewerScript, 200, { "Content-Type": "text/javascript" }))
   .post("/session", async (c) => {
     c.header("Cache-Control", "no-store");
-    const session = await sessionFor(customerOf(c.req.raw));
+    const session = await sessionFor(customerOf(c.req.raw), personOf(c.req.raw));
     if (typeof session === "object") return c.json(session);
     const { status, message } = PROBLEMS[session];
     return c.json({ problem: session, message }, status);
+  })
+  .post("/sign-out", async (c) => {
+    const userGroupId = customerOf(c.req.raw);
+    // All pages of this person stop at once, also in other tabs and on other devices.
+    if (userGroupId !== undefined)
+      await groups.endSessions({ userGroupId, viewerId: personOf(c.req.raw), reason: "signed out" });
+    return c.body(null, 204, { "Set-Cookie": "signed_out=1; HttpOnly; SameSite=Strict; Path=/" });
   });
 
 serve({ fetch: app.fetch, hostname: "localhost", port: Number(PORT) }, () => console.info(`The page is at ${ORIGIN}`));

@@ -39,6 +39,13 @@ export const BY_NUMBER = {
   purge: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
 } as const satisfies Record<string, Counts>;
 
+/** The calls that end viewer sessions. The first end of an instance sets the alarm for the sweep, which deletes a row later. */
+export const SESSION_ENDS = {
+  session: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 3 },
+  person: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 3 },
+  group: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
+} as const satisfies Record<string, Counts>;
+
 /**
  * The purge of one deleted group by the alarm: its row and its event. The alarm runs once for up to a hundred groups, and is
  * billed as one row written when it is set and one request when it runs.

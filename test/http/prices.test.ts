@@ -14,6 +14,7 @@ import {
   LEASE_PERIODS,
   OPERATOR_ADMISSION,
   PURGE,
+  SESSION_ENDS,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
 import { REGISTRY_NAME } from "../../src/domain/registry.ts";
@@ -120,6 +121,21 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
       expect({ name, ...(await costOf(() => succeed(calls[name]()))) }).toEqual({ name, alarms: 0, ...COUNTS[name] });
     const newest = await tokenOf("newest");
     expect((await costOf(() => succeed(remove(newest)))).rows_written).toBe(COUNTS.delete.rows_written + 1);
+  });
+
+  it("ending sessions costs what the price list says", async ({ expect }) => {
+    const { key, watched, costOf } = await newCountedIntegrator(groups);
+    const end = (body: object) =>
+      succeed(call("POST", "/api/viewer_sessions/end", { credential: key, body, env: watched }));
+    await end({ user_group_id: "acme", viewer_id: "the first of this instance" });
+    const session = await sessionOf(key, { viewer_id: "ann" });
+    const calls: Record<keyof typeof SESSION_ENDS, () => Promise<Answer>> = {
+      session: () => end({ session }),
+      person: () => end({ user_group_id: "acme", viewer_id: "ann" }),
+      group: () => end({ user_group_id: "acme" }),
+    };
+    for (const name of Object.keys(calls) as (keyof typeof SESSION_ENDS)[])
+      expect({ name, ...(await costOf(calls[name])) }).toEqual({ name, alarms: 0, ...SESSION_ENDS[name] });
   });
 
   it("calls by number cost what the price list says for keys and operators", async ({ expect }) => {

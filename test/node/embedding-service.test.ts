@@ -13,6 +13,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { waitUntil } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 /** The recipes of embedding with the service itself, in a project with the package of the client, as integrators have it. */
@@ -209,6 +210,28 @@ describe("a page with a chart", () => {
       await groups.update({ userGroupId: "chart", properties: { orders: [1] } });
       await page.clock.fastForward("01:00");
       await page.waitForFunction("document.querySelectorAll('rect').length === 1");
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `stops when its person signs out, in every tab${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: "signing out", name: "Leaving", properties: { orders: [3] } });
+      const { address } = await startBackend("signing out");
+      const [here, there] = [await openPage(address), await openPage(address)];
+      for (const { page } of [here, there]) await status(page, "Leaving");
+      await here.page.getByRole("button", { name: "Sign out" }).click();
+      await status(here.page, "Sign in to see the chart.");
+      expect(await bars(here.page)).toEqual([]);
+      expect(here.answered.slice(-3)).toEqual(["POST /sign-out 204", "GET /api/viewer 401", "POST /session 401"]);
+      // The other tab is another browser here, which is still signed in: only its session has ended.
+      await there.page.clock.fastForward("01:00");
+      await there.page.waitForFunction("performance.now() > 0");
+      await waitUntil(() => there.count("GET /api/viewer 401") === 1, "the other page's session had ended");
+      const [ended] = await Array.fromAsync(
+        groups.events({ type: "viewer_sessions.ended", userGroupId: "signing out" }),
+      );
+      expect(ended).toMatchObject({ viewerId: "jane", reason: "signed out", actor: { name: "backend" } });
     },
   );
 

@@ -2,6 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, it, onTestFinished } from "vitest";
+import { UserGroupClient } from "../../src/client/index.ts";
 import { outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { removeCopy, runIn } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
@@ -113,6 +114,33 @@ it("says what a credential may do", async ({ expect }) => {
     1,
     { success: 0, error: { code: "unauthenticated" }, request_id: expect.any(String) },
   ]);
+});
+
+it("ends sessions, and names whose", async ({ expect }) => {
+  const groups = new UserGroupClient({ url, apiKey: key });
+  await groups.ensure({ userGroupId: "ug sessions" });
+  const mint = (viewerId: string) => groups.mintSession({ userGroupId: "ug sessions", viewerId });
+  const statusOf = async ({ token }: { token: string }) =>
+    (await fetch(`${url}/api/viewer`, { headers: { Authorization: `Bearer ${token}` } })).status;
+  const [ann, bob, eve] = [await mint("ann"), await mint("bob"), await mint("eve")];
+  const end = (...args: string[]) => ug(["sessions", "end", ...args], { API_KEY: key });
+  const ofAnn = ["--user-group-id", "ug sessions", "--viewer-id", "ann"];
+  expect((await end(...ofAnn)).stderr).toContain('This would end all sessions of viewer "ann" of group "ug sessions"');
+  expect(await statusOf(ann)).toBe(200);
+  expect((await end(...ofAnn, "--reason", "left", "--yes")).stdout).toBe(
+    'Ended all sessions of viewer "ann" of group "ug sessions".',
+  );
+  expect([await statusOf(ann), await statusOf(bob)]).toEqual([401, 200]);
+  const folder = mkdtempSync(join(tmpdir(), "ug-session-"));
+  onTestFinished(() => removeCopy(folder));
+  writeFileSync(join(folder, "session"), `${bob.token}\n`);
+  expect((await end("--session-file", join(folder, "session"), "--yes")).status).toBe(0);
+  expect([await statusOf(bob), await statusOf(eve)]).toEqual([401, 200]);
+  expect((await end("--viewer-id", "eve", "--yes")).status).toBe(2);
+  expect(JSON.parse((await end("--user-group-id", "nobody", "--yes", "--json")).stdout)).toMatchObject({
+    success: 0,
+    error: { code: "user_group_not_found" },
+  });
 });
 
 /** What the checks of `ug doctor` have found, by name. */
