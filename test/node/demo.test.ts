@@ -78,7 +78,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/demo in a browser", () => {
   });
 
   it.for([
-    ["x = {{user_group.gone}}", "unknown_variable", "The user group has no such variable", "user_group.gone"],
+    ["x = {{user_group.gone}}", "unknown_variable", "There is no such variable", "user_group.gone"],
     ["x = '{{user_group_id}}'", "invalid_template", "The SQL template is not well formed", "A variable in a string"],
     ["x".repeat(20_000), "invalid_body", "The request does not fit this call", "sql: Give at most 16384 bytes"],
   ] as const)("gives the reason for a refused query, below the group: %#", async ([sql, ...parts], { expect }) => {

@@ -575,7 +575,10 @@ describe("options that cannot work are refused at once", () => {
 });
 
 describe("mintSession", () => {
-  const SESSION = { token: "eyJ.a.b", expires_at: "2035-01-01T00:05:00.000Z", expires_in_seconds: 300 };
+  const SESSION = {
+    ...{ token: "eyJ.a.b", expires_at: "2035-01-01T00:05:00.000Z" },
+    ...{ expires_in_seconds: 300, max_stale_seconds: 60 },
+  };
   const answer = { status: 201, body: { success: 1, session: SESSION } };
   const groups = (url: string) => new UserGroupClient({ url, apiKey: "ugk_testing_x", backoffMs: 0 });
 
@@ -590,16 +593,38 @@ describe("mintSession", () => {
       expiresInSeconds: 60,
       origins: ["https://app.example.com"],
       viewerId: "jane",
+      viewerProperties: { store: 7 },
+      maxStaleSeconds: 60,
       includeVariables: true,
     });
-    expect(minted).toEqual({ token: "eyJ.a.b", expiresAt: SESSION.expires_at, expiresInSeconds: 300 });
+    expect(minted).toEqual({
+      token: "eyJ.a.b",
+      expiresAt: SESSION.expires_at,
+      expiresInSeconds: 300,
+      maxStaleSeconds: 60,
+    });
     expect(received.map(({ method, path }) => [method, path])).toEqual([["POST", "/api/viewer_sessions"]]);
     expect(JSON.parse(received[0]?.body ?? "")).toEqual({
       user_group_id: "acme",
       expires_in_seconds: 60,
       origins: ["https://app.example.com"],
       viewer_id: "jane",
+      viewer_properties: { store: 7 },
+      max_stale_seconds: 60,
       include_variables: true,
+    });
+  });
+
+  it("ends sessions in the wire's names, and repeats the call after a lost answer", async ({ expect }) => {
+    const { url, received } = await standIn((_, count) => (count < 2 ? "drop" : { status: 200, body: { success: 1 } }));
+    await groups(url).endSessions({ userGroupId: "acme", viewerId: "jane", reason: "signed out" });
+    expect(received.map(({ method, path }) => [method, path])).toEqual(
+      Array.from({ length: 2 }, () => ["POST", "/api/viewer_sessions/end"]),
+    );
+    expect(JSON.parse(received[1]?.body ?? "")).toEqual({
+      user_group_id: "acme",
+      viewer_id: "jane",
+      reason: "signed out",
     });
   });
 
