@@ -40,6 +40,11 @@ export class EventStore {
       .toArray();
   }
 
+  /** When an event was made. */
+  timeOf(id: number): number | undefined {
+    return this.#sql.exec<{ at: number }>("SELECT at FROM events WHERE id = ?", id).toArray()[0]?.at;
+  }
+
   /** The id of the newest event; 0 if there is none. */
   newestId(): number {
     return this.#sql.exec<{ newest: number }>("SELECT coalesce(max(id), 0) AS newest FROM events").one().newest;

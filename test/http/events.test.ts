@@ -6,7 +6,8 @@ import { type Answer, call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { logLines } from "../support/each-test.ts";
-import { issueKey, newIntegrator, operator } from "../support/states.ts";
+import { countRows } from "../support/rows.ts";
+import { issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -233,5 +234,102 @@ describe("GET /api/user_groups/{team_id}", () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     expect(codeOf(await show(key, teamId))).toEqual([404, "user_group_not_found"]);
+  });
+});
+
+describe("the filter actor", () => {
+  it("selects the changes of one key, one operator, the bootstrap token or the service", async ({ expect }) => {
+    const { key, get, tokenOf, remove } = await newIntegrator();
+    await get({ user_group_id: "by key 1" });
+    const other = await issueKey({ name: "other" });
+    await call("POST", "/api/user_groups", { credential: other, body: { user_group_id: "by key 2" } });
+    const admin = await issueOperator("admin");
+    const who = (await call("GET", "/api/whoami", { credential: admin })).body.caller.id;
+    await call("PUT", "/api/user_groups/1?workspace=acme&environment=Testing", {
+      credential: admin,
+      body: { suspended: true },
+    });
+    await remove(await tokenOf("purged"));
+    vi.useFakeTimers({ now: Date.now() + 31 * DAY_MS, toFake: ["Date"] });
+    await runAlarm("acme/Testing");
+    vi.useRealTimers();
+    const by = async (actor: string) =>
+      (await feed(key, { actor })).map(({ type, user_group: g }) => g?.provided_id ?? type);
+    expect(await by("api_key:1")).toEqual(["by key 1", "purged", "purged"]);
+    expect(await by("api_key:2")).toEqual(["by key 2"]);
+    expect(await by(`operator:${who}`)).toEqual(["by key 1"]);
+    expect(await by("operator:bootstrap")).toEqual(["api_key.issued", "api_key.issued"]);
+    expect(await by("system")).toEqual(["purged"]);
+    expect(await by("api_key:9")).toEqual([]);
+  });
+
+  it.for(["3", "api_key", "api_key:0", "api_key:01", "operator:", "system:1", "bootstrap", "user:1", ""])(
+    "is refused as %j",
+    async (actor, { expect }) => {
+      const { key } = await newIntegrator();
+      const answer = await list(key, { actor });
+      expect([...codeOf(answer), answer.body.error.issues[0].path]).toEqual([422, "invalid_body", ["actor"]]);
+    },
+  );
+});
+
+describe("since", () => {
+  /** A feed with an event each second. */
+  async function newFeed(count: number) {
+    const { key, get } = await newIntegrator();
+    await get({ user_group_id: "first" });
+    const start = Date.parse("2035-01-01T00:00:00Z");
+    const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
+    await runInDurableObject(stub, (_, { storage: { sql } }) => {
+      sql.exec("DELETE FROM events");
+      sql.exec(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO events (id, at, type, actor, request_id, details)
+        SELECT 1000 + i, ? + i * 1000, 'api_key.issued', '{"kind":"system","id":null,"name":"x"}', 'r', '{}' FROM n`,
+        count,
+        start,
+      );
+    });
+    const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
+    const firstOf = async (since: string) => (await list(key, { since, limit: "1" })).body.events[0]?.id;
+    return { key, stub, at, firstOf };
+  }
+
+  it("begins with the first event at that time or later", async ({ expect }) => {
+    const { key, at, firstOf } = await newFeed(100);
+    expect(await firstOf(at(-1000))).toBe(1001);
+    expect(await firstOf(at(1))).toBe(1001);
+    expect(await firstOf(at(50))).toBe(1050);
+    expect(await firstOf(at(50.001))).toBe(1051);
+    expect(await firstOf(at(100))).toBe(1100);
+    expect(await firstOf("2035-01-01T01:00:50+01:00")).toBe(1050);
+    const after = await list(key, { since: at(101) });
+    expect([after.body.events, after.body.has_more]).toEqual([[], false]);
+    const page = await list(key, { since: at(91), limit: "3" });
+    expect(await feed(key, { cursor: page.body.next_cursor })).toHaveLength(7);
+  });
+
+  it("examines at most 40 rows, however long the feed is", async ({ expect }) => {
+    const { stub, at, firstOf } = await newFeed(100_000);
+    const rows = await countRows(stub);
+    expect(await firstOf(at(77_777))).toBe(78_777);
+    const found = rows.statements.filter(({ sql }) => sql.startsWith("SELECT at FROM events WHERE id = ?"));
+    expect(found.reduce((sum, { read }) => sum + read, 0)).toBeLessThanOrEqual(40);
+    expect(found.length).toBeGreaterThan(0);
+  });
+
+  it.for(["2035-01-01", "yesterday", "2035-01-01T00:00:00", "2035-13-01T00:00:00Z", "1", ""])(
+    "is refused as %j",
+    async (since, { expect }) => {
+      const { key } = await newIntegrator();
+      expect(codeOf(await list(key, { since }))).toEqual([422, "invalid_body"]);
+    },
+  );
+
+  it("is refused together with a cursor", async ({ expect }) => {
+    const { key } = await newIntegrator();
+    const since = "2035-01-01T00:00:00Z";
+    for (const cursor of ["latest", (await list(key)).body.next_cursor])
+      expect((await list(key, { since, cursor })).body.error.issues[0].path).toEqual(["since"]);
   });
 });

@@ -16,7 +16,15 @@ import { UsageError } from "../errors.ts";
 import { toWire } from "../wire.ts";
 
 type Options = ServiceOptions &
-  EnvironmentOptions & { deployment?: boolean; follow?: boolean; type?: string; userGroupId?: string; cursor?: string };
+  EnvironmentOptions & {
+    deployment?: boolean;
+    follow?: boolean;
+    type?: string;
+    userGroupId?: string;
+    actor?: string;
+    since?: Date;
+    cursor?: string;
+  };
 
 const EVENTS_PER_PAGE = 1000;
 const POLL_MS = 2_000;
@@ -32,6 +40,7 @@ export const eventsCommand = (): Command =>
         ["ug events --workspace acme --environment Customer", "as an operator"],
         ["ug events --deployment", "operators and environments, as an operator"],
         ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
+        ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
         ["ug events --cursor latest --follow", "only what comes from now on"],
       ],
       notes:
@@ -43,6 +52,8 @@ export const eventsCommand = (): Command =>
     .option("--follow", "wait for more changes, also while the service restarts")
     .option("--type <type>", "only events of this type, such as user_group.deleted")
     .option("--user-group-id <id>", "only events of the group with this id")
+    .option("--actor <actor>", "only changes by api_key:3, operator:1, operator:bootstrap or system")
+    .option("--since <time>", "begin at this time, such as 2026-01-31T09:00:00Z", readTime)
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
     .action(async function (this: Command) {
       await printEvents(this.opts<Options>(), feedOf(this));
@@ -57,12 +68,17 @@ function feedOf(command: Command): Access<FeedReader> {
 }
 
 async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {
-  const { cursor, type, userGroupId } = options;
+  const { cursor, type, userGroupId, actor, since } = options;
+  if (cursor !== undefined && since !== undefined) throw new UsageError("Give --cursor or --since, not both.");
   const stop = options.follow ? stopSignal() : undefined;
   const lineOf = options.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
   let printedUpTo: string | undefined;
   try {
-    for await (const page of pagesOf(client, { cursor, type, userGroupId, pageSize: EVENTS_PER_PAGE }, stop)) {
+    for await (const page of pagesOf(
+      client,
+      { cursor, type, userGroupId, actor, since, pageSize: EVENTS_PER_PAGE },
+      stop,
+    )) {
       if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
       printedUpTo = page.nextCursor;
     }
@@ -130,4 +146,11 @@ function textLineOf(event: ChangeEvent): string {
     subject,
     `by ${kind} ${quoted(actor.name)}`,
   ].join("  ");
+}
+
+/** @throws UsageError unless the text is a time. */
+function readTime(text: string): Date {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new UsageError("Give --since as a time such as 2026-01-31T09:00:00Z.");
+  return time;
 }

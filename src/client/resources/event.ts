@@ -78,6 +78,10 @@ export type EventPage = {
 export type EventsInput = PageInput & {
   /** Only events of this type. */
   type?: EventType | undefined;
+  /** Only changes by `api_key:3`, `operator:1`, `operator:bootstrap` or `system`. */
+  actor?: string | undefined;
+  /** Begins with the first event at this time or later. Not together with a `cursor`. */
+  since?: Date | undefined;
   /** Only events of the group with this id, also those of its renames from and to this id. Not for the deployment's feed. */
   userGroupId?: string | undefined;
 };
@@ -106,8 +110,11 @@ export function feedReader(connection: Connection, feed: Query = {}) {
   const reader = {
     /** Gets one page of events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
     async eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
-      const { cursor, type, userGroupId, pageSize } = input;
-      const query = { ...feed, cursor, type, user_group_id: userGroupId, limit: pageSize?.toString() };
+      const { cursor, type, userGroupId, actor, since, pageSize } = input;
+      // The pages after the first one follow their cursors.
+      const start = cursor === undefined ? since?.toISOString() : undefined;
+      const filters = { type, user_group_id: userGroupId, actor, since: start };
+      const query = { ...feed, cursor, ...filters, limit: pageSize?.toString() };
       const { body, unexpected } = await connection.send({ method: "GET", path: "/api/events", query }, options);
       const page = toEventPage(body);
       if (page.hasMore && page.nextCursor === cursor) throw unexpected("leads to the same page again");

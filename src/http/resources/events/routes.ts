@@ -24,16 +24,17 @@ export const events = new Hono<AppEnv>()
   .use(allowMethods("GET"), authorizeFeedReaders)
 
   .get("/", validQuery(EventsQuery), async (c) => {
-    const { cursor, limit, type, user_group_id: providedId } = c.req.valid("query");
+    const { cursor, limit, type, user_group_id: providedId, actor, since } = c.req.valid("query");
     const reader = c.get("feedReader");
     const feed = reader.environment ? directoryName(reader.environment) : DEPLOYMENT_FEED;
+    const start = since === undefined ? undefined : { since };
     const from: EventQuery["from"] =
-      cursor === undefined || cursor === "latest" ? cursor : parseEventCursor(cursor, feed);
+      cursor === undefined || cursor === "latest" ? (cursor ?? start) : parseEventCursor(cursor, feed);
     if (cursor !== undefined && from === undefined) {
       const issues = [{ path: ["cursor"], message: CURSOR_MESSAGE }];
       return refuseRequest(c, { code: "invalid_body", issues });
     }
-    const query = { from, limit, type, providedId };
+    const query = { from, limit, type, providedId, actor };
     if (!reader.environment) {
       const listed = await registryOf(c.env).listEvents(reader.presentedOperator, query);
       if (!listed.ok) return refuse(c, listed.failure);

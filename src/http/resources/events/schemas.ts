@@ -1,19 +1,66 @@
 import * as z from "zod/mini";
+import type { ActorFilter } from "../../../domain/event.ts";
 import { EVENTS_DEFAULT } from "../../../limits.ts";
 import { EVENT_TYPES } from "../../../records.ts";
-import { Label, lazy, limitField, withMeta } from "../fields.ts";
+import { Label, lazy, limitField, type Payload, refuseValue, withMeta } from "../fields.ts";
+
+/** A date and a time with its zone (RFC 3339, section 5.6). */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i;
+const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
+
+const Since = lazy(() =>
+  z.pipe(
+    z.string(),
+    z.transform((text: string, payload: Payload) => {
+      const since = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
+      if (!Number.isNaN(since)) return since;
+      refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
+      return z.NEVER;
+    }),
+  ),
+);
+
+const ActorQuery = lazy(() =>
+  z.pipe(
+    z.string(),
+    z.transform((text: string, payload: Payload): ActorFilter => {
+      const [, kind, id, operator, system] = ACTOR.exec(text) ?? [];
+      if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
+      if (operator) return { kind: "operator", id: null };
+      if (system) return { kind: "system", id: null };
+      refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
+      return z.NEVER;
+    }),
+  ),
+);
 
 /** GET /api/events */
 export const EventsQuery = lazy(() =>
-  z.strictObject({
-    cursor: withMeta(z.optional(z.string()), {
-      description:
-        "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
-    }),
-    limit: limitField("events", EVENTS_DEFAULT),
-    type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
-      description: "Only events of this type.",
-    }),
-    user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
-  }),
+  z
+    .strictObject({
+      cursor: withMeta(z.optional(z.string()), {
+        description:
+          "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
+      }),
+      limit: limitField("events", EVENTS_DEFAULT),
+      type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
+        description: "Only events of this type.",
+      }),
+      user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
+      actor: withMeta(z.optional(ActorQuery()), {
+        type: "string",
+        description:
+          "Only changes that this key or operator has made: `api_key:3`, `operator:1`, `operator:bootstrap` or `system`.",
+      }),
+      since: withMeta(z.optional(Since()), {
+        type: "string",
+        description: "Begins with the first event at this time or later (RFC 3339). Not together with a cursor.",
+      }),
+    })
+    .check(
+      z.check(({ value, issues }) => {
+        if (value.since !== undefined && value.cursor !== undefined)
+          issues.push({ code: "custom", message: "Give a cursor or since, not both.", path: ["since"], input: value });
+      }),
+    ),
 );
