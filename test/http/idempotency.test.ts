@@ -32,6 +32,22 @@ const storedResponses = () =>
     storage.sql.exec("SELECT * FROM stored_responses").toArray(),
   );
 
+const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
+
+describe("Idempotent-Replayed", () => {
+  it("marks the repeat of a rotation and of a deletion, and not the first call", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    const rotated = await send("POST", "k-1", { current_token: token });
+    expect([rotated.status, replayed(rotated)]).toEqual([200, null]);
+    expect(replayed(await send("POST", "k-1", { current_token: token }))).toBe("true");
+
+    const current = { current_token: tokenIn(rotated) };
+    const removed = await send("DELETE", "k-2", current);
+    expect([removed.status, replayed(removed)]).toEqual([200, null]);
+    expect(replayed(await send("DELETE", "k-2", current))).toBe("true");
+  });
+});
+
 describe("a rotation repeated with its Idempotency-Key", () => {
   it("gets the same answer byte for byte, whatever happened to the group", async ({ expect }) => {
     const { token, send, put, rotate, remove, get } = await newRepeater();
