@@ -43,6 +43,7 @@ import {
   type GroupWithToken,
   type Guards,
   type RotatedWithToken,
+  snapshotFor,
   toGroupWithToken,
   toListedGroup,
   toPublicGroup,
@@ -296,11 +297,14 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
   viewSession(session: PresentedSession): Result<GroupSnapshot, ViewFailure> {
-    const isValid =
-      this.#schema.exists && this.#keys.findValid(session.keyId) !== undefined && !this.#endedSessions.has(session);
-    return isValid
+    return this.#schema.exists && this.#isValid(session)
       ? this.#groups.see(session.teamId, { generation: session.generation }, Date.now())
       : fail({ code: "credential_revoked" });
+  }
+
+  /** Whether the key that minted a session is valid, and neither the session nor those of its person were ended. */
+  #isValid(session: PresentedSession): boolean {
+    return this.#keys.findValid(session.keyId) !== undefined && !this.#endedSessions.has(session);
   }
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
@@ -313,11 +317,12 @@ export class GroupDirectory extends DurableObject<Env> {
     if (!admitted.ok) return admitted;
     const { author } = admitted.value;
     if (ending.kind === "session") {
-      const group = this.#groups.find(ending.teamId);
+      // A deleted group can be restored, and its sessions with it.
+      const group = this.#groups.find(ending.teamId) ?? this.#groups.findDeleted(ending.teamId);
       const { id: sessionId, viewerId } = ending;
-      const viewed = this.viewSession(ending);
-      const isOver = !viewed.ok && viewed.failure.code === "credential_revoked";
-      if (group && !isOver)
+      const isOver =
+        !this.#isValid(ending) || !group || !snapshotFor(group, { generation: ending.generation }, Date.now());
+      if (!isOver)
         this.#endedSessions.end(author, { group, sessionId, ...(viewerId !== undefined && { viewerId }) }, reason);
       return ok(undefined);
     }

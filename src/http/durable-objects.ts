@@ -32,7 +32,7 @@ export type Directory = Remote<GroupDirectory>;
  */
 const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   checkCaller: true,
-  endSessions: true,
+  endSessions: false,
   ensure: true,
   hasNoKeys: true,
   identify: true,

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
-import { bearer, claimsIn, sessionOf, setSuspended } from "../support/sessions.ts";
+import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../support/sessions.ts";
 import { issueKey, issueOperator, newIntegrator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
 
@@ -86,7 +86,7 @@ describe("POST /api/viewer_sessions/end", () => {
   });
 
   it("leaves what has ended as it is, without an event", async ({ expect }) => {
-    const { key, sessions, events, token, remove } = await start();
+    const { key, sessions, events } = await start();
     const ended = await sessions();
     await end(key, { session: ended });
     expect((await end(key, { session: ended })).status).toBe(200);
@@ -96,10 +96,6 @@ describe("POST /api/viewer_sessions/end", () => {
     expect((await end(key, { session: expired })).status).toBe(200);
     await end(key, { user_group_id: "acme" });
     expect((await end(key, { session: rotatedAway })).status).toBe(200);
-    expect(await events()).toHaveLength(2);
-    const deleted = await sessions();
-    await remove(token);
-    expect((await end(key, { session: deleted })).status).toBe(200);
     expect(await events()).toHaveLength(2);
   });
 
@@ -206,4 +202,16 @@ it("ends and views that race leave no session that views after its end, and refu
   };
   await Promise.all(Array.from({ length: 8 }, (_, n) => client(`viewer ${n}`)));
   expect([late.length, refused.length]).toEqual([0, 0]);
+});
+
+it("an end stays in force when the session's group was deleted, and is restored", async ({ expect }) => {
+  const { key, tokenOf, remove } = await newIntegrator();
+  const token = await tokenOf("acme");
+  const [ended, open] = [await sessionOf(key), await sessionOf(key)];
+  await remove(token);
+  const answer = await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: ended } });
+  expect(answer.status).toBe(200);
+  await restore(key, 1);
+  expect(codeOf(await view(ended))).toEqual([401, "credential_revoked"]);
+  expect((await view(open)).status).toBe(200);
 });

@@ -87,8 +87,9 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
       const top = (await operation.boundingBox())?.y ?? Number.NaN;
       const example = await successExample(operation).boundingBox();
       const end = (example?.y ?? Number.NaN) + (example?.height ?? Number.NaN) - top;
-      expect(end).toBeGreaterThan(0);
-      expect(end).toBeLessThanOrEqual(THREE_PHONE_SCREENS_PX);
+      const name = await operation.locator(".opblock-summary").innerText();
+      expect(end, name).toBeGreaterThan(0);
+      expect(end, name).toBeLessThanOrEqual(THREE_PHONE_SCREENS_PX);
     }
   });
 

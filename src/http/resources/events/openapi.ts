@@ -97,10 +97,9 @@ export const eventOperations: Operations = {
       tag: "Events",
       summary: "List the changes of an environment or of the deployment",
       description:
-        "An operator who names no environment gets the changes of the deployment: to its operators and environments.\n\n" +
         "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +
         "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
-        "after it. A cursor from before the oldest event is 410 `cursor_expired`.",
+        "after it. An operator who names no environment gets the changes of the deployment.",
       query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
       answer: page("ListedEvents", ListedEvents),
       refusals: ["cursor_expired"],

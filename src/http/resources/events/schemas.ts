@@ -49,12 +49,11 @@ export const EventsQuery = lazy(() =>
       user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
       actor: withMeta(z.optional(ActorQuery()), {
         type: "string",
-        description:
-          "Only changes that this key or operator has made: `api_key:3`, `operator:1`, `operator:bootstrap` or `system`.",
+        description: "Only changes by this actor: `api_key:3`, `operator:1`, `operator:bootstrap` or `system`.",
       }),
       since: withMeta(z.optional(Since()), {
         type: "string",
-        description: "Begins with the first event at this time or later (RFC 3339). Not together with a cursor.",
+        description: "Begins at this time (RFC 3339). Not with a cursor.",
       }),
     })
     .check(
