@@ -2,12 +2,14 @@
 # runs the command with the socket as file descriptor 3, again whenever it has ended, until SIGTERM.
 use strict;
 use warnings;
-use Socket;
+use Socket qw(:DEFAULT IPPROTO_TCP);
 
 $^F = 3;
 socket(my $socket, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
 die "The socket is not descriptor 3" unless fileno($socket) == 3;
 bind($socket, sockaddr_in(0, INADDR_LOOPBACK)) or die "bind: $!";
+# As DeferAcceptSec of the socket unit: TCP_DEFER_ACCEPT is option 9 of Linux.
+setsockopt($socket, IPPROTO_TCP, 9, 5) if $^O eq 'linux';
 listen($socket, 4096) or die "listen: $!";
 my ($port) = sockaddr_in(getsockname($socket));
 $| = 1;
