@@ -170,7 +170,7 @@ describe("a session", () => {
     expect(payload).toBe(JSON.stringify(PAYLOAD));
   });
 
-  it("is refused above 8,000 characters, whoever has signed it", async ({ expect }) => {
+  it("is refused above 8,000 characters, also with a valid signature", async ({ expect }) => {
     const ring = await ringOf(OURS);
     const sessionOf = (letters: number) => mintSession(ring, { ...CLAIMS, variables: { a: "v".repeat(letters) } });
     const shortest = (await sessionOf(0)).length;
