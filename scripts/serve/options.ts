@@ -81,7 +81,7 @@ export function readHeaderName(text: string): string {
 }
 
 /** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form. */
-export function readVariable(text: string, others: Record<string, string>): Record<string, string> {
+export function readVariable(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name, value] = /^([A-Za-z_]\w*):(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new UsageError("Give --var as NAME:VALUE.");
   return { ...others, [name]: value };

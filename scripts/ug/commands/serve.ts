@@ -27,24 +27,19 @@ OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in th
 export function serveCommand(): Command {
   refuseOptionsTakenByNpm(process.env);
   return new Command("serve")
-    .description("run the service on this machine, on plain workerd with its state on disk")
+    .description("Run the service on this machine, on plain workerd with its state on disk.")
     .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
     .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
     .option("--persist-to <dir>", "the folder that holds the state", DEFAULT_STATE_FOLDER)
     .option("--env-file <file>", "the file that holds the secrets", DEFAULT_SECRETS_FILE)
-    .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable, {})
-    .option(
-      "--client-address-header <name>",
-      "the header in which a proxy passes the client's address",
-      readHeaderName,
-      "",
-    )
+    .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
+    .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
     .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
-    .option("--demo", "issue an API key and an operator's key, and print how to call the service", false)
+    .option("--demo", "issue an API key and an operator's key, and print how to call the service")
     .addHelpText("after", HELP)
-    .action(async (options: ServeOptions) => {
+    .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {
       const { serve } = await import("../../serve/serve.ts");
-      await serve(options);
+      await serve({ var: {}, clientAddressHeader: "", demo: false, ...options });
     });
 }
