@@ -26,6 +26,10 @@ export type PublicGroup = { teamId: number } & GroupContent;
 export type ListedGroup = PublicGroup & {
   /** Since when viewers are refused, or `null`. */
   suspendedAt: number | null;
+  /** What the call that suspended the group gave as its reason, or `null`. */
+  suspendedReason: string | null;
+  /** The day of the last view that the directory answered, in UTC as YYYY-MM-DD, or `null`. */
+  lastViewedOn: string | null;
   /** Counts the changes of the group. Lists show it as part of an entity tag. */
   revision: number;
   createdAt: number;

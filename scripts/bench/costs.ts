@@ -46,6 +46,9 @@ export const SESSION_ENDS = {
   group: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
 } as const satisfies Record<string, Counts>;
 
+/** What the first view or new session of a group on a day costs besides, to note the day. */
+export const FIRST_VIEW_OF_A_DAY = { rows_written: 1 } as const;
+
 /**
  * The purge of one deleted group by the alarm: its row and its event. The alarm runs once for up to a hundred groups, and is
  * billed as one row written when it is set and one request when it runs.

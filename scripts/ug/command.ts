@@ -53,6 +53,13 @@ export const serviceCommand = (usage: string, { summary, ...help }: About): Comm
     .option("--json", "print JSON, also for a failure")
     .addHelpText("after", helpOf(help));
 
+/** Why a command is given. */
+export type ReasonOptions = { reason?: string };
+
+/** Adds the option for the reason of a change. */
+export const withReason = (command: Command): Command =>
+  command.option("--reason <text>", "why, for the people who read the events");
+
 /** Adds the options that name an environment. */
 export const withEnvironment = (command: Command): Command =>
   command

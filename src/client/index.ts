@@ -8,7 +8,16 @@
 
 export type { EnvironmentClient } from "./environment-client.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
-export type { ApiKey, IssuedKey, IssueKeyInput, KeyPage, KeysInput, RollKeyInput, Scope } from "./resources/api-key.ts";
+export type {
+  ApiKey,
+  IssuedKey,
+  IssueKeyInput,
+  KeyPage,
+  KeysInput,
+  RevokeKeyInput,
+  RollKeyInput,
+  Scope,
+} from "./resources/api-key.ts";
 export type { Caller } from "./resources/caller.ts";
 export type {
   Environment,
@@ -31,7 +40,9 @@ export type {
   GetInput,
   GroupPage,
   ListInput,
+  MergeInput,
   NumberInput,
+  PurgeInput,
   RemoveByNumberInput,
   RestoreInput,
   RotateByNumberInput,
@@ -43,6 +54,7 @@ export type {
   Operator,
   OperatorPage,
   OperatorsInput,
+  RevokeOperatorInput,
   Role,
   RollOperatorInput,
 } from "./resources/operator.ts";

@@ -29,17 +29,21 @@ export class ChangeLog {
    * Runs `change` in one transaction with the event that it records, and schedules the alarm. Every change goes through here,
    * so that none is without its event.
    */
-  commit<Value>(author: Author, change: (record: (event: ChangeDescription) => void) => Value): Value {
+  commit<Value>(
+    { actor, requestId, reason }: Author,
+    change: (record: (event: ChangeDescription) => void) => Value,
+  ): Value {
     let newestId = this.#newestId;
     const value = this.#storage.transactionSync(() =>
       change(({ type, group, details = {} }) => {
         this.#append({
-          ...author,
+          actor,
+          requestId,
           at: Date.now(),
           type,
           teamId: group?.teamId ?? null,
           providedId: group?.providedId ?? null,
-          details,
+          details: { ...details, ...(reason !== undefined && { reason }) },
         });
         if (newestId !== undefined) newestId += 1;
       }),

@@ -9,6 +9,9 @@ export function daysToMs(text: string | undefined, defaultDays: number): number 
   return (days >= 0 && Number.isFinite(days) ? Math.min(days, DAYS_MAX) : defaultDays) * DAY_MS;
 }
 
+/** The day of a time in UTC, as YYYY-MM-DD. */
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, "YYYY-MM-DD".length);
+
 /** For how long a deleted group can be restored. */
 export const undoMsOf = ({ UNDO_DAYS }: Pick<Env, "UNDO_DAYS">): number => daysToMs(UNDO_DAYS, UNDO_DAYS_DEFAULT);
 

@@ -9,7 +9,11 @@ import type { Author } from "./event.ts";
 export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };
 
 /** Whose sessions end: one session, or all of a person in a group. */
-export type Ended = { group: { teamId: number; providedId: string }; sessionId?: string; viewerId?: string };
+export type Ended = {
+  group: { teamId: number; providedId: string };
+  sessionId?: string | undefined;
+  viewerId?: string | undefined;
+};
 
 /**
  * The sessions of one environment that were ended without their group's token. No clock decides: a person's sessions end that
@@ -32,12 +36,12 @@ export class EndedSessions {
   }
 
   /** Ends one session, or a person's. */
-  end(author: Author, { group, sessionId, viewerId }: Ended, reason: string | undefined): void {
+  end(author: Author, { group, sessionId, viewerId }: Ended): void {
     const now = Date.now();
     const name = sessionId ?? nameOfPerson(group.teamId, viewerId ?? "");
     const id = this.#changes.newestId + 1;
     this.#changes.commit(author, (record) => {
-      record({ type: "viewer_sessions.ended", group, details: detailsOf({ sessionId, viewerId, reason }) });
+      record({ type: "viewer_sessions.ended", group, details: detailsOf({ sessionId, viewerId }) });
       this.#store.put(id, name, now);
     });
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
@@ -61,14 +65,9 @@ export class EndedSessions {
 }
 
 /** What the event of an end says besides its group. */
-export const detailsOf = (named: {
-  sessionId?: string | undefined;
-  viewerId?: string | undefined;
-  reason: string | undefined;
-}): EventDetails => ({
-  ...(named.sessionId !== undefined && { session_id: named.sessionId }),
-  ...(named.viewerId !== undefined && { viewer_id: named.viewerId }),
-  ...(named.reason !== undefined && { reason: named.reason }),
+const detailsOf = ({ sessionId, viewerId }: Omit<Ended, "group">): EventDetails => ({
+  ...(sessionId !== undefined && { session_id: sessionId }),
+  ...(viewerId !== undefined && { viewer_id: viewerId }),
 });
 
 /** No UUID begins with a bracket, so it is no session's id. */

@@ -1,13 +1,14 @@
 import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../limits.ts";
-import type { Actor, EventDetails, EventType, StoredEvent, UserGroup } from "../records.ts";
+import type { Actor, EventDetails, EventType, ListedGroup, StoredEvent, UserGroup } from "../records.ts";
 import type { EventStore } from "../storage/event-store.ts";
+import type { Cause } from "./credentials/caller.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
 import type { Read } from "./turns.ts";
 import { changedFields } from "./user-groups/user-group.ts";
 
-/** Who makes a change, and by which request. */
-export type Author = { actor: Actor; requestId: string };
+/** Who makes a change, and why. */
+export type Author = Cause & { actor: Actor };
 
 /** An event without its id and time, as a change describes it. */
 export type ChangeDescription = {
@@ -49,6 +50,8 @@ export type EventQuery = {
   type?: EventType | undefined;
   providedId?: string | undefined;
   actor?: ActorFilter | undefined;
+  /** Whether to add the present state of the groups that the page names. */
+  withGroups?: boolean | undefined;
 };
 
 /** Who has made the changes: a key, an operator or the service itself. The bootstrap token has no id. */
@@ -63,8 +66,8 @@ export const readNoEvents = ({ from }: EventQuery): Result<Read<EventPage>, Fail
     ? ok({ page: { events: [], next: { incarnation: NO_FEED, after: 0 }, hasMore: false }, share: 0 })
     : fail({ code: "cursor_expired" });
 
-/** Some events, and the position after the last one that was examined. */
-export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: boolean };
+/** Some events, the position after the last one that was examined, and the groups that they name, if the query asks for them. */
+export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: boolean; groups?: ListedGroup[] };
 
 /**
  * Reads one page of a feed, oldest first. Filters examine a bounded number of events, so a page may be empty and have more

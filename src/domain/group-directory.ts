@@ -38,6 +38,7 @@ import {
   type ViewFailure,
 } from "./user-groups/groups.ts";
 import type { EndedLeases } from "./user-groups/lease-requests.ts";
+import { mergedChanges } from "./user-groups/merge-patch.ts";
 import { type Conditions, type Outcome, Responses } from "./user-groups/responses.ts";
 import {
   type GroupWithToken,
@@ -143,20 +144,22 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ ...toGroupWithToken(group, { mayReadToken: may("tokens:read") }), endedLeases });
   }
 
-  /** The same for the group with this number. The answer never has a token. */
+  /** The same for the group with this number, or a merge patch of it. The answer never has a token. */
   updateByNumber(
     caller: Caller,
     teamId: number,
     changes: UserGroupChanges,
-    { ifMatch }: Pick<Conditions, "ifMatch">,
-  ): Result<ListedGroup & EndedLeases, AdmitFailure | StateFailure | UpdateFailure> {
+    { ifMatch, isMergePatch }: Pick<Conditions, "ifMatch"> & { isMergePatch: boolean },
+  ): Result<ListedGroup & EndedLeases, AdmitFailure | StateFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
     const admitted = this.#admit(caller, "groups:write");
     if (!admitted.ok) return admitted;
     const found = inState(this.#groups.find(teamId), ifMatch);
     if (!found.ok) return found;
-    const updated = this.#groups.update(admitted.value.author, found.value, changes);
+    const replacing = isMergePatch ? mergedChanges(found.value, changes) : ok(changes);
+    if (!replacing.ok) return replacing;
+    const updated = this.#groups.update(admitted.value.author, found.value, replacing.value);
     if (!updated.ok) return updated;
     const { group, endedLeases } = updated.value;
     return ok({ ...toListedGroup(group), endedLeases });
@@ -280,7 +283,7 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ readAt, group: group.value, writeLease });
   }
 
-  /** What a session for viewers of the group with this id is made of. It changes nothing, so the call can be repeated. */
+  /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
   startSession(
     caller: Caller,
     providedId: string,
@@ -290,6 +293,7 @@ export class GroupDirectory extends DurableObject<Env> {
     const found = this.#groups.findByProvidedId(providedId);
     if (!found) return fail({ code: "user_group_not_found" });
     if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    this.#groups.noteView(found, Date.now());
     const group = { ...toPublicGroup(found), validUntil: null };
     const keyEndsAt = this.#keys.endOf(admitted.value.keyId);
     return ok({ readAt: Date.now(), group, generation: found.generation, keyEndsAt, seq: this.#changes.newestId });
@@ -311,7 +315,6 @@ export class GroupDirectory extends DurableObject<Env> {
   endSessions(
     caller: Caller,
     ending: SessionsToEnd,
-    reason: string | undefined,
   ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
     const admitted = this.#admit(caller, "sessions:create");
     if (!admitted.ok) return admitted;
@@ -322,14 +325,13 @@ export class GroupDirectory extends DurableObject<Env> {
       const { id: sessionId, viewerId } = ending;
       const isOver =
         !this.#isValid(ending) || !group || !snapshotFor(group, { generation: ending.generation }, Date.now());
-      if (!isOver)
-        this.#endedSessions.end(author, { group, sessionId, ...(viewerId !== undefined && { viewerId }) }, reason);
+      if (!isOver) this.#endedSessions.end(author, { group, sessionId, viewerId });
       return ok(undefined);
     }
     const group = this.#groups.findByProvidedId(ending.providedId);
     if (!group) return fail({ code: "user_group_not_found" });
-    if (ending.kind === "group") this.#groups.endSessions(author, group, reason);
-    else this.#endedSessions.end(author, { group, viewerId: ending.viewerId }, reason);
+    if (ending.kind === "group") this.#groups.endSessions(author, group);
+    else this.#endedSessions.end(author, { group, viewerId: ending.viewerId });
     return ok(undefined);
   }
 
@@ -350,12 +352,17 @@ export class GroupDirectory extends DurableObject<Env> {
     return group ? ok(toListedGroup(group)) : fail({ code: "user_group_not_found" });
   }
 
-  /** One page of the events, oldest first. It takes turns with lists. */
+  /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
   async listEvents(
     caller: Caller,
     query: EventQuery,
   ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(caller, "events:read", () => this.#changes.read(query));
+    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
+    if (admitted && !admitted.ok) return admitted;
+    return this.#inTurn(caller, "events:read", () => {
+      const read = this.#changes.read(query);
+      return read.ok && query.withGroups ? ok(this.#groups.addTo(read.value)) : read;
+    });
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -366,6 +373,7 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
     this.#keys.stopNotingUse();
+    this.#groups.stopNotingUse();
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
@@ -428,7 +436,7 @@ export class GroupDirectory extends DurableObject<Env> {
     if (caller.kind === "operator")
       return this.#schema.exists ? ok(admitOperator(caller)) : fail({ code: "environment_not_found" });
     const key = this.identify(caller);
-    return key.ok ? admitKey(key.value, caller.requestId, scope) : key;
+    return key.ok ? admitKey(key.value, caller, scope) : key;
   }
 
   /** Runs a call by number, of a caller with `scope`, whose answer is the group as lists show it. */

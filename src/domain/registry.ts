@@ -177,15 +177,15 @@ export class Registry extends DurableObject<Env> {
     return this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
   }
 
-  #admit({ key, requestId }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
-    if (key === "bootstrap") return ok({ ...BOOTSTRAP, requestId });
+  #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
+    if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
     if (!this.#schema.exists) return fail({ code: "unauthenticated" });
     const found = this.#operators.authenticate(key);
     if (!found.ok) return found;
     const { id, name, rights, expiresAt } = found.value;
     const role = roleOf(rights);
     return allowsRole(role, minimum)
-      ? ok({ kind: "operator", id, name, role, expiresAt, requestId })
+      ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
       : fail({ code: "insufficient_access", required_role: minimum });
   }
 

@@ -19,6 +19,8 @@ export type Access = {
   hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
+  /** Whether the body may also be a merge patch (RFC 7396). */
+  takesMergePatch?: true;
 };
 
 /**
@@ -50,8 +52,14 @@ export const ACCESS = {
     role: "support",
     environmentQuery: "required",
     body: "required",
+    takesMergePatch: true,
   },
-  "DELETE /api/user_groups/:team_id": { scope: "groups:delete", role: "admin", environmentQuery: "required" },
+  "DELETE /api/user_groups/:team_id": {
+    scope: "groups:delete",
+    role: "admin",
+    environmentQuery: "required",
+    body: "optional",
+  },
   "POST /api/user_groups/:team_id/rotate": {
     scope: "tokens:rotate",
     role: "support",
@@ -64,7 +72,12 @@ export const ACCESS = {
     environmentQuery: "required",
     body: "optional",
   },
-  "POST /api/user_groups/:team_id/purge": { scope: "groups:delete", role: "admin", environmentQuery: "required" },
+  "POST /api/user_groups/:team_id/purge": {
+    scope: "groups:delete",
+    role: "admin",
+    environmentQuery: "required",
+    body: "optional",
+  },
   "GET /api/events": {
     scope: "events:read",
     role: "viewer",
@@ -75,12 +88,12 @@ export const ACCESS = {
 
   "GET /api/keys": { role: "viewer", environmentQuery: "required", isList: true, hasQuery: true },
   "POST /api/keys": { role: "admin", body: "required" },
-  "DELETE /api/keys/:id": { role: "admin", environmentQuery: "required" },
+  "DELETE /api/keys/:id": { role: "admin", environmentQuery: "required", body: "optional" },
   "POST /api/keys/:id/roll": { role: "admin", environmentQuery: "required", body: "optional" },
 
   "GET /api/operators": { role: "viewer", isList: true, hasQuery: true },
   "POST /api/operators": { role: "admin", body: "required" },
-  "DELETE /api/operators/:id": { role: "admin" },
+  "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
   "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
 

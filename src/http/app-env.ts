@@ -55,6 +55,9 @@ export type CallEnv = With<
     fields?: object;
     /** Checks a caller that only the call's own RPC would check. Others were checked before. */
     checkCaller: () => Promise<Failure | undefined>;
+    /** Who calls, in the forms that some calls have. */
+    caller?: Caller;
+    presentedOperator?: PresentedOperator;
   }
 >;
 

@@ -176,7 +176,7 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
 
 /** The document's description of one operation. */
 function described(method: string, path: string, operation: Operation): object {
-  const { body, answer } = operation;
+  const { body, patch, answer } = operation;
   const access = accessFor(method, path);
   const credentials = credentialsOf(access);
   const curlQuery = { ...(access?.environmentQuery && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
@@ -200,6 +200,12 @@ function described(method: string, path: string, operation: Operation): object {
         required: access?.body === "required",
         content: {
           "application/json": { schema: { $ref: `#/components/schemas/${body.name}` }, example: body.example },
+          ...(patch && {
+            "application/merge-patch+json": {
+              schema: { $ref: `#/components/schemas/${patch.name}` },
+              example: patch.example,
+            },
+          }),
         },
       },
     }),
@@ -258,8 +264,9 @@ export function documentOf(version: string): object {
       schemas: {
         ...Object.assign(
           {},
-          ...operations.flatMap(({ body, answer: { content } }) => [
+          ...operations.flatMap(({ body, patch, answer: { content } }) => [
             body && components(body.name, body.schema, "input"),
+            patch && components(patch.name, patch.schema, "input"),
             typeof content === "string" ? undefined : components(content.name, content.schema, "output"),
           ]),
         ),

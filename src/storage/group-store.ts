@@ -11,6 +11,8 @@ const LISTED = {
   teamId: "team_id",
   ...CONTENT,
   suspendedAt: "suspended_at",
+  suspendedReason: "suspended_reason",
+  lastViewedOn: "last_viewed_on",
   revision: "revision",
   createdAt: "created_at",
   updatedAt: "updated_at",
@@ -61,7 +63,7 @@ const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
 
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
 const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt,
-  ${Object.values(CONTENT)
+  ${[...Object.values(CONTENT), "suspended_reason"]
     .map((column) => `coalesce(octet_length(${column}), 0)`)
     .join(" + ")} AS bytes`;
 
@@ -151,6 +153,11 @@ export class GroupStore {
   replace(before: UserGroup, after: UserGroup): void {
     const [statement, fields] = after.providedId === before.providedId ? [REPLACE, SAME_ID] : [RENAME, CHANGING];
     this.#sql.exec(statement, ...valuesOf(after, fields), after.teamId);
+  }
+
+  /** Notes the day of a group's last view. */
+  setLastViewedOn(teamId: number, day: string): void {
+    this.#sql.exec("UPDATE user_groups SET last_viewed_on = ? WHERE team_id = ?", day, teamId);
   }
 
   /** Moves a group to the deleted ones. If it has the highest number, that number is kept, so that the next group does not get it. */

@@ -40,6 +40,8 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
     grace_generation BLOB,
     grace_ends_at INTEGER,
     suspended_at INTEGER,
+    suspended_reason TEXT,
+    last_viewed_on TEXT,
     revision INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
@@ -49,7 +51,7 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 15,
+    number: 16,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (

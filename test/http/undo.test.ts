@@ -69,6 +69,7 @@ describe("a deleted group", () => {
       state: "deleted",
       created_at: NOW.toISOString(),
       updated_at: NOW.toISOString(),
+      last_viewed_on: null,
       deleted_at: at.toISOString(),
       purge_at: new Date(at.getTime() + UNDO_MS).toISOString(),
     };

@@ -70,6 +70,7 @@ describe("a list", () => {
         state: "active",
         created_at: "2026-03-01T10:30:00.000Z",
         updated_at: "2026-03-01T10:30:00.000Z",
+        last_viewed_on: null,
       }),
     );
     expect(second).toEqual({
@@ -82,6 +83,7 @@ describe("a list", () => {
       state: "active",
       created_at: "2026-03-01T10:30:00.000Z",
       updated_at: "2026-03-01T10:30:01.500Z",
+      last_viewed_on: null,
     });
     expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
   });

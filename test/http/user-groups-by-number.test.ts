@@ -78,6 +78,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
         state: "active",
         created_at: "2026-03-01T10:30:00.000Z",
         updated_at: "2026-03-01T10:30:01.000Z",
+        last_viewed_on: null,
       },
     });
     const shown = await show(1);

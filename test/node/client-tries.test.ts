@@ -55,6 +55,7 @@ const RETRYABLE: [string, Caller][] = [
   ["events", ({ groups }, options) => Array.fromAsync(groups.events({}, options))],
   ["listPage", ({ groups }, options) => groups.listPage({}, options)],
   ["updateByNumber", ({ groups }, options) => groups.updateByNumber({ teamId: 1, name: "b" }, options)],
+  ["mergeByNumber", ({ groups }, options) => groups.mergeByNumber({ teamId: 1, properties: { a: null } }, options)],
   ["suspend", ({ groups }, options) => groups.suspend({ userGroupId: "a" }, options)],
   ["resume", ({ groups }, options) => groups.resume({ userGroupId: "a" }, options)],
   ["suspendByNumber", ({ environment }, options) => environment.suspendByNumber({ teamId: 1 }, options)],
@@ -103,6 +104,7 @@ const GROUP = { team_id: 1, token: TOKEN, name: "a", provided_id: "a", propertie
 const LISTED_FIELDS = {
   mapping: null,
   state: "active",
+  last_viewed_on: null,
   created_at: "2026-01-01T00:00:00Z",
   updated_at: "2026-01-01T00:00:00Z",
 };
@@ -440,6 +442,7 @@ describe("a list", () => {
     provided_id: id,
     mapping: { a: "b" },
     state: "active",
+    last_viewed_on: null,
     created_at: "2026-01-01T00:00:00.000Z",
     updated_at: "2026-01-02T00:00:00.000Z",
   });
@@ -459,6 +462,7 @@ describe("a list", () => {
       properties: null,
       apiEnvironmentTag: null,
       state: "active",
+      last_viewed_on: null,
       createdAt: "2026-01-01T00:00:00.000Z",
       updatedAt: "2026-01-02T00:00:00.000Z",
     });

@@ -1,4 +1,9 @@
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { inject, it, onTestFinished } from "vitest";
 import { mirror } from "../../examples/mirror.ts";
 import { type Fetch, type ListedGroup, UserGroupClient } from "../../src/client/index.ts";
@@ -11,22 +16,34 @@ const { url } = inject("service");
 const WRITERS = 4;
 const ROUNDS = 12;
 
-/** Starts the mirror, and stops it after the test. */
-function startMirror(client: UserGroupClient) {
-  const copy = new Map<number, ListedGroup>();
+/** The groups of a copy in a file. */
+const groupsIn = (file: string): ListedGroup[] => {
+  using copy = new DatabaseSync(file);
+  const isThere = copy.prepare("SELECT 1 FROM sqlite_master WHERE name = 'groups'").get() !== undefined;
+  const rows = isThere ? copy.prepare("SELECT content FROM groups ORDER BY team_id").all() : [];
+  return rows.map(({ content }) => JSON.parse(String(content)));
+};
+
+const newFile = () => join(mkdtempSync(join(tmpdir(), "mirror-")), "copy.sqlite");
+
+/** Starts the mirror, and stops it after the test. Returns a function that reads the copy through a connection of its own. */
+function startMirror(client: UserGroupClient, file = newFile()): () => ListedGroup[] {
+  const copy = new DatabaseSync(file);
   const stop = new AbortController();
-  const ended = mirror(client, copy, { signal: stop.signal }).catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error;
-  });
+  const ended = mirror(client, copy, { signal: stop.signal })
+    .catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error;
+    })
+    .finally(() => copy.close());
   onTestFinished(() => {
     stop.abort();
     return ended;
   });
-  return copy;
+  return () => groupsIn(file);
 }
 
-const hasGroup = (copy: Map<number, ListedGroup>, userGroupId: string) =>
-  [...copy.values()].some((group) => group.userGroupId === userGroupId);
+const hasGroup = (groups: ListedGroup[], userGroupId: string) =>
+  groups.some((group) => group.userGroupId === userGroupId);
 
 /** Creates, changes, renames, rotates, suspends, deletes and restores groups. Every third remains as it was created. */
 async function write(client: UserGroupClient, writer: number) {
@@ -49,14 +66,14 @@ it("is equal to a list after concurrent writers", async ({ expect }) => {
   await write(client, 0);
 
   const writing = Promise.all(Array.from({ length: WRITERS }, (_, index) => write(client, index + 1)));
-  const copy = startMirror(client);
+  const groups = startMirror(client);
   await writing;
   // The mirror applies events in their order, so with the last group it has all of them.
   await client.ensure({ userGroupId: "last" });
-  await waitUntil(() => hasGroup(copy, "last"), "the mirror had the last group");
+  await waitUntil(() => hasGroup(groups(), "last"), "the mirror had the last group");
 
   const exported = await Array.fromAsync(client.list());
-  expect([...copy.values()].toSorted((a, b) => a.teamId - b.teamId)).toMatchObject(exported);
+  expect(groups()).toEqual(exported);
   expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
 });
 
@@ -66,20 +83,24 @@ it("keeps the state of groups, and adds those that are restored", async ({ expec
   for (const userGroupId of ["suspended", "restored", "purged"])
     teamIds.push((await client.ensure({ userGroupId })).group.teamId);
   const [suspended = 0, restored = 0, purged = 0] = teamIds;
-  const copy = startMirror(client);
-  await waitUntil(() => copy.size === 3, "the mirror had listed the groups");
+  const groups = startMirror(client);
+  await waitUntil(() => groups().length === 3, "the mirror had listed the groups");
 
   await client.suspendByNumber({ teamId: suspended });
   for (const teamId of [restored, purged]) await client.removeByNumber({ teamId });
-  await waitUntil(() => copy.size === 1, "the mirror had removed the deleted groups");
+  await waitUntil(() => groups().length === 1, "the mirror had removed the deleted groups");
   await client.restore({ teamId: restored, newUserGroupId: "again" });
   await client.purge({ teamId: purged });
-  await waitUntil(() => copy.has(restored), "the mirror had the restored group");
+  await waitUntil(() => hasGroup(groups(), "again"), "the mirror had the restored group");
   await client.resumeByNumber({ teamId: suspended });
   await client.suspendByNumber({ teamId: restored });
-  await waitUntil(() => copy.get(restored)?.state === "suspended", "the mirror had the last change");
+  await waitUntil(() => groups().at(-1)?.state === "suspended", "the mirror had the last change");
 
-  expect([...copy.values()].map(({ userGroupId, state }) => [userGroupId, state]).toSorted()).toEqual([
+  expect(
+    groups()
+      .map(({ userGroupId, state }) => [userGroupId, state])
+      .toSorted(),
+  ).toEqual([
     ["again", "suspended"],
     ["suspended", "active"],
   ]);
@@ -98,10 +119,76 @@ it("has a change that is made between the list and the first events", async ({ e
     }
     return response;
   };
-  const copy = startMirror(new UserGroupClient({ url, apiKey, fetch: changeAfterList }));
-  await waitUntil(() => copy.size === 1, "the mirror had removed the deleted group");
-  expect(copy.get(group.teamId)?.name).toBe("Changed");
+  const groups = startMirror(new UserGroupClient({ url, apiKey, fetch: changeAfterList }));
+  await waitUntil(() => groups().length === 1, "the mirror had removed the deleted group");
+  expect(groups()).toMatchObject([{ teamId: group.teamId, name: "Changed" }]);
 });
+
+it("takes 6 calls for 5,000 changes", async ({ expect }) => {
+  const apiKey = await keyOfWorkspace("mirror-calls");
+  const writer = new UserGroupClient({ url, apiKey });
+  await writer.ensure({ userGroupId: "first" });
+  const file = newFile();
+  {
+    using copy = new DatabaseSync(file);
+    const stop = new AbortController();
+    const listed = mirror(writer, copy, { signal: stop.signal }).catch(() => undefined);
+    await waitUntil(() => groupsIn(file).length === 1, "the mirror had listed the groups");
+    stop.abort();
+    await listed;
+  }
+  const CHANGES = 5_000;
+  let next = 0;
+  const writeNext = async () => {
+    for (let n = next++; n < CHANGES; n = next++) {
+      const userGroupId = n === CHANGES - 1 ? "last" : `g${n % 2_500}`;
+      const name = `Name ${n}`;
+      if (n < 2_500) await writer.ensure({ userGroupId, name });
+      else if (userGroupId === "last") continue;
+      else await writer.update({ userGroupId, name });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, writeNext));
+  await writer.ensure({ userGroupId: "last" });
+
+  const paths: string[] = [];
+  const counted: Fetch = (to, init) => {
+    paths.push(to);
+    return fetch(to, init);
+  };
+  const groups = startMirror(new UserGroupClient({ url, apiKey, fetch: counted }), file);
+  await waitUntil(() => hasGroup(groups(), "last"), "the mirror had the last group");
+  expect(paths.length).toBeLessThanOrEqual(6);
+  expect(groups()).toEqual(await Array.fromAsync(writer.list({ pageSize: 1_000 })));
+}, 60_000);
+
+it("goes on where it was after a kill, and misses nothing", async ({ expect }) => {
+  const apiKey = await keyOfWorkspace("mirror-kill");
+  const client = new UserGroupClient({ url, apiKey });
+  const file = newFile();
+  const program = `
+    import { DatabaseSync } from "node:sqlite";
+    import { mirror } from ${JSON.stringify(new URL("../../examples/mirror.ts", import.meta.url).href)};
+    import { UserGroupClient } from ${JSON.stringify(new URL("../../src/client/index.ts", import.meta.url).href)};
+    const client = new UserGroupClient({ url: process.env.SERVICE_URL, apiKey: process.env.API_KEY });
+    await mirror(client, new DatabaseSync(process.env.FILE), {});`;
+  const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, FILE: file };
+  const lists = () => groupsIn(file).length;
+  for (let kill = 0; kill < 5; kill += 1) {
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], { env, stdio: "ignore" });
+    const exited = once(child, "exit");
+    const before = lists();
+    const writing = write(client, kill);
+    await waitUntil(() => lists() > before, "the mirror had another group");
+    child.kill("SIGKILL");
+    await exited;
+    await writing;
+  }
+  const groups = startMirror(client, file);
+  await client.ensure({ userGroupId: "last" });
+  await waitUntil(() => hasGroup(groups(), "last"), "the mirror had the last group");
+  expect(groups()).toEqual(await Array.fromAsync(client.list({ pageSize: 1_000 })));
+}, 60_000);
 
 it("starts over when its cursor has expired", async ({ expect }) => {
   const group = (id: number) => ({
@@ -114,6 +201,7 @@ it("starts over when its cursor has expired", async ({ expect }) => {
     state: "active",
     created_at: "2035-01-01T00:00:00.000Z",
     updated_at: "2035-01-01T00:00:00.000Z",
+    last_viewed_on: null,
   });
   let lists = 0;
   const { url: at, received } = await standIn(({ path }) => {
@@ -127,10 +215,10 @@ it("starts over when its cursor has expired", async ({ expect }) => {
       body: { success: 1, events: [], next_cursor: String(lists + 1), has_more: false },
     };
   });
-  const copy = startMirror(new UserGroupClient({ url: at, apiKey: "k" }));
-  await waitUntil(() => copy.has(2) && !copy.has(1), "the mirror had listed again");
-  expect([...copy.keys()]).toEqual([2]);
-  expect(received.slice(0, 4).map(({ path }) => path.replace(/\?limit.*/, ""))).toEqual([
+  const groups = startMirror(new UserGroupClient({ url: at, apiKey: "k" }));
+  await waitUntil(() => groups().at(-1)?.teamId === 2, "the mirror had listed again");
+  expect(groups()).toHaveLength(1);
+  expect(received.slice(0, 4).map(({ path }) => path.replace(/[?&](limit|include).*/, ""))).toEqual([
     "/api/events?cursor=latest",
     "/api/user_groups",
     "/api/events?cursor=1",

@@ -19,6 +19,7 @@ import {
   type ServiceOptions,
   serviceCommand,
   withEnvironment,
+  withReason,
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { CommandError, UsageError } from "../errors.ts";
@@ -76,6 +77,9 @@ const groupOf = (name: string, summary: string, examples: Examples): Command =>
     .argument("[number]", "the number of the group (team_id)", readId)
     .option("--id <id>", "the user_group_id of the group, in place of its number");
 
+/** A command that changes one group. */
+const changeOf = (...about: Parameters<typeof groupOf>): Command => withReason(groupOf(...about));
+
 /** The action of a command that lists, shows or changes groups. */
 const managed = <Values extends object>(run: (task: Task<Values>) => Promise<Output>) =>
   environmentAction((client: EnvironmentClient, options: Values & EnvironmentOptions, number?: number) =>
@@ -104,14 +108,16 @@ const showCommand = () =>
   ]).action(managed(show));
 
 const updateCommand = () =>
-  groupOf("update", "change fields of a group; those that are not given stay", [
+  changeOf("update", "change fields of a group; those that are not given stay", [
     ["ug groups update 7 --name 'Acme Inc.'", "another name"],
     ['ug groups update --id acme --properties \'{"region":"eu"}\'', "other properties, as a whole"],
+    ["ug groups update 7 --merge --properties '{\"region\":null}'", "removes one key, and keeps the others"],
     ["ug groups update 7 --mapping null", "clears the mapping"],
   ])
     .option("--name <name>", "the name that people see")
     .option("--properties <json>", "an object, or null to clear it")
     .option("--mapping <json>", "an object of schema ids and data sources, or null to clear it")
+    .option("--merge", "merge --properties and --mapping into what is there; null removes a key (RFC 7396)")
     .option("--new-id <id>", "another user_group_id")
     .action(managed(update));
 
@@ -122,13 +128,13 @@ const SIMPLE = [
 ];
 
 const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command =>
-  groupOf(name, summary, [
+  changeOf(name, summary, [
     [`ug groups ${name} 7`, "by its number"],
-    [`ug groups ${name} --id acme`, "by its id"],
+    [`ug groups ${name} --id acme --reason unpaid`, "by its id, with a reason"],
   ]).action(managed(run));
 
 const restoreCommand = () =>
-  groupOf("restore", "restore a deleted group, with its token", [
+  changeOf("restore", "restore a deleted group, with its token", [
     ["ug groups restore 7", "as it was"],
     ["ug groups restore 7 --new-id acme-old --rotate-token", "beside a new group with its old id"],
   ])
@@ -137,7 +143,7 @@ const restoreCommand = () =>
     .action(managed(restore));
 
 const purgeCommand = () =>
-  groupOf("purge", "erase a deleted group for good, before its time", [
+  changeOf("purge", "erase a deleted group for good, before its time", [
     ["ug groups purge 7", "shows which group it is, and changes nothing"],
     ["ug groups purge 7 --yes", "erases it; this has no undo"],
   ])
@@ -149,6 +155,7 @@ type RotateOptions = ServiceOptions &
     all?: boolean;
     id?: string;
     grace?: number;
+    reason?: string;
     yes?: true;
     concurrency: number;
     progress?: string;
@@ -156,7 +163,7 @@ type RotateOptions = ServiceOptions &
   };
 
 const rotateCommand = () =>
-  groupOf("rotate", "replace the token of a group, or with --all of each group", [
+  changeOf("rotate", "replace the token of a group, or with --all of each group", [
     ["ug groups rotate 7 --grace 10m --yes", "the old token stays valid for ten minutes"],
     ["ug groups rotate --all --grace 1h --yes", "each group; run it again to continue after an interruption"],
   ])
@@ -187,7 +194,13 @@ const rotateCommand = () =>
 async function rotateEach(access: Access<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
   const { workspace, environment } = await environmentOfAccess(access, options);
-  const rotation = { url: url.origin, workspace, environment, graceSeconds: options.grace ?? 0 };
+  const rotation = {
+    url: url.origin,
+    workspace,
+    environment,
+    graceSeconds: options.grace ?? 0,
+    reason: options.reason,
+  };
   const file = options.progress ?? defaultRecordFile(rotation, process.env);
   const record = new RotationRecord(file, rotation, { restart: options.restart === true, now: new Date() });
   const numbers = await groupNumbers(client);

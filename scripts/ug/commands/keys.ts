@@ -9,11 +9,13 @@ import {
   environmentOf,
   type Output,
   operatorAction,
+  type ReasonOptions,
   readId,
   requireYes,
   serviceCommand,
   tagOf,
   withEnvironment,
+  withReason,
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
@@ -38,27 +40,30 @@ export const keysCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
-type IssueOptions = EnvironmentOptions & {
-  name: string;
-  access?: "read" | "write";
-  scopes?: string;
-  expiresIn?: number;
-  location?: string;
-  create?: boolean;
-};
+type IssueOptions = EnvironmentOptions &
+  ReasonOptions & {
+    name: string;
+    access?: "read" | "write";
+    scopes?: string;
+    expiresIn?: number;
+    location?: string;
+    create?: boolean;
+  };
 
 const issueCommand = () =>
-  withEnvironment(
-    serviceCommand("issue", {
-      summary: "issue an API key, and show it this once",
-      examples: [
-        [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
-        [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
-        [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
-        ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
-      ],
-      notes: "A time is a number and s, m, h or d.",
-    }),
+  withReason(
+    withEnvironment(
+      serviceCommand("issue", {
+        summary: "issue an API key, and show it this once",
+        examples: [
+          [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
+          [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
+          [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
+          ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
+        ],
+        notes: "A time is a number and s, m, h or d.",
+      }),
+    ),
   )
     .requiredOption("--name <name>", "the name by which lists show the key")
     .addOption(
@@ -84,6 +89,7 @@ const issueCommand = () =>
             scopes: options.scopes?.split(",") as Scope[] | undefined,
             location: options.location as LocationHint | undefined,
             expiresInSeconds: options.expiresIn,
+            reason: options.reason,
           }),
         );
       }),
@@ -125,46 +131,68 @@ const keysOf = (operator: OperatorClient, environment: Environment): Promise<Api
   Array.fromAsync(operator.listKeys({ ...environment, pageSize: KEYS_PER_PAGE }));
 
 const rollCommand = () =>
-  withEnvironment(
-    serviceCommand("roll", {
-      summary: "issue a key in place of another, which stays valid for the grace",
-      examples: [
-        [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
-        [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
-      ],
-    }),
+  withReason(
+    withEnvironment(
+      serviceCommand("roll", {
+        summary: "issue a key in place of another, which stays valid for the grace",
+        examples: [
+          [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
+          [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
+        ],
+      }),
+    ),
   )
     .argument("<id>", "the number of the key", readId)
     .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
     .action(
-      operatorAction(async (operator: OperatorClient, options: EnvironmentOptions & { grace?: number }, id: number) =>
-        issuedOutput(await operator.rollKey({ ...environmentOf(options), id, graceSeconds: options.grace })),
+      operatorAction(
+        async (
+          operator: OperatorClient,
+          options: EnvironmentOptions & ReasonOptions & { grace?: number },
+          id: number,
+        ) =>
+          issuedOutput(
+            await operator.rollKey({
+              ...environmentOf(options),
+              id,
+              graceSeconds: options.grace,
+              reason: options.reason,
+            }),
+          ),
       ),
     );
 
 const revokeCommand = () =>
-  withEnvironment(
-    serviceCommand("revoke", {
-      summary: "revoke a key at once, and the viewer sessions that it has minted",
-      examples: [
-        [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
-        [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
-      ],
-    }),
+  withReason(
+    withEnvironment(
+      serviceCommand("revoke", {
+        summary: "revoke a key at once, and the viewer sessions that it has minted",
+        examples: [
+          [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
+          [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
+        ],
+      }),
+    ),
   )
     .argument("<id>", "the number of the key", readId)
     .option("--yes", "do it")
     .action(
-      operatorAction(async (operator: OperatorClient, options: EnvironmentOptions & { yes?: boolean }, id: number) => {
-        const environment = environmentOf(options);
-        const key = (await keysOf(operator, environment)).find((each) => each.id === id);
-        const what = key
-          ? `key ${id} ${quoted(key.name)} of ${environment.workspace}/${tagOf(environment)}`
-          : undefined;
-        if (what) requireYes(options, `revoke ${what}`);
-        await operator.revokeKey({ ...environment, id });
-        return { body: { success: 1, ...(key && { api_key: toWire(key) }) }, text: `Revoked ${what}.` };
-      }),
+      operatorAction(
+        async (
+          operator: OperatorClient,
+          options: EnvironmentOptions & ReasonOptions & { yes?: boolean },
+          id: number,
+        ) => {
+          const environment = environmentOf(options);
+          const key = (await keysOf(operator, environment)).find((each) => each.id === id);
+          const what = key
+            ? `key ${id} ${quoted(key.name)} of ${environment.workspace}/${tagOf(environment)}`
+            : undefined;
+          if (what) requireYes(options, `revoke ${what}`);
+          await operator.revokeKey({ ...environment, id, reason: options.reason });
+          return { body: { success: 1, ...(key && { api_key: toWire(key) }) }, text: `Revoked ${what}.` };
+        },
+      ),
     );
 
 /** The column `access` has the scopes of a key that was issued with scopes. */

@@ -3,7 +3,16 @@ import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient } from "../../../src/client/index.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
-import { commandGroup, type Output, operatorAction, readId, requireYes, serviceCommand } from "../command.ts";
+import {
+  commandGroup,
+  type Output,
+  operatorAction,
+  type ReasonOptions,
+  readId,
+  requireYes,
+  serviceCommand,
+  withReason,
+} from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
 import { toWire } from "../wire.ts";
@@ -28,24 +37,26 @@ export const operatorsCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
+type IssueOptions = ReasonOptions & { name: string; role: (typeof ROLES)[number]; expiresIn?: number };
+
 const issueCommand = () =>
-  serviceCommand("issue", {
-    summary: "issue the key of a new operator, and show it this once",
-    examples: [
-      ["ug operators issue --name anna --role admin", "may do everything"],
-      ["ug operators issue --name night-shift --role support --expires-in 90d", "may suspend and resume groups"],
-    ],
-    notes: "A time is a number and s, m, h or d.",
-  })
+  withReason(
+    serviceCommand("issue", {
+      summary: "issue the key of a new operator, and show it this once",
+      examples: [
+        ["ug operators issue --name anna --role admin", "may do everything"],
+        ["ug operators issue --name night-shift --role support --expires-in 90d", "may suspend and resume groups"],
+      ],
+      notes: "A time is a number and s, m, h or d.",
+    }),
+  )
     .requiredOption("--name <name>", "the name by which events show what the operator does")
     .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).makeOptionMandatory())
     .option("--expires-in <time>", "when the key ends; by default never", readSeconds)
     .action(
       operatorAction(
-        async (client: OperatorClient, options: { name: string; role: (typeof ROLES)[number]; expiresIn?: number }) =>
-          issuedOutput(
-            await client.issueOperator({ name: options.name, role: options.role, expiresInSeconds: options.expiresIn }),
-          ),
+        async (client: OperatorClient, { name, role, expiresIn: expiresInSeconds, reason }: IssueOptions) =>
+          issuedOutput(await client.issueOperator({ name, role, expiresInSeconds, reason })),
       ),
     );
 
@@ -67,44 +78,51 @@ const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
   Array.fromAsync(client.listOperators({ pageSize: OPERATORS_PER_PAGE }));
 
 const rollCommand = () =>
-  serviceCommand("roll", {
-    summary: "issue a key in place of an operator's, which stays valid for the grace",
-    examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
-  })
+  withReason(
+    serviceCommand("roll", {
+      summary: "issue a key in place of an operator's, which stays valid for the grace",
+      examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
+    }),
+  )
     .argument("<id>", "the number of the operator", readId)
     .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
     .action(
-      operatorAction(async (client: OperatorClient, { grace }: { grace?: number }, id: number) =>
-        issuedOutput(await client.rollOperator({ id, graceSeconds: grace })),
+      operatorAction(
+        async (client: OperatorClient, { grace, reason }: ReasonOptions & { grace?: number }, id: number) =>
+          issuedOutput(await client.rollOperator({ id, graceSeconds: grace, reason })),
       ),
     );
 
 const revokeCommand = () =>
-  serviceCommand("revoke", {
-    summary: "revoke an operator's key at once",
-    examples: [
-      ["ug operators revoke 3", "shows who it is, and changes nothing"],
-      ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
-      ["ug operators revoke 1 --yes --force", "even that of the last admin"],
-    ],
-  })
+  withReason(
+    serviceCommand("revoke", {
+      summary: "revoke an operator's key at once",
+      examples: [
+        ["ug operators revoke 3", "shows who it is, and changes nothing"],
+        ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
+        ["ug operators revoke 1 --yes --force", "even that of the last admin"],
+      ],
+    }),
+  )
     .argument("<id>", "the number of the operator", readId)
     .option("--yes", "do it")
     .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
     .action(
-      operatorAction(async (client: OperatorClient, options: { yes?: boolean; force?: boolean }, id: number) => {
-        const operators = await operatorsOf(client);
-        const operator = operators.find((each) => each.id === id);
-        const what = operator ? `operator ${id} ${quoted(operator.name)}, ${operator.role}` : undefined;
-        if (operator && isLastAdmin(operator, operators) && !options.force)
-          throw new CommandError(
-            `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
-            { code: "last_admin" },
-          );
-        if (what) requireYes(options, `revoke ${what}`);
-        await client.revokeOperator({ id });
-        return { body: { success: 1, ...(operator && { operator: toWire(operator) }) }, text: `Revoked ${what}.` };
-      }),
+      operatorAction(
+        async (client: OperatorClient, options: ReasonOptions & { yes?: boolean; force?: boolean }, id: number) => {
+          const operators = await operatorsOf(client);
+          const operator = operators.find((each) => each.id === id);
+          const what = operator ? `operator ${id} ${quoted(operator.name)}, ${operator.role}` : undefined;
+          if (operator && isLastAdmin(operator, operators) && !options.force)
+            throw new CommandError(
+              `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
+              { code: "last_admin" },
+            );
+          if (what) requireYes(options, `revoke ${what}`);
+          await client.revokeOperator({ id, reason: options.reason });
+          return { body: { success: 1, ...(operator && { operator: toWire(operator) }) }, text: `Revoked ${what}.` };
+        },
+      ),
     );
 
 function isLastAdmin(operator: Operator, operators: readonly Operator[]): boolean {

@@ -4,7 +4,15 @@ import type { Command } from "commander";
 import type { EnvironmentClient } from "../../../src/client/index.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { quoted } from "../../support/printable.ts";
-import { commandGroup, environmentAction, requireYes, serviceCommand, withEnvironment } from "../command.ts";
+import {
+  commandGroup,
+  environmentAction,
+  type ReasonOptions,
+  requireYes,
+  serviceCommand,
+  withEnvironment,
+  withReason,
+} from "../command.ts";
 import { UsageError } from "../errors.ts";
 
 /** `ug sessions` and the command below it. */
@@ -18,29 +26,30 @@ export const sessionsCommand = (): Command =>
     [endCommand()],
   );
 
-type EndOptions = { userGroupId?: string; viewerId?: string; sessionFile?: string; reason?: string; yes?: boolean };
+type EndOptions = { userGroupId?: string; viewerId?: string; sessionFile?: string; yes?: boolean } & ReasonOptions;
 
 const endCommand = () =>
-  withEnvironment(
-    serviceCommand("end", {
-      summary: "end one session, those of a person, or all of a group",
-      examples: [
-        [
-          "ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'",
-          "all sessions of one person",
+  withReason(
+    withEnvironment(
+      serviceCommand("end", {
+        summary: "end one session, those of a person, or all of a group",
+        examples: [
+          [
+            "ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'",
+            "all sessions of one person",
+          ],
+          ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
+          ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
         ],
-        ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
-        ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
-      ],
-      notes:
-        "The group's token goes on working, and sessions that are minted later are not affected. A session that was minted with\n" +
-        "max_stale_seconds may answer its viewer for so long. The command takes an API key with the scope sessions:create, or an operator.",
-    }),
+        notes:
+          "The group's token goes on working, and sessions that are minted later are not affected. A session that was minted with\n" +
+          "max_stale_seconds may answer its viewer for so long. The command takes an API key with the scope sessions:create, or an operator.",
+      }),
+    ),
   )
     .option("--user-group-id <id>", "the group whose sessions end")
     .option("--viewer-id <id>", "only those of this person")
     .option("--session-file <file>", "the file that holds the session: other users can read arguments")
-    .option("--reason <text>", "why, for the people who read the events")
     .option("--yes", "do it")
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {

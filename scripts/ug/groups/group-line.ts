@@ -4,7 +4,17 @@ import type { Refusal } from "../../support/http.ts";
 import type { Line } from "./lines.ts";
 
 /** Fields of a listed group that are not fields of a call: the service decides them. */
-const IGNORED = ["team_id", "created_at", "updated_at", "deleted_at", "purge_at", "api_environment_tag"];
+const IGNORED = [
+  "team_id",
+  "suspended_at",
+  "suspended_reason",
+  "last_viewed_on",
+  "created_at",
+  "updated_at",
+  "deleted_at",
+  "purge_at",
+  "api_environment_tag",
+];
 const COMPARED = ["name", "mapping", "properties"] as const;
 
 /** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */

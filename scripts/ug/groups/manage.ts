@@ -1,7 +1,7 @@
 /** The commands that show and change single groups. */
 import type { GroupState, ListedGroup } from "../../../src/client/index.ts";
 import { tableOf } from "../../support/table.ts";
-import type { Output } from "../command.ts";
+import type { Output, ReasonOptions } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
 import { objectOrNull } from "./json-option.ts";
@@ -11,7 +11,8 @@ import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup
 const GROUPS_PER_PAGE = 1_000;
 
 type ById = { id?: string };
-type Confirmed = ById & { yes?: true };
+type Change = ById & ReasonOptions;
+type Confirmed = Change & { yes?: true };
 
 const nameOf = ({ number, values: { id } }: Task<ById>) => groupNameOf(number, id);
 const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.client, nameOf(task));
@@ -42,9 +43,9 @@ export async function show(task: Task<ById>): Promise<Output> {
 
 /** Changes the fields that are given. */
 export async function update(
-  task: Task<ById & { name?: string; mapping?: string; properties?: string; newId?: string }>,
+  task: Task<Change & { name?: string; mapping?: string; properties?: string; merge?: boolean; newId?: string }>,
 ): Promise<Output> {
-  const { name, mapping, properties, newId } = task.values;
+  const { name, mapping, properties, newId, reason } = task.values;
   if ([name, mapping, properties, newId].every((value) => value === undefined))
     throw new UsageError("Give what to change: --name, --mapping, --properties or --new-id.");
   const changes = {
@@ -52,9 +53,11 @@ export async function update(
     mapping: objectOrNull("mapping", mapping) as Record<string, string> | null | undefined,
     properties: objectOrNull("properties", properties),
     newUserGroupId: newId,
+    reason,
   };
   const { teamId } = await existing(task);
-  const group = await task.client.updateByNumber({ teamId, ...changes }).catch((error: unknown) => {
+  const call = task.values.merge ? task.client.mergeByNumber : task.client.updateByNumber;
+  const group = await call({ teamId, ...changes }).catch((error: unknown) => {
     throw hasCode(error, "user_group_id_taken")
       ? new CommandError("Another group has this id. Give another one as --new-id.", { code: "user_group_id_taken" })
       : error;
@@ -64,7 +67,7 @@ export async function update(
 
 /** Replaces the token of a group. */
 export async function rotate(task: Task<Confirmed & { grace?: number }>): Promise<Output> {
-  const { grace: graceSeconds, yes } = task.values;
+  const { grace: graceSeconds, reason, yes } = task.values;
   const group = await existing(task);
   const { teamId } = group;
   if (!yes)
@@ -73,7 +76,7 @@ export async function rotate(task: Task<Confirmed & { grace?: number }>): Promis
       `replace the token of ${described(group)}`,
       `rotate ${teamId}${graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`}`,
     );
-  const rotated = await task.client.rotateTokenByNumber({ teamId, graceSeconds });
+  const rotated = await task.client.rotateTokenByNumber({ teamId, graceSeconds, reason });
   const before = graceSeconds ? `The one before is valid for ${graceSeconds} s more` : "The one before is refused";
   return outputOf(
     rotated,
@@ -82,30 +85,30 @@ export async function rotate(task: Task<Confirmed & { grace?: number }>): Promis
 }
 
 /** Suspends a group. */
-export async function suspend(task: Task<ById>): Promise<Output> {
+export async function suspend(task: Task<Change>): Promise<Output> {
   const { teamId } = await existing(task);
-  const group = await task.client.suspendByNumber({ teamId });
+  const group = await task.client.suspendByNumber({ teamId, reason: task.values.reason });
   return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(task, `resume ${teamId}`)}`);
 }
 
 /** Ends the suspension of a group. */
-export async function resume(task: Task<ById>): Promise<Output> {
+export async function resume(task: Task<Change>): Promise<Output> {
   const { teamId } = await existing(task);
-  const group = await task.client.resumeByNumber({ teamId });
+  const group = await task.client.resumeByNumber({ teamId, reason: task.values.reason });
   return outputOf(group, `Group ${teamId} is active. To undo it: ${commandLine(task, `suspend ${teamId}`)}`);
 }
 
 /** Deletes a group, and names the undo. */
-export async function remove(task: Task<ById>): Promise<Output> {
+export async function remove(task: Task<Change>): Promise<Output> {
   const { teamId } = await existing(task);
-  const deleted = await task.client.removeByNumber({ teamId });
+  const deleted = await task.client.removeByNumber({ teamId, reason: task.values.reason });
   const isKept = deleted.purgeAt !== deleted.deletedAt;
   const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(task, `restore ${teamId}`)}`;
   return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
 }
 
 /** Restores a deleted group. */
-export async function restore(task: Task<ById & { newId?: string; rotateToken?: true }>): Promise<Output> {
+export async function restore(task: Task<Change & { newId?: string; rotateToken?: true }>): Promise<Output> {
   const { client, values } = task;
   const deleted = await findDeleted(client, nameOf(task));
   if (!deleted) {
@@ -113,14 +116,16 @@ export async function restore(task: Task<ById & { newId?: string; rotateToken?: 
     return outputOf(group, `Group ${group.teamId} is not deleted. Nothing was changed.`);
   }
   const { teamId } = deleted;
-  const { newId, rotateToken } = values;
-  const restored = await client.restore({ teamId, newUserGroupId: newId, rotateToken }).catch((error: unknown) => {
-    throw hasCode(error, "user_group_id_taken")
-      ? new CommandError("Another group has this id now. Give the restored one an id of its own with --new-id.", {
-          code: "user_group_id_taken",
-        })
-      : error;
-  });
+  const { newId, rotateToken, reason } = values;
+  const restored = await client
+    .restore({ teamId, newUserGroupId: newId, rotateToken, reason })
+    .catch((error: unknown) => {
+      throw hasCode(error, "user_group_id_taken")
+        ? new CommandError("Another group has this id now. Give the restored one an id of its own with --new-id.", {
+            code: "user_group_id_taken",
+          })
+        : error;
+    });
   const token = rotateToken ? "a new token" : "its token";
   const undo = commandLine(task, `delete ${teamId}`);
   return outputOf(restored, `Group ${teamId} is restored with ${token}. To undo it: ${undo}`);
@@ -135,7 +140,7 @@ export async function purge(task: Task<Confirmed>): Promise<Output> {
   }
   const { teamId } = deleted;
   if (!task.values.yes) throw unconfirmed(task, `purge ${described(deleted)}`, `purge ${teamId}`);
-  await task.client.purge({ teamId });
+  await task.client.purge({ teamId, reason: task.values.reason });
   const { userGroupId, name } = deleted;
   return {
     body: { success: 1, purged: { team_id: teamId, provided_id: userGroupId, name } },

@@ -90,7 +90,7 @@ class RotationRun {
 
   async #rotate(teamId: number): Promise<"rotated" | "missing"> {
     const { client, record } = this.#options;
-    const input = { teamId, graceSeconds: record.progress.graceSeconds };
+    const input = { teamId, graceSeconds: record.progress.graceSeconds, reason: record.progress.reason };
     try {
       await client
         .rotateTokenByNumber(input, { idempotencyKey: record.keyOf(teamId) })

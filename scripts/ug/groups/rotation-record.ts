@@ -5,17 +5,19 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod";
 import { systemErrorCode } from "../../support/output.ts";
+import { quoted } from "../../support/printable.ts";
 import { CommandError } from "../errors.ts";
 
 /** The service recognizes the idempotency keys of a run for a day. */
 const CONTINUED_HOURS_MAX = 24;
 
-/** The rotation that a record is about. Another environment, or another grace, is another rotation. */
+/** The rotation that a record is about. Another environment, another grace or another reason is another rotation. */
 const Rotation = z.strictObject({
   url: z.string(),
   workspace: z.string(),
   environment: z.nullable(z.string()),
   graceSeconds: z.int(),
+  reason: z.optional(z.string()),
 });
 const Progress = z.strictObject({
   ...Rotation.shape,
@@ -104,14 +106,14 @@ function readProgress(file: string): Progress | undefined {
 
 /** Refuses to continue a rotation that is not the one which was asked for, or whose keys the service may have forgotten. */
 function refuseOther(before: Progress, { file, rotation, now }: { file: string; rotation: Rotation; now: Date }): void {
-  const { url, workspace, environment, graceSeconds } = rotation;
+  const { url, workspace, environment, graceSeconds, reason } = rotation;
   if (before.url !== url || before.workspace !== workspace || before.environment !== environment)
     throw new CommandError(
       `${file} is the progress of a rotation of another environment. Name another with --progress.`,
     );
-  if (before.graceSeconds !== graceSeconds)
+  if (before.graceSeconds !== graceSeconds || before.reason !== reason)
     throw new CommandError(
-      `The rotation that began at ${before.begunAt} is not complete, and had --grace ${before.graceSeconds}s. Continue it with the same, or begin another one with --restart.`,
+      `The rotation that began at ${before.begunAt} is not complete, and had --grace ${before.graceSeconds}s and ${before.reason === undefined ? "no --reason" : `--reason ${quoted(before.reason)}`}. Continue it with the same, or begin another one with --restart.`,
     );
   if (now.getTime() - Date.parse(before.begunAt) > CONTINUED_HOURS_MAX * 60 * 60 * 1000)
     throw new CommandError(

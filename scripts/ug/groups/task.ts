@@ -45,6 +45,16 @@ export function toWireGroup({ teamId, userGroupId, ...group }: ListedGroup): Rec
 /** The groups as a table for people. */
 export function tableOfGroups(groups: readonly ListedGroup[]): string {
   const ofDeleted = groups.some(({ state }) => state === "deleted") ? ["deleted_at", "purge_at"] : [];
-  const fields = ["team_id", "provided_id", "name", "state", "created_at", "updated_at", ...ofDeleted];
+  const ofSuspended = groups.some(({ state }) => state === "suspended") ? ["suspended_at", "suspended_reason"] : [];
+  const fields = [
+    "team_id",
+    "provided_id",
+    "name",
+    "state",
+    "created_at",
+    "last_viewed_on",
+    ...ofSuspended,
+    ...ofDeleted,
+  ];
   return tableOfItems(fields, groups.map(toWireGroup));
 }

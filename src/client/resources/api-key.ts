@@ -1,7 +1,7 @@
 import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
-import { type Grace, type Lifetime, toLifetime } from "./credential.ts";
+import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 import { type Environment, environmentQuery, type LocationHint, toEnvironment } from "./environment.ts";
 
 /** What an API key may do; docs/access.md lists the calls of each scope. */
@@ -15,19 +15,23 @@ export type Scope =
   | "events:read";
 
 /** A key to issue. Without `expiresInSeconds` it never expires. Give `access` or `scopes`, not both. */
-export type IssueKeyInput = Environment & {
-  name: string;
-  /** `"write"` is all scopes, and the default; `"read"` is `groups:read` and `events:read`. */
-  access?: "read" | "write" | undefined;
-  /** What the key may do, and nothing else. */
-  scopes?: readonly Scope[] | undefined;
-  expiresInSeconds?: number | undefined;
-  /** Where to place the environment, near its callers. Only the first key of an environment may have it. */
-  location?: LocationHint | undefined;
-};
+export type IssueKeyInput = Environment &
+  Because & {
+    name: string;
+    /** `"write"` is all scopes, and the default; `"read"` is `groups:read` and `events:read`. */
+    access?: "read" | "write" | undefined;
+    /** What the key may do, and nothing else. */
+    scopes?: readonly Scope[] | undefined;
+    expiresInSeconds?: number | undefined;
+    /** Where to place the environment, near its callers. Only the first key of an environment may have it. */
+    location?: LocationHint | undefined;
+  };
+
+/** A key to revoke. */
+export type RevokeKeyInput = Environment & Because & { id: number };
 
 /** A key to replace. */
-export type RollKeyInput = Environment & Grace & { id: number };
+export type RollKeyInput = Grace & RevokeKeyInput;
 
 /** An API key without its text. */
 export type ApiKey = Environment &
@@ -74,8 +78,9 @@ export function apiKeysOf(connection: Connection) {
   return {
     /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */
     async issueKey(input: IssueKeyInput, options?: CallOptions): Promise<IssuedKey> {
-      const { workspace, environment, name, access, scopes, expiresInSeconds, location } = input;
-      const body = { workspace, environment, name, access, scopes, expires_in_seconds: expiresInSeconds, location };
+      const { expiresInSeconds, workspace, environment, name, access, scopes, location, reason } = input;
+      const fields = { workspace, environment, name, access, scopes, location, reason };
+      const body = { ...fields, expires_in_seconds: expiresInSeconds };
       return toIssuedKey((await connection.send({ method: "POST", path: PATH, body }, options)).body);
     },
 
@@ -94,15 +99,23 @@ export function apiKeysOf(connection: Connection) {
     },
 
     /** Revokes a key at once. A second revocation changes nothing. */
-    async revokeKey(input: Environment & { id: number }, options?: CallOptions): Promise<void> {
-      const call = { path: numberedPath(PATH, "id", input.id), query: environmentQuery(input) };
+    async revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<void> {
+      const call = {
+        path: numberedPath(PATH, "id", input.id),
+        query: environmentQuery(input),
+        body: reasonBodyOf(input),
+      };
       await connection.send({ method: "DELETE", ...call, retryable: true }, options);
     },
 
     /** Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response. */
     async rollKey(input: RollKeyInput, options?: CallOptions): Promise<IssuedKey> {
       const path = `${numberedPath(PATH, "id", input.id)}/roll`;
-      const call = { path, query: environmentQuery(input), body: { grace_seconds: input.graceSeconds } };
+      const call = {
+        path,
+        query: environmentQuery(input),
+        body: { grace_seconds: input.graceSeconds, reason: input.reason },
+      };
       return toIssuedKey((await connection.send({ method: "POST", ...call }, options)).body);
     },
   };

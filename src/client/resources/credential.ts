@@ -14,6 +14,16 @@ export type Grace = {
   graceSeconds?: number | undefined;
 };
 
+/** Why a call is made. */
+export type Because = {
+  /** For the people who read the events: 1 to 255 characters, with no secret and nothing that must be forgotten. */
+  reason?: string | undefined;
+};
+
+/** The body of a call that takes nothing but a reason. */
+export const reasonBodyOf = ({ reason }: Because): { reason: string } | undefined =>
+  reason === undefined ? undefined : { reason };
+
 export const toLifetime = (key: ResponseBody): Lifetime => ({
   createdAt: key.text("created_at"),
   expiresAt: key.textOrNull("expires_at"),

@@ -5,6 +5,7 @@ import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import { pause } from "../transport/with-timeout.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
+import { type ListedGroup, toListedGroup } from "./user-group.ts";
 
 /** The types of this release's service. */
 export type KnownEventType =
@@ -72,6 +73,8 @@ export type EventPage = {
   events: ChangeEvent[];
   nextCursor: string;
   hasMore: boolean;
+  /** With `includeGroups`: the present state of each group that the events name, once; not of deleted and purged ones. */
+  groups?: ListedGroup[];
 };
 
 /** Selects events; all of them by default. Without a `cursor` they begin with the oldest event that is kept. */
@@ -82,6 +85,8 @@ export type EventsInput = PageInput & {
   actor?: string | undefined;
   /** Begins with the first event at this time or later. Not together with a `cursor`. */
   since?: Date | undefined;
+  /** With `true`, pages have `groups`. An API key needs `groups:read` for it. */
+  includeGroups?: boolean | undefined;
   /** Only events of the group with this id, also those of its renames from and to this id. Not for the deployment's feed. */
   userGroupId?: string | undefined;
 };
@@ -110,10 +115,11 @@ export function feedReader(connection: Connection, feed: Query = {}) {
   const reader = {
     /** Gets one page of events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
     async eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
-      const { cursor, type, userGroupId, actor, since, pageSize } = input;
+      const { cursor, type, userGroupId, actor, since, includeGroups, pageSize } = input;
       // The pages after the first one follow their cursors.
       const start = cursor === undefined ? since?.toISOString() : undefined;
-      const filters = { type, user_group_id: userGroupId, actor, since: start };
+      const include = includeGroups ? "user_groups" : undefined;
+      const filters = { type, user_group_id: userGroupId, actor, since: start, include };
       const query = { ...feed, cursor, ...filters, limit: pageSize?.toString() };
       const { body, unexpected } = await connection.send({ method: "GET", path: "/api/events", query }, options);
       const page = toEventPage(body);
@@ -227,4 +233,5 @@ const toEventPage = (body: ResponseBody): EventPage => ({
   events: body.objects("events").map(toChangeEvent),
   nextCursor: body.text("next_cursor"),
   hasMore: body.oneOf("has_more", [true, false]),
+  ...(body.has("user_groups") && { groups: body.objects("user_groups").map(toListedGroup) }),
 });

@@ -9,7 +9,7 @@ import {
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
-import type { Grace } from "./credential.ts";
+import { type Because, type Grace, reasonBodyOf } from "./credential.ts";
 import {
   type Changes,
   type Condition,
@@ -17,6 +17,7 @@ import {
   type GroupState,
   type ListedGroup,
   type NumberedGroup,
+  type Patch,
   toListedGroup,
   toNumberedGroup,
 } from "./user-group.ts";
@@ -31,21 +32,28 @@ export type GetInput = NumberInput & {
 };
 
 /** The group to delete, to suspend or to resume, by its number. */
-export type RemoveByNumberInput = NumberInput & Condition;
+export type RemoveByNumberInput = NumberInput & Condition & Because;
+
+/** The deleted group to erase, by its number. */
+export type PurgeInput = NumberInput & Because;
 
 /** The group to change, by its number, and its new fields. */
-export type UpdateByNumberInput<Properties extends object = JsonObject> = NumberInput & Changes<Properties>;
+export type UpdateByNumberInput<Properties extends object = JsonObject> = NumberInput & Changes<Properties> & Because;
+
+/** The group to change, by its number, and what to merge into its fields. */
+export type MergeInput<Properties extends object = JsonObject> = NumberInput & Patch<Properties> & Because;
 
 /** The group whose token to replace, by its number. */
 export type RotateByNumberInput = RemoveByNumberInput & Grace;
 
 /** The deleted group to restore, by its number. */
-export type RestoreInput = NumberInput & {
-  /** The id that the group gets, if another group has its own now. */
-  newUserGroupId?: string | undefined;
-  /** With `true`, the group gets a new token, and the old one stays revoked. */
-  rotateToken?: boolean | undefined;
-};
+export type RestoreInput = NumberInput &
+  Because & {
+    /** The id that the group gets, if another group has its own now. */
+    newUserGroupId?: string | undefined;
+    /** With `true`, the group gets a new token, and the old one stays revoked. */
+    rotateToken?: boolean | undefined;
+  };
 
 /** Selects the groups to list; all that exist by default. */
 export type ListInput = PageInput & {
@@ -82,6 +90,21 @@ export function groupsByNumber(connection: Connection, environment: Query) {
   const change = async (call: Call, options?: OnceOptions): Promise<NumberedGroup> =>
     toNumberedGroup(await sendOnce(connection, { ...call, query: environment }, options));
 
+  const put = async (
+    input: UpdateByNumberInput<object> | MergeInput<object>,
+    type: Pick<Call, "contentType">,
+    options?: CallOptions,
+  ): Promise<NumberedGroup> => {
+    const request = {
+      path: pathOf(input),
+      query: environment,
+      body: { ...changesOf(input), reason: input.reason },
+      headers: ifMatchHeader(input),
+    };
+    const retryable = input.ifMatch === undefined;
+    return toNumberedGroup(await connection.send({ method: "PUT", ...request, ...type, retryable }, options));
+  };
+
   const calls = {
     /** Gets one page of the environment's groups, in the order of `list`. */
     async listPage(input: ListInput = {}, options?: CallOptions): Promise<GroupPage> {
@@ -112,27 +135,31 @@ export function groupsByNumber(connection: Connection, environment: Query) {
       input: UpdateByNumberInput<Properties>,
       options?: CallOptions,
     ): Promise<NumberedGroup> {
-      const retryable = input.ifMatch === undefined;
-      const request = {
-        path: pathOf(input),
-        query: environment,
-        body: changesOf(input),
-        headers: ifMatchHeader(input),
-      };
-      return toNumberedGroup(await connection.send({ method: "PUT", ...request, retryable }, options));
+      return put(input, {}, options);
+    },
+
+    /**
+     * Merges `mapping` and `properties` into what the group has, where `updateByNumber` replaces them; `null` removes (RFC 7396). So
+     * callers who change different keys do not undo each other's changes.
+     */
+    async mergeByNumber<Properties extends object>(
+      input: MergeInput<Properties>,
+      options?: CallOptions,
+    ): Promise<NumberedGroup> {
+      return put(input, { contentType: "application/merge-patch+json" }, options);
     },
 
     /**
      * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
      * With `ifMatch` it is not retried, as `updateByNumber`.
      */
-    suspendByNumber({ teamId, ifMatch }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
-      return calls.updateByNumber({ teamId, ifMatch, suspended: true }, options);
+    suspendByNumber({ teamId, ifMatch, reason }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      return calls.updateByNumber({ teamId, ifMatch, reason, suspended: true }, options);
     },
 
     /** Ends the suspension of the group. Its viewers see it again, with the same token. */
-    resumeByNumber({ teamId, ifMatch }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
-      return calls.updateByNumber({ teamId, ifMatch, suspended: false }, options);
+    resumeByNumber({ teamId, ifMatch, reason }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      return calls.updateByNumber({ teamId, ifMatch, reason, suspended: false }, options);
     },
 
     /**
@@ -140,13 +167,14 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * from then on, or after its grace.
      */
     async rotateTokenByNumber(input: RotateByNumberInput, options?: OnceOptions): Promise<NumberedGroup> {
-      const body = { grace_seconds: input.graceSeconds };
+      const body = { grace_seconds: input.graceSeconds, reason: input.reason };
       return change({ method: "POST", path: `${pathOf(input)}/rotate`, body, headers: ifMatchHeader(input) }, options);
     },
 
     /** Deletes the group, and returns it as it can be restored until its `purgeAt`. */
     async removeByNumber(input: RemoveByNumberInput, options?: OnceOptions): Promise<NumberedGroup> {
-      return change({ method: "DELETE", path: pathOf(input), headers: ifMatchHeader(input) }, options);
+      const call = { path: pathOf(input), body: reasonBodyOf(input), headers: ifMatchHeader(input) };
+      return change({ method: "DELETE", ...call }, options);
     },
 
     /**
@@ -154,7 +182,7 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * `user_group_id_taken` if another group has the id, and changes nothing then.
      */
     async restore(input: RestoreInput, options?: OnceOptions): Promise<NumberedGroup> {
-      const body = { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken };
+      const body = { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken, reason: input.reason };
       return change({ method: "POST", path: `${pathOf(input)}/restore`, body }, options);
     },
 
@@ -162,8 +190,9 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * Erases a deleted group now, and for good. It is not retried after a lost response, because a second try would fail with
      * `user_group_not_found`: repeat it, and take that error for a success.
      */
-    async purge(input: NumberInput, options?: CallOptions): Promise<void> {
-      await connection.send({ method: "POST", path: `${pathOf(input)}/purge`, query: environment }, options);
+    async purge(input: PurgeInput, options?: CallOptions): Promise<void> {
+      const call = { path: `${pathOf(input)}/purge`, query: environment, body: reasonBodyOf(input) };
+      await connection.send({ method: "POST", ...call }, options);
     },
   };
   return calls;

@@ -1,7 +1,7 @@
 import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
-import { type Grace, type Lifetime, toLifetime } from "./credential.ts";
+import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 
 const ROLES = ["viewer", "support", "admin"] as const;
 
@@ -12,7 +12,7 @@ const ROLES = ["viewer", "support", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** An operator to add. Without `expiresInSeconds` the key never expires. */
-export type IssueOperatorInput = {
+export type IssueOperatorInput = Because & {
   /** The person or the job, by which events name each change. */
   name: string;
   role: Role;
@@ -20,7 +20,10 @@ export type IssueOperatorInput = {
 };
 
 /** An operator to replace. */
-export type RollOperatorInput = Grace & { id: number };
+export type RollOperatorInput = Grace & RevokeOperatorInput;
+
+/** An operator whose key to revoke. */
+export type RevokeOperatorInput = Because & { id: number };
 
 /** An operator without the text of the key. */
 export type Operator = Lifetime & { id: number; name: string; role: Role };
@@ -59,8 +62,8 @@ export function operatorsOf(connection: Connection) {
   return {
     /** Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one. */
     async issueOperator(input: IssueOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
-      const { name, role, expiresInSeconds } = input;
-      const body = { name, role, expires_in_seconds: expiresInSeconds };
+      const { name, role, expiresInSeconds, reason } = input;
+      const body = { name, role, expires_in_seconds: expiresInSeconds, reason };
       return toIssuedOperator((await connection.send({ method: "POST", path: PATH, body }, options)).body);
     },
 
@@ -79,16 +82,20 @@ export function operatorsOf(connection: Connection) {
     },
 
     /** Revokes an operator's key at once. A second revocation changes nothing. */
-    async revokeOperator({ id }: { id: number }, options?: CallOptions): Promise<void> {
-      await connection.send({ method: "DELETE", path: numberedPath(PATH, "id", id), retryable: true }, options);
+    async revokeOperator({ id, reason }: RevokeOperatorInput, options?: CallOptions): Promise<void> {
+      const call = { path: numberedPath(PATH, "id", id), body: reasonBodyOf({ reason }), retryable: true };
+      await connection.send({ method: "DELETE", ...call }, options);
     },
 
     /**
      * Issues a key to replace an operator's, which stays valid for the grace. The successor has another id and the same name,
      * role and expiry. It is not retried after a lost response.
      */
-    async rollOperator({ id, graceSeconds }: RollOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
-      const call = { path: `${numberedPath(PATH, "id", id)}/roll`, body: { grace_seconds: graceSeconds } };
+    async rollOperator(
+      { id, graceSeconds, reason }: RollOperatorInput,
+      options?: CallOptions,
+    ): Promise<IssuedOperator> {
+      const call = { path: `${numberedPath(PATH, "id", id)}/roll`, body: { grace_seconds: graceSeconds, reason } };
       return toIssuedOperator((await connection.send({ method: "POST", ...call }, options)).body);
     },
   };

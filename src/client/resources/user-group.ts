@@ -29,6 +29,21 @@ export type Changes<Properties extends object> = GroupFields<Properties> &
     suspended?: boolean | undefined;
   };
 
+/** A value to merge: null removes, an object is merged, and all else replaces (RFC 7396). */
+type Merged<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? { [Name in keyof Value]?: Merged<Value[Name]> | null }
+    : Value;
+
+/** What a merge patch may change in a group. */
+export type Patch<Properties extends object> = Omit<Changes<object>, "mapping" | "properties"> & {
+  /** Entries to set, and with `null` to remove; `null` in place of the object clears the mapping. */
+  mapping?: Record<string, string | null> | null | undefined;
+  /** Keys to set, and with `null` to remove, at any depth; `null` in place of the object clears the properties. */
+  properties?: Merged<Properties> | null | undefined;
+};
+
 /** The fields that each call on one group returns. */
 type CommonFields = {
   /** The service's own number of the group, which is unique in its environment and never reused. */
@@ -73,6 +88,12 @@ export type GroupState = (typeof STATES)[number];
 /** A group in a list, without the token. Times are ISO 8601 in UTC. */
 export type ListedGroup = ViewedGroup & {
   state: GroupState;
+  /** Since when the group is suspended; only of a suspended one. */
+  suspendedAt?: string;
+  /** What the call that suspended the group gave as its reason, or `null`; only of a suspended one. */
+  suspendedReason?: string | null;
+  /** The day of the last view or of the last new session, in UTC as YYYY-MM-DD, or `null`. */
+  lastViewedOn: string | null;
   createdAt: string;
   /** When the content or the token last changed. Suspending, resuming, deleting and restoring do not count. */
   updatedAt: string;
@@ -141,6 +162,11 @@ export const toViewedGroup = (group: ResponseBody): ViewedGroup => ({
 export const toListedGroup = (group: ResponseBody): ListedGroup => ({
   ...toViewedGroup(group),
   state: group.oneOf("state", STATES),
+  ...(group.has("suspended_at") && {
+    suspendedAt: group.text("suspended_at"),
+    suspendedReason: group.textOrNull("suspended_reason"),
+  }),
+  lastViewedOn: group.textOrNull("last_viewed_on"),
   createdAt: group.text("created_at"),
   updatedAt: group.text("updated_at"),
   ...(group.has("deleted_at") && { deletedAt: group.text("deleted_at") }),
@@ -153,11 +179,11 @@ export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({
 });
 
 /** The fields of a group, in the wire's names. */
-export const fieldsOf = ({ name, mapping, properties }: GroupFields<object>) =>
+export const fieldsOf = ({ name, mapping, properties }: GroupFields<object> | Patch<object>) =>
   ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;
 
 /** The changes of a group, in the wire's names. */
-export const changesOf = ({ newUserGroupId, suspended, ...fields }: Changes<object>) => ({
+export const changesOf = ({ newUserGroupId, suspended, ...fields }: Changes<object> | Patch<object>) => ({
   new_user_group_id: newUserGroupId,
   ...fieldsOf(fields),
   suspended,

@@ -33,8 +33,10 @@ export type Call = {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
   query?: Query;
-  body?: Record<string, unknown>;
+  body?: Record<string, unknown> | undefined;
   headers?: Record<string, string>;
+  /** The media type of the body; JSON by default. */
+  contentType?: string;
   /** Whether the call may be retried when the outcome of the last try is unknown; by default only a GET. */
   retryable?: boolean;
   /** A credential in the body, which no error may show. */

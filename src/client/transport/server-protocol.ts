@@ -9,14 +9,17 @@ export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES, detailsO
  * `fetch` sends no body with a GET, and some proxies drop that of a DELETE. With a body, both are a POST that names its
  * method in a header.
  */
-function encode({ method, path, query = {}, body, headers }: Call, retryable: boolean): EncodedCall {
+function encode(
+  { method, path, query = {}, body, headers, contentType = "application/json" }: Call,
+  retryable: boolean,
+): EncodedCall {
   const sent = body && (method === "GET" || method === "DELETE") ? "POST" : method;
   const text = body && JSON.stringify(body, refuseInexact);
   return {
     method: sent,
     path: path + searchOf(query),
     headers: {
-      ...(text && { "Content-Type": "application/json" }),
+      ...(text && { "Content-Type": contentType }),
       ...(sent !== method && { "X-HTTP-Method-Override": method }),
       ...headers,
     },

@@ -2,7 +2,7 @@ import type { StoredKey } from "../../records.ts";
 import type { Author } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
-import { authorOf, type Operator } from "./caller.ts";
+import { authorOf, type Cause, causeOf, type Operator } from "./caller.ts";
 import type { KeyFailure } from "./keys.ts";
 import { grantOf, type Scope } from "./rights.ts";
 
@@ -21,11 +21,11 @@ export const admitOperator = (operator: Operator): Admitted => ({
 /** Admits a valid API key that has `scope`, if one is needed. */
 export function admitKey(
   { id, name, rights }: StoredKey,
-  requestId: string,
+  cause: Cause,
   scope: Scope | undefined,
 ): Result<Admitted, FailureOf<"insufficient_access">> {
   const { scopes } = grantOf(rights);
   if (scope && !scopes.includes(scope)) return fail({ code: "insufficient_access", required_scope: scope });
-  const author: Author = { actor: { kind: "api_key", id, name }, requestId };
+  const author: Author = { actor: { kind: "api_key", id, name }, ...causeOf(cause) };
   return ok({ author, keyId: id, may: (other) => scopes.includes(other) });
 }

@@ -19,6 +19,9 @@ export type PresentedSession = {
   seq: number;
 };
 
+/** The request by which somebody calls, and why, if the call says so. */
+export type Cause = { requestId: string; reason?: string | undefined };
+
 /** An operator whom the registry has admitted for this call. The one without an id is the bootstrap token. */
 export type Operator = {
   kind: "operator";
@@ -26,14 +29,13 @@ export type Operator = {
   name: string;
   role: Role;
   expiresAt: number | null;
-  requestId: string;
-};
+} & Cause;
 
 /** The name of the bootstrap token, which no other operator may have. */
 export const BOOTSTRAP_NAME = "bootstrap";
 
 /** The operator of the bootstrap token. */
-export const BOOTSTRAP: Omit<Operator, "requestId"> = {
+export const BOOTSTRAP: Omit<Operator, keyof Cause> = {
   kind: "operator",
   id: null,
   name: BOOTSTRAP_NAME,
@@ -41,8 +43,8 @@ export const BOOTSTRAP: Omit<Operator, "requestId"> = {
   expiresAt: null,
 };
 
-/** Who calls a directory, and by which request: an API key, which the directory checks, or an operator. */
-export type Caller = ({ kind: "api_key"; requestId: string } & PresentedKey) | Operator;
+/** Who calls a directory, and why: an API key, which the directory checks, or an operator. */
+export type Caller = ({ kind: "api_key" } & PresentedKey & Cause) | Operator;
 
 /** Why a caller may not give a group this id, if it may not. The id decides whose data the group's token shows. */
 export const renameRefusal = (
@@ -54,10 +56,13 @@ export const renameRefusal = (
     : undefined;
 
 /** Who calls the registry: the key of an operator, or the bootstrap token, which the Worker has compared. */
-export type PresentedOperator = { requestId: string; key: PresentedKey | "bootstrap" };
+export type PresentedOperator = Cause & { key: PresentedKey | "bootstrap" };
 
 /** The operator as the author of a change. */
-export const authorOf = ({ id, name, requestId }: Operator): Author => ({
+export const authorOf = ({ id, name, ...cause }: Operator): Author => ({
   actor: { kind: "operator", id, name },
-  requestId,
+  ...causeOf(cause),
 });
+
+/** The cause of a call without what else the caller is. */
+export const causeOf = ({ requestId, reason }: Cause): Cause => ({ requestId, reason });

@@ -5,13 +5,13 @@ import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import { sameBytes } from "../credentials/credential.ts";
-import { purgeAtOf } from "../days.ts";
-import { detailsOf } from "../ended-sessions.ts";
-import { type Author, describeUpdate, previousId } from "../event.ts";
+import { dayOf, purgeAtOf } from "../days.ts";
+import { type Author, describeUpdate, type EventPage, previousId } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import { type IfMatch, inState, type StateFailure } from "./entity-tag.ts";
+import { addGroups } from "./event-groups.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { type EndedLeases, LeaseRequests } from "./lease-requests.ts";
 import type { Responses } from "./responses.ts";
@@ -51,6 +51,7 @@ export class Groups {
   readonly #responses: Responses;
   readonly #undoMs: number;
   readonly #leases = new LeaseRequests();
+  #notesViews = true;
 
   constructor(store: GroupStore, changes: ChangeLog, responses: Responses, undoMs: number) {
     this.#store = store;
@@ -100,12 +101,30 @@ export class Groups {
     const group = this.#store.findByTeamId(teamId);
     const snapshot = group && snapshotFor(group, presented, now);
     if (!snapshot) return fail({ code: "credential_revoked" });
-    return group.suspendedAt === null ? ok(snapshot) : fail({ code: "user_group_suspended" });
+    if (group.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    this.noteView(group, now);
+    return ok(snapshot);
+  }
+
+  /** Notes the day on which the group was viewed, at most once a day. The state that its ETag names stays. */
+  noteView({ teamId, lastViewedOn }: UserGroup, now: number): void {
+    const today = dayOf(now);
+    if (this.#notesViews && (lastViewedOn ?? "") < today) this.#store.setLastViewedOn(teamId, today);
+  }
+
+  /** Notes no view any more, for as long as this instance runs: on a full disk the note would fail the view that makes it. */
+  stopNotingUse(): void {
+    this.#notesViews = false;
   }
 
   /** One page of a list. */
   list(query: PageQuery): Read<GroupPage> {
     return readPage(this.#store, query);
+  }
+
+  /** Adds the groups that a page of events names to it. */
+  addTo(read: Read<EventPage>): Read<EventPage> {
+    return addGroups(this.#store, read);
   }
 
   create(author: Author, draft: UserGroupDraft): Result<UserGroup, FailureOf<"environment_full">> {
@@ -121,7 +140,7 @@ export class Groups {
 
   /** Changes the given fields. An update that changes nothing writes nothing. */
   update(author: Author, before: UserGroup, changes: UserGroupChanges): Result<Changed, UpdateFailure> {
-    const group = withChanges(before, changes, Date.now());
+    const group = withChanges(before, { ...changes, reason: author.reason }, Date.now());
     if (group === before) return ok({ group, endedLeases: [] });
     if (group.providedId !== before.providedId && this.#store.has(group.providedId))
       return fail({ code: "user_group_id_taken" });
@@ -152,12 +171,12 @@ export class Groups {
   }
 
   /** Ends all viewer sessions of a group. Its tokens go on working, also one in its grace. */
-  endSessions(author: Author, before: UserGroup, reason: string | undefined): void {
+  endSessions(author: Author, before: UserGroup): void {
     const { generation } = newToken();
     const graceGeneration = before.graceGeneration && newToken().generation;
     this.#changes.commit(author, (record) => {
       this.#store.replace(before, { ...before, generation, graceGeneration });
-      record({ type: "viewer_sessions.ended", group: before, details: detailsOf({ reason }) });
+      record({ type: "viewer_sessions.ended", group: before });
     });
   }
 

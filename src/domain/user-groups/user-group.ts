@@ -47,8 +47,9 @@ export const toRotatedGroup = (
 
 /** The group without its secrets. */
 export function toListedGroup(group: UserGroup): ListedGroup {
-  const { suspendedAt, revision, createdAt, updatedAt, deletedAt } = group;
-  return { ...toPublicGroup(group), suspendedAt, revision, createdAt, updatedAt, deletedAt };
+  const { suspendedAt, suspendedReason, lastViewedOn, revision, createdAt, updatedAt, deletedAt } = group;
+  const state = { suspendedAt, suspendedReason, lastViewedOn, revision, createdAt, updatedAt, deletedAt };
+  return { ...toPublicGroup(group), ...state };
 }
 
 /** What viewers see of the group. */
@@ -69,6 +70,8 @@ export const newToken = (): Pick<GroupToken, "nonce" | "generation"> => ({
 /** The columns of a group without a previous token. */
 export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: null };
 
+const NOT_SUSPENDED = { suspendedAt: null, suspendedReason: null };
+
 /** A group that is created at the time `now`. */
 export const newGroup = (
   { providedId, name = providedId, mapping = null, properties = null }: UserGroupDraft,
@@ -80,7 +83,8 @@ export const newGroup = (
   properties,
   ...newToken(),
   ...NO_GRACE,
-  suspendedAt: null,
+  ...NOT_SUSPENDED,
+  lastViewedOn: null,
   revision: 1,
   createdAt: now,
   updatedAt: now,
@@ -95,14 +99,29 @@ export const revise = (group: UserGroup, changed: Partial<Omit<UserGroup, "teamI
 });
 
 /** The next revision of a group, after `changes` at the time `now`; or the same object if they change nothing. */
-export function withChanges(group: UserGroup, changes: UserGroupChanges, now: number): UserGroup {
+export function withChanges(
+  group: UserGroup,
+  changes: UserGroupChanges & { reason: string | undefined },
+  now: number,
+): UserGroup {
   const { name = group.name, mapping = group.mapping, properties = group.properties } = changes;
   const content: GroupContent = { providedId: changes.newProvidedId ?? group.providedId, name, mapping, properties };
-  const isSuspended = changes.suspended ?? group.suspendedAt !== null;
-  const suspendedAt = isSuspended ? (group.suspendedAt ?? now) : null;
+  const suspension = suspensionOf(group, changes, now);
   const isContentChanged = changedFields(group, content).length > 0;
-  if (!isContentChanged && suspendedAt === group.suspendedAt) return group;
-  return revise(group, { ...content, suspendedAt, updatedAt: isContentChanged ? now : group.updatedAt });
+  if (!isContentChanged && suspension.suspendedAt === group.suspendedAt) return group;
+  return revise(group, { ...content, ...suspension, updatedAt: isContentChanged ? now : group.updatedAt });
+}
+
+/** A group that is suspended already keeps its time and its reason. */
+function suspensionOf(
+  { suspendedAt, suspendedReason }: UserGroup,
+  { suspended, reason }: UserGroupChanges & { reason: string | undefined },
+  now: number,
+): Pick<UserGroup, "suspendedAt" | "suspendedReason"> {
+  if (!(suspended ?? suspendedAt !== null)) return NOT_SUSPENDED;
+  return suspendedAt === null
+    ? { suspendedAt: now, suspendedReason: reason ?? null }
+    : { suspendedAt, suspendedReason };
 }
 
 const CONTENT_FIELDS = Object.keys(CONTENT) as (keyof GroupContent)[];

@@ -7,6 +7,8 @@ import type { Code } from "./failures.ts";
 
 type Method = "get" | "put" | "post" | "delete";
 
+type Content = { name: string; schema: z.core.$ZodType; example: object };
+
 export type Operation = {
   id: string;
   tag: "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
@@ -17,7 +19,9 @@ export type Operation = {
   /** The path's parameters, and those of the query, with a value of each to send. */
   path?: { schema: z.ZodObject; example: Record<string, unknown> };
   query?: { schema: z.core.$ZodType; example: Record<string, unknown> };
-  body?: { name: string; schema: z.core.$ZodType; example: object };
+  body?: Content;
+  /** The same body as a merge patch. */
+  patch?: Content;
   answer: {
     status: 200 | 201;
     description: string;

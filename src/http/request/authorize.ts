@@ -170,11 +170,11 @@ async function countAndRead(
   c: RequestContext<CallEnv>,
   { name, limit }: Omit<Candidate<unknown>, "admit">,
 ): Promise<Failure | undefined> {
-  const { isList, body } = c.get("access");
+  const access = c.get("access");
   if (!(await limit.limit({ key: name })).success) return { code: "rate_limited" };
-  if (isList && !(await c.env.LIST_LIMIT.limit({ key: name })).success) return { code: "rate_limited" };
-  if (!body) return undefined;
-  const bytes = await readBytes(c.req.raw, name);
+  if (access.isList && !(await c.env.LIST_LIMIT.limit({ key: name })).success) return { code: "rate_limited" };
+  if (!access.body) return undefined;
+  const bytes = await readBytes(c.req.raw, name, access);
   if (!bytes.ok) return bytes.failure;
   c.set("body", bytes.value);
   return undefined;

@@ -11,6 +11,7 @@ import {
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
 } from "../../limits.ts";
+import type { Access } from "../access.ts";
 
 type BytesFailure = FailureOf<
   "body_timeout" | "body_too_large" | "malformed_json" | "unsupported_media_type" | "rate_limited" | "overloaded"
@@ -24,14 +25,24 @@ let unfinishedCount = 0;
  * Reads the whole body of JSON within the bounds of its size and time, and of the number of unfinished bodies. Returns no
  * bytes for a request without a body. `credential` is the name under which the sender is counted.
  */
-export async function readBytes(request: Request, credential: string): Promise<Result<Uint8Array, BytesFailure>> {
+export async function readBytes(
+  request: Request,
+  credential: string,
+  { takesMergePatch }: Pick<Access, "takesMergePatch">,
+): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
   const bytes = await readWithin(request.body.getReader({ mode: "byob" }), expectedBytes(request), credential);
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
-  return hasBody && !isJson(request.headers.get("Content-Type")) ? fail({ code: "unsupported_media_type" }) : bytes;
+  const type = request.headers.get("Content-Type") ?? "";
+  const isAccepted = isJson(type) || (takesMergePatch && isMergePatch(type));
+  return hasBody && !isAccepted ? fail({ code: "unsupported_media_type" }) : bytes;
 }
 
-const isJson = (contentType: string | null): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType ?? "");
+const isJson = (contentType: string): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType);
+
+/** Whether a body is a merge patch (RFC 7396, section 4). */
+export const isMergePatch = (contentType = ""): boolean =>
+  /^\s*application\/merge-patch\+json\s*(;|$)/i.test(contentType);
 
 /**
  * A body is unfinished if it is longer than the first read, or if that read does not return all of it. So a burst of short

@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
 import { WORKSPACE } from "../../domain/environment.ts";
+import { isObject } from "../../domain/json.ts";
+import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
@@ -60,16 +62,11 @@ export const ProvidedId = lazy(() =>
   label({ description: "Your own id of the user group, unique in its environment." }),
 );
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Whether objects and lists are nested deeper than `levels`. It looks no deeper than that. */
 const nestsDeeper = (value: unknown, levels: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
-
-const utf8 = new TextEncoder();
 
 /** Any JSON object of at most so many bytes, as JSON. `what` names the field. */
 export const JsonObject = (bytesMax: number, what: string, isNullable = false) =>
@@ -86,8 +83,8 @@ export const JsonObject = (bytesMax: number, what: string, isNullable = false) =
           return z.NEVER;
         }
         const json = JSON.stringify(value);
-        const bytes = utf8.encode(json).length;
-        if (bytes > bytesMax) refuseValue(payload, `The ${what} are ${bytes} bytes of JSON; ${bytesMax} is the most.`);
+        const message = sizeRefusal(what, json, bytesMax);
+        if (message) refuseValue(payload, message);
         return json;
       }),
     ),
@@ -203,4 +200,7 @@ export const Expiry = lazy(() =>
 );
 
 /** POST /api/keys/{id}/roll and /api/operators/{id}/roll */
-export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key") }));
+export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key"), reason: Reason() }));
+
+/** DELETE and purge of a group by its number, and DELETE of keys and operators */
+export const ReasonBody = lazy(() => z.strictObject({ reason: Reason() }));

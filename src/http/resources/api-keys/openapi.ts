@@ -2,7 +2,7 @@ import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success, Tag, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { RollKeyBody } from "../fields.ts";
+import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { IssueKeyBody, KeysQuery } from "./schemas.ts";
 import type { apiKeyBody } from "./wire.ts";
 
@@ -95,6 +95,7 @@ export const apiKeyOperations: Operations = {
       summary: "Revoke an API key",
       description: "The key is refused from the answer on. A second call changes nothing.",
       ...BY_ID,
+      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
       refusals: ["api_key_not_found"],
     },

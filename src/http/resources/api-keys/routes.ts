@@ -12,7 +12,7 @@ import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
-import { RollKeyBody } from "../fields.ts";
+import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { IssueKeyBody, KeysQuery } from "./schemas.ts";
 import { apiKeyBody } from "./wire.ts";
 
@@ -42,7 +42,7 @@ export const apiKeys = new Hono<AppEnv>()
     return respond(c, { success: 1, api_keys: apiKeys, next_cursor: numberCursorOf(next) });
   })
 
-  .delete("/:id", authorizeManagers, async (c) => {
+  .delete("/:id", authorizeManagers, jsonBody(ReasonBody), async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await c.get("directory").revokeKey(c.get("operator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);

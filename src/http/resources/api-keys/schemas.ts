@@ -1,7 +1,17 @@
 import * as z from "zod/mini";
 import { type Grant, SCOPES } from "../../../domain/credentials/rights.ts";
 import { LOCATIONS } from "../../../records.ts";
-import { Expiry, KeyName, lazy, numberedQuery, type Payload, refuseValue, Workspace, withMeta } from "../fields.ts";
+import {
+  Expiry,
+  KeyName,
+  lazy,
+  numberedQuery,
+  type Payload,
+  Reason,
+  refuseValue,
+  Workspace,
+  withMeta,
+} from "../fields.ts";
 
 /** GET /api/keys */
 export const KeysQuery = lazy(() => numberedQuery("keys"));
@@ -40,6 +50,7 @@ export const IssueKeyBody = lazy(() =>
         description:
           "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
       }),
+      reason: Reason(),
     }),
     z.transform(({ access, scopes, ...fields }, payload: Payload) => {
       if (access && scopes) refuseValue(payload, "Give either access or scopes.", ["scopes"]);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { EVENT_TYPES } from "../../../records.ts";
 import { number, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { ListedGroup } from "../user-groups-by-number/openapi.ts";
 import { EventsQuery } from "./schemas.ts";
 import type { eventBody } from "./wire.ts";
 
@@ -87,6 +88,9 @@ const ListedEvents = z.strictObject({
   events: z.array(Event).meta({ description: "One page of events, oldest first." }),
   next_cursor: z.string().meta({ description: "The cursor to poll with next.", examples: ["WzJd"] }),
   has_more: z.boolean().meta({ description: "Whether there are more events now.", examples: [false] }),
+  user_groups: z.exactOptional(
+    z.array(ListedGroup).meta({ description: "With `include`: the groups that these events name and that exist." }),
+  ),
 });
 
 /** The feed of changes. */

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { undoMsOf } from "../../../domain/days.ts";
 import { directoryName } from "../../../domain/environment.ts";
 import type { EventPage, EventQuery } from "../../../domain/event.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
@@ -9,8 +10,9 @@ import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
-import { respond } from "../../response/respond.ts";
+import { respond, respondWithJson } from "../../response/respond.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
+import { bodyWithGroups } from "../user-groups/wire.ts";
 import { EventsQuery } from "./schemas.ts";
 import { eventBody } from "./wire.ts";
 
@@ -24,7 +26,7 @@ export const events = new Hono<AppEnv>()
   .use(allowMethods("GET"), authorizeFeedReaders)
 
   .get("/", validQuery(EventsQuery), async (c) => {
-    const { cursor, limit, type, user_group_id: providedId, actor, since } = c.req.valid("query");
+    const { cursor, limit, type, user_group_id: providedId, actor, since, include } = c.req.valid("query");
     const reader = c.get("feedReader");
     const feed = reader.environment ? directoryName(reader.environment) : DEPLOYMENT_FEED;
     const start = since === undefined ? undefined : { since };
@@ -34,12 +36,13 @@ export const events = new Hono<AppEnv>()
       const issues = [{ path: ["cursor"], message: CURSOR_MESSAGE }];
       return refuseRequest(c, { code: "invalid_body", issues });
     }
-    const query = { from, limit, type, providedId, actor };
+    const withGroups = include !== undefined;
+    const query = { from, limit, type, providedId, actor, withGroups };
     if (!reader.environment) {
       const listed = await registryOf(c.env).listEvents(reader.presentedOperator, query);
       if (!listed.ok) return refuse(c, listed.failure);
       c.set("operator", listed.value.operator);
-      return respondWithPage(c, feed, listed.value);
+      return respondWithPage(c, feed, { ...listed.value, ...(withGroups && { groups: [] }) });
     }
     const listed = await reader.directory.listEvents(reader.caller, query);
     if (!listed.ok) return refuse(c, listed.failure);
@@ -47,10 +50,14 @@ export const events = new Hono<AppEnv>()
     return failure ? refuse(c, failure) : respondWithPage(c, feed, listed.value);
   });
 
-const respondWithPage = (c: RequestContext, feed: string, { events: page, next, hasMore }: EventPage): Response =>
-  respond(c, {
-    success: 1,
-    events: page.map(eventBody),
-    next_cursor: eventCursorOf(feed, next),
-    has_more: hasMore,
-  });
+function respondWithPage(
+  c: RequestContext,
+  feed: string,
+  { events: page, next, hasMore, groups }: EventPage,
+): Response {
+  const nextCursor = eventCursorOf(feed, next);
+  const body = { success: 1, events: page.map(eventBody), next_cursor: nextCursor, has_more: hasMore };
+  if (!groups) return respond(c, body);
+  const options = { tag: c.get("environment")?.tag ?? null, undoMs: undoMsOf(c.env) };
+  return respondWithJson(c, bodyWithGroups(body, groups, options));
+}

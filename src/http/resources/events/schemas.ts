@@ -55,6 +55,9 @@ export const EventsQuery = lazy(() =>
         type: "string",
         description: "Begins at this time (RFC 3339). Not with a cursor.",
       }),
+      include: withMeta(z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })), {
+        description: "`user_groups` adds the present state of the groups named. Needs `groups:read` too.",
+      }),
     })
     .check(
       z.check(({ value, issues }) => {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { RollKeyBody } from "../fields.ts";
+import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
 import type { operatorBody } from "./wire.ts";
 
@@ -86,6 +86,7 @@ export const operatorOperations: Operations = {
       summary: "Revoke the key of an operator",
       description: "The key is refused from the answer on. A second call changes nothing.",
       ...BY_ID,
+      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
       answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
       refusals: ["operator_not_found"],
     },

@@ -14,7 +14,7 @@ import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
-import { RollKeyBody } from "../fields.ts";
+import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
 import { operatorBody } from "./wire.ts";
 
@@ -39,7 +39,7 @@ export const operators = new Hono<AppEnv>()
     return respond(c, { success: 1, operators: keys.map(operatorBody), next_cursor: numberCursorOf(next) });
   })
 
-  .delete("/:id", async (c) => {
+  .delete("/:id", jsonBody(ReasonBody), async (c) => {
     const id = pathNumber(c.req.param("id"));
     const revoked = await registryOf(c.env).revokeOperator(c.get("presentedOperator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);

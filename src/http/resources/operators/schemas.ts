@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { BOOTSTRAP_NAME } from "../../../domain/credentials/caller.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { Expiry, KeyName, lazy, numberedQuery, visiblePart, withMeta } from "../fields.ts";
+import { Expiry, KeyName, lazy, numberedQuery, Reason, visiblePart, withMeta } from "../fields.ts";
 
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery("operators"));
@@ -19,5 +19,6 @@ export const IssueOperatorBody = lazy(() =>
         "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything.",
     }),
     expires_in_seconds: Expiry(),
+    reason: Reason(),
   }),
 );

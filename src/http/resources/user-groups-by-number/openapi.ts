@@ -2,15 +2,34 @@ import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
 import { Done, NextCursor, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { ReasonBody } from "../fields.ts";
 import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
-import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
+import {
+  ListQuery,
+  PatchByNumberBody,
+  RestoreBody,
+  RotateByNumberBody,
+  ShowQuery,
+  UpdateByNumberBody,
+} from "./schemas.ts";
 
-const ListedGroup = z
+export const ListedGroup = z
   .strictObject({
     ...SeenGroup,
     state: z
       .enum(GROUP_STATES)
       .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
+    suspended_at: z.exactOptional(time("Since when it is suspended; only of a suspended one.")),
+    suspended_reason: z.exactOptional(
+      z
+        .string()
+        .nullable()
+        .meta({ description: "Why it is suspended, or null; only of a suspended one.", examples: ["unpaid"] }),
+    ),
+    last_viewed_on: z
+      .string()
+      .nullable()
+      .meta({ description: "The day of the last view or session, in UTC, or null.", examples: ["2026-11-24"] }),
     created_at: time("When the group was created."),
     updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
     deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
@@ -78,11 +97,12 @@ export const userGroupByNumberOperations: Operations = {
       tag: "User groups",
       summary: "Change a user group by its number",
       description:
-        "Changes only the fields that you send. `new_user_group_id` renames the group, for which an operator needs the role " +
+        "Changes only the fields that you send. As `application/merge-patch+json`, `mapping` and `properties` are merged. `new_user_group_id` renames the group, for which an operator needs the role " +
         "`admin`. The answer has no token.",
       ...BY_NUMBER,
       headers: ["If-Match"],
       body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
+      patch: { name: "PatchByNumberBody", schema: PatchByNumberBody(), example: { properties: { plan: null } } },
       answer: SHOWN,
       refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch"],
     },
@@ -93,6 +113,7 @@ export const userGroupByNumberOperations: Operations = {
       description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
       ...BY_NUMBER,
       headers: ["Idempotency-Key", "If-Match"],
+      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
       answer: { ...OUTCOME, description: "The deleted group, and until when it can be restored." },
       refusals: ["user_group_not_found", "revision_mismatch", ...ONCE],
     },
@@ -126,6 +147,7 @@ export const userGroupByNumberOperations: Operations = {
         "`user_group_not_found`, with an `Idempotency-Key` too.",
       ...BY_NUMBER,
       headers: ["Idempotency-Key"],
+      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
       answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
       refusals: ["user_group_not_found", "user_group_not_deleted", "idempotency_key_reused"],
     },

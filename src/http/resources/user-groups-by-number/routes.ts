@@ -6,6 +6,7 @@ import type { ListedGroup } from "../../../records.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";
+import { isMergePatch } from "../../request/body-bytes.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
@@ -15,10 +16,18 @@ import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
 import { cursorOf } from "../cursor.ts";
+import { ReasonBody } from "../fields.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
 import { EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
-import { ListQuery, RestoreBody, RotateByNumberBody, ShowQuery, UpdateByNumberBody } from "./schemas.ts";
+import {
+  ListQuery,
+  PatchByNumberBody,
+  RestoreBody,
+  RotateByNumberBody,
+  ShowQuery,
+  UpdateByNumberBody,
+} from "./schemas.ts";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for
@@ -51,12 +60,13 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
   })
 
-  .put("/:team_id", jsonBody(UpdateByNumberBody), ifMatch, async (c) => {
+  .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
     const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
     const teamId = pathNumber(c.req.param("team_id"));
+    const options = { ifMatch: c.get("ifMatch"), isMergePatch: isMergePatch(c.req.header("Content-Type")) };
     const updated = await c
       .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
+      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, options);
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);
@@ -70,7 +80,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return rotated.ok ? respondWithOutcome(c, rotated.value) : refuse(c, rotated.failure);
   })
 
-  .delete("/:team_id", ifMatch, idempotencyKey, async (c) => {
+  .delete("/:team_id", jsonBody(ReasonBody), ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
     const removed = await c.get("directory").removeByNumber(c.get("caller"), teamId, conditionsOf(c));
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
@@ -85,7 +95,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
-  .post("/:team_id/purge", idempotencyKey, async (c) => {
+  .post("/:team_id/purge", jsonBody(ReasonBody), idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
     const purged = await c.get("directory").purge(c.get("caller"), teamId, { idempotency: c.get("idempotency") });
     if (!purged.ok) return refuse(c, purged.failure);

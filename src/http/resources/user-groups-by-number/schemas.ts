@@ -1,13 +1,16 @@
 import * as z from "zod/mini";
 import { GROUP_STATES } from "../../../records.ts";
-import { Grace, Label, lazy, type Payload, pageFields, refuseValue, withMeta } from "../fields.ts";
-import { Changes } from "../user-groups/schemas.ts";
+import { Grace, Label, lazy, type Payload, pageFields, Reason, refuseValue, withMeta } from "../fields.ts";
+import { Changes, Patch } from "../user-groups/schemas.ts";
 
 /** PUT /api/user_groups/{team_id} */
-export const UpdateByNumberBody = lazy(() => z.strictObject(Changes()));
+export const UpdateByNumberBody = lazy(() => z.strictObject({ ...Changes(), reason: Reason() }));
+
+/** The same as a merge patch */
+export const PatchByNumberBody = lazy(() => z.strictObject({ ...Patch(), reason: Reason() }));
 
 /** POST /api/user_groups/{team_id}/rotate */
-export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token") }));
+export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token"), reason: Reason() }));
 
 /** POST /api/user_groups/{team_id}/restore */
 export const RestoreBody = lazy(() =>
@@ -18,6 +21,7 @@ export const RestoreBody = lazy(() =>
     rotate_token: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
       description: "With true, the group gets a new token, and the old one stays revoked.",
     }),
+    reason: Reason(),
   }),
 );
 

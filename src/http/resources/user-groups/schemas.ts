@@ -1,9 +1,16 @@
 import * as z from "zod/mini";
+import { isObject } from "../../../domain/json.ts";
+import { entriesRefusal } from "../../../domain/user-groups/content-bounds.ts";
 import type { UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
-import { MAPPING_ENTRIES_MAX, PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX, TEXT_UNITS_MAX } from "../../../limits.ts";
+import {
+  BODY_BYTES_MAX,
+  MAPPING_ENTRIES_MAX,
+  PROPERTIES_BYTES_MAX,
+  PROPERTIES_DEPTH_MAX,
+  TEXT_UNITS_MAX,
+} from "../../../limits.ts";
 import {
   Grace,
-  isObject,
   isText,
   JsonObject,
   Label,
@@ -24,8 +31,20 @@ const Credential = lazy(() =>
   }),
 );
 
+/** Refuses what a mapping may not have. In a patch, null removes an entry, and the directory counts what is left. */
+function checkEntries(payload: Payload, mapping: object, isPatch: boolean): void {
+  const entries = Object.entries(mapping);
+  const message = isPatch ? undefined : entriesRefusal(entries.length);
+  if (message) refuseValue(payload, message);
+  for (const [key, dataSource] of entries) {
+    if (!isText(key)) refuseValue(payload, `Let the key be ${TEXT_DESCRIPTION}.`, [key]);
+    const isRemoved = isPatch && dataSource === null;
+    if (!isRemoved && !isText(dataSource)) refuseValue(payload, `Give ${TEXT_DESCRIPTION}.`, [key]);
+  }
+}
+
 // Checked by hand rather than with z.record, which drops a key named __proto__.
-const Mapping = lazy(() =>
+const MappingOf = (isPatch: boolean) =>
   withMeta(
     z.pipe(
       z.unknown(),
@@ -34,31 +53,29 @@ const Mapping = lazy(() =>
           refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
           return z.NEVER;
         }
-        const entries = Object.entries(value);
-        if (entries.length > MAPPING_ENTRIES_MAX) refuseValue(payload, `Give at most ${MAPPING_ENTRIES_MAX} entries.`);
-        for (const [key, dataSource] of entries.slice(0, MAPPING_ENTRIES_MAX)) {
-          if (!isText(key)) refuseValue(payload, `Let the key be ${TEXT_DESCRIPTION}.`, [key]);
-          if (!isText(dataSource)) refuseValue(payload, `Give ${TEXT_DESCRIPTION}.`, [key]);
-        }
+        checkEntries(payload, value, isPatch);
         return JSON.stringify(value);
       }),
     ),
     {
       type: "object",
-      maxProperties: MAPPING_ENTRIES_MAX,
+      ...(!isPatch && { maxProperties: MAPPING_ENTRIES_MAX }),
       propertyNames: { minLength: 1, maxLength: TEXT_UNITS_MAX },
-      additionalProperties: { type: "string", minLength: 1, maxLength: TEXT_UNITS_MAX },
+      additionalProperties: { type: isPatch ? ["string", "null"] : "string", minLength: 1, maxLength: TEXT_UNITS_MAX },
     },
-  ),
+  );
+
+const Name = lazy(() =>
+  withMeta(z.optional(Label()), {
+    description: "The group's name. A new group without one takes its id for a name.",
+  }),
 );
 
 const GroupFields = lazy(
   () =>
     ({
-      name: withMeta(z.optional(Label()), {
-        description: "The group's name. A new group without one takes its id for a name.",
-      }),
-      mapping: withMeta(z.nullish(Mapping()), {
+      name: Name(),
+      mapping: withMeta(z.nullish(MappingOf(false)), {
         description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
       }),
       properties: withMeta(z.nullish(JsonObject(PROPERTIES_BYTES_MAX, "properties", true)), {
@@ -70,15 +87,32 @@ const GroupFields = lazy(
 /** GET /api/user, POST /api/user_groups */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
-export const Changes = lazy(() => ({
+/** The same fields of a merge patch (RFC 7396). What they make of the group, only its directory can judge. */
+const PatchFields = lazy(
+  () =>
+    ({
+      name: Name(),
+      mapping: withMeta(z.nullish(MappingOf(true)), {
+        description: "Merged into the mapping: null removes an entry; null in place of the object clears all.",
+      }),
+      properties: withMeta(z.nullish(JsonObject(BODY_BYTES_MAX, "properties", true)), {
+        description: "Merged into the properties: null removes a key; null in place of the object clears all.",
+      }),
+    }) satisfies Record<keyof ReturnType<typeof GroupFields>, z.ZodMiniType>,
+);
+
+const changesOf = <Fields extends object>(fields: Fields) => ({
   new_user_group_id: withMeta(z.optional(Label()), {
     description: "Renames the group, which keeps its token. The id decides whose data the token shows.",
   }),
-  ...GroupFields(),
+  ...fields,
   suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
     description: "With true, the group's viewers are refused until a false; nothing else changes.",
   }),
-}));
+});
+
+export const Changes = lazy(() => changesOf(GroupFields()));
+export const Patch = lazy(() => changesOf(PatchFields()));
 
 /** PUT /api/user */
 export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));

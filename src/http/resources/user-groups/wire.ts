@@ -13,6 +13,8 @@ type WireNames = {
   mapping: "mapping";
   properties: "properties";
   suspendedAt: "state";
+  suspendedReason: "suspended_reason";
+  lastViewedOn: "last_viewed_on";
   createdAt: "created_at";
   updatedAt: "updated_at";
   deletedAt: "deleted_at";
@@ -70,13 +72,17 @@ const utf8 = new TextEncoder();
  * The answer to a list, as JSON. Groups are encoded one by one, and `mapping` and `properties` are copied as stored JSON text:
  * parsing or joining a full page could exhaust the isolate's memory.
  */
-export function listBody(groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob {
+export const listBody = (groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob =>
+  bodyWithGroups({ success: 1, next_cursor: nextCursor }, groups, options);
+
+/** The same for an answer that has other fields too. */
+export function bodyWithGroups(fields: object, groups: ListedGroup[], options: ListOptions): Blob {
   const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, options)));
-  return new Blob(['{"success":1,"user_groups":[', ...rows, `],"next_cursor":${JSON.stringify(nextCursor)}}`]);
+  return new Blob([JSON.stringify(fields).slice(0, -1), ',"user_groups":[', ...rows, "]}"]);
 }
 
 function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
-  const { deletedAt } = group;
+  const { deletedAt, suspendedAt } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
     provided_id: JSON.stringify(group.providedId),
@@ -85,8 +91,11 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     properties: group.properties ?? "null",
     api_environment_tag: JSON.stringify(tag),
     state: JSON.stringify(stateOf(group)),
+    suspended_at: suspendedAt === null ? undefined : JSON.stringify(time(suspendedAt)),
+    suspended_reason: suspendedAt === null ? undefined : JSON.stringify(group.suspendedReason),
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
+    last_viewed_on: JSON.stringify(group.lastViewedOn),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
     purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
   } satisfies Body<Exclude<keyof ListedGroup, "revision">>;

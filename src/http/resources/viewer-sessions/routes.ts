@@ -54,10 +54,10 @@ export const viewerSessionEnds = new Hono<AppEnv>()
   .use(allowMethods("POST"), authorizeCallers)
 
   .post("/", jsonBody(EndBody), async (c) => {
-    const { session, user_group_id: providedId = "", viewer_id: viewerId, reason } = c.req.valid("json");
+    const { session, user_group_id: providedId = "", viewer_id: viewerId } = c.req.valid("json");
     const ending = session === undefined ? endingOf(providedId, viewerId) : await endingOfSession(c, session);
     if (ending === "forged") return refuseRequest(c, { code: "invalid_body", issues: [FORGED] });
-    const failure = ending === "over" ? await c.get("checkCaller")() : await endSessions(c, ending, reason);
+    const failure = ending === "over" ? await c.get("checkCaller")() : await endSessions(c, ending);
     return failure ? refuse(c, failure) : respond(c, { success: 1 });
   });
 
@@ -66,8 +66,8 @@ const FORGED = {
   message: "Give a session that this service has minted in this environment.",
 };
 
-async function endSessions(c: RequestContext<CallerEnv>, ending: SessionsToEnd, reason: string | undefined) {
-  const ended = await c.get("directory").endSessions(c.get("caller"), ending, reason);
+async function endSessions(c: RequestContext<CallerEnv>, ending: SessionsToEnd) {
+  const ended = await c.get("directory").endSessions(c.get("caller"), ending);
   return ended.ok ? undefined : ended.failure;
 }
 

@@ -1,0 +1,15 @@
+import { MAPPING_ENTRIES_MAX } from "../../limits.ts";
+
+const utf8 = new TextEncoder();
+
+/** Why `what` may not be this JSON, if it may not: it has more than `bytesMax` bytes. */
+export function sizeRefusal(what: string, json: string, bytesMax: number): string | undefined {
+  const bytes = utf8.encode(json).length;
+  return bytes > bytesMax ? `The ${what} are ${bytes} bytes of JSON; ${bytesMax} is the most.` : undefined;
+}
+
+/** Why a mapping may not have so many entries, if it may not. */
+export const entriesRefusal = (entries: number): string | undefined =>
+  entries > MAPPING_ENTRIES_MAX
+    ? `A mapping of ${entries} entries is too large; ${MAPPING_ENTRIES_MAX} is the most.`
+    : undefined;
