@@ -442,7 +442,7 @@ describe("a list", () => {
     provided_id: id,
     mapping: { a: "b" },
     state: "active",
-    last_viewed_on: null,
+    lastViewedOn: null,
     created_at: "2026-01-01T00:00:00.000Z",
     updated_at: "2026-01-02T00:00:00.000Z",
   });
@@ -462,7 +462,7 @@ describe("a list", () => {
       properties: null,
       apiEnvironmentTag: null,
       state: "active",
-      last_viewed_on: null,
+      lastViewedOn: null,
       createdAt: "2026-01-01T00:00:00.000Z",
       updatedAt: "2026-01-02T00:00:00.000Z",
     });

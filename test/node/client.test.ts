@@ -237,8 +237,8 @@ describe("a group", () => {
     expect((await client.suspend({ userGroupId: "acme" })).etag).toBe(suspended.etag);
 
     await client.resume({ userGroupId: "acme" });
-    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
     expect(await exported(client)).toEqual(before);
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
 
     expect(await asOperator.suspendByNumber({ teamId })).toMatchObject({ teamId, state: "suspended" });
     expect(await asOperator.resumeByNumber({ teamId })).toMatchObject({ teamId, state: "active" });

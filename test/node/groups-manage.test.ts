@@ -91,6 +91,22 @@ describe("with an API key", () => {
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
   });
 
+  it("merges what it updates with --merge, and says why with --reason", async ({ expect }) => {
+    const { groups, client } = await start("groups-merge");
+    const properties = '{"region":null,"plan":"gold"}';
+    const updated = await groups("update", "1", "--merge", "--properties", properties, "--reason", "upgrade", "--json");
+    expect(JSON.parse(updated.stdout).user_group.properties).toEqual({ plan: "gold" });
+    const suspended = await groups("suspend", "1", "--reason", "unpaid");
+    expect(suspended.stdout).toMatch(/ suspended_reason\n.* unpaid\n/);
+    for (const command of ["resume", "rotate", "delete", "restore", "delete", "purge"])
+      expect(
+        await groups(command, "1", "--reason", command, ...(["rotate", "purge"].includes(command) ? ["--yes"] : [])),
+      ).toMatchObject({ status: 0, stderr: "" });
+    const reasons = (await Array.fromAsync(client.events())).map(({ reason }) => reason);
+    const told = ["upgrade", "unpaid", "resume", "rotate", "delete", "restore", "delete", "purge"];
+    expect(reasons.filter((reason) => reason !== undefined)).toEqual(told);
+  });
+
   it("erases a deleted group for good, and no other", async ({ expect }) => {
     const { groups } = await start("groups-purge");
     expect((await groups("purge", "1", "--yes")).stderr).toBe(
@@ -135,7 +151,7 @@ describe("with an API key", () => {
     expect(await idsOf("--state", "suspended", "--prefix", "acme")).toEqual(["acme-2"]);
     expect(await idsOf("--state", "deleted")).toEqual(["gone"]);
     expect((await groups("list", "--state", "deleted")).stdout).toMatch(
-      /^team_id +provided_id +name +state +created_at +updated_at +deleted_at +purge_at\n3 +gone +gone +deleted .*Z$/,
+      /^team_id +provided_id +name +state +created_at +updated_at +last_viewed_on +deleted_at +purge_at\n3 +gone +gone +deleted .*Z$/,
     );
     const limited = await groups("list", "--limit", "1");
     expect(limited.stdout.split("\n")).toHaveLength(2);

@@ -87,7 +87,9 @@ export class MeasuredDirectory extends GroupDirectory {
     Object.defineProperty(sql, "databaseSize", { value: FULL_BYTES });
     const times: number[] = [];
     for (let n = 0; n < 1000; n += 1)
-      times.push(await timed(() => this.updateByNumber(ADA, 1, { newProvidedId: `acme-${n % 2}` }, {})));
+      times.push(
+        await timed(() => this.updateByNumber(ADA, 1, { newProvidedId: `acme-${n % 2}` }, { isMergePatch: false })),
+      );
     return { "change a group": times };
   }
 }

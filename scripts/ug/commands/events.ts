@@ -137,7 +137,7 @@ function subjectOf({ group, previousUserGroupId, apiKey, operator, environment, 
 }
 
 function textLineOf(event: ChangeEvent): string {
-  const { at, type, actor, changed } = event;
+  const { at, type, actor, changed, reason } = event;
   const subject = subjectOf(event) + (changed ? ` (${escapeInvisible(changed.join(", "))})` : "");
   const kind = escapeInvisible(actor.kind) + (actor.id === null ? "" : ` ${actor.id}`);
   return [
@@ -145,6 +145,7 @@ function textLineOf(event: ChangeEvent): string {
     escapeInvisible(type).padEnd(TYPE_WIDTH),
     subject,
     `by ${kind} ${quoted(actor.name)}`,
+    ...(reason === undefined ? [] : [`because ${quoted(reason)}`]),
   ].join("  ");
 }
 

@@ -2,7 +2,10 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Ctrl-C reaches this process twice: from the terminal, and from `npx ug`, which passes signals on. */
 const SAME_SIGNAL_MS = 500;
 
-/** Calls `stop` at the first signal, and ends the process at the second. Returns a function that removes this again. */
+/**
+ * Calls `stop` at the first signal, and ends the process at the second. Returns a function that removes this again, unless there
+ * was a signal: its other copy may still come.
+ */
 export function onStopSignal(stop: () => void): () => void {
   let stoppedAt: number | undefined;
   const take = () => {
@@ -12,6 +15,7 @@ export function onStopSignal(stop: () => void): () => void {
   };
   for (const signal of SIGNALS) process.on(signal, take);
   return () => {
+    if (stoppedAt !== undefined) return;
     for (const signal of SIGNALS) process.off(signal, take);
   };
 }

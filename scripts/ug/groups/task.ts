@@ -52,6 +52,7 @@ export function tableOfGroups(groups: readonly ListedGroup[]): string {
     "name",
     "state",
     "created_at",
+    "updated_at",
     "last_viewed_on",
     ...ofSuspended,
     ...ofDeleted,

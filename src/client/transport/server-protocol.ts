@@ -5,15 +5,18 @@ import { REFUSAL_CODES, type RefusalCode } from "./user-group-service-error.ts";
 /** The calls of servers. */
 export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES, detailsOf };
 
+/** The only path that takes `X-HTTP-Method-Override`. */
+const OVERRIDDEN = "/api/user";
+
 /**
- * `fetch` sends no body with a GET, and some proxies drop that of a DELETE. With a body, both are a POST that names its
- * method in a header.
+ * `fetch` sends no body with a GET, and some proxies drop that of a DELETE, in which it is essential. So both are a POST that
+ * names its method in a header. A DELETE elsewhere needs no body.
  */
 function encode(
   { method, path, query = {}, body, headers, contentType = "application/json" }: Call,
   retryable: boolean,
 ): EncodedCall {
-  const sent = body && (method === "GET" || method === "DELETE") ? "POST" : method;
+  const sent = path === OVERRIDDEN && (method === "GET" || method === "DELETE") ? "POST" : method;
   const text = body && JSON.stringify(body, refuseInexact);
   return {
     method: sent,

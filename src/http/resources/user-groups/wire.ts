@@ -73,12 +73,15 @@ const utf8 = new TextEncoder();
  * parsing or joining a full page could exhaust the isolate's memory.
  */
 export const listBody = (groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob =>
-  bodyWithGroups({ success: 1, next_cursor: nextCursor }, groups, options);
+  new Blob(['{"success":1,', ...memberOf(groups, options), `,"next_cursor":${JSON.stringify(nextCursor)}}`]);
 
-/** The same for an answer that has other fields too. */
-export function bodyWithGroups(fields: object, groups: ListedGroup[], options: ListOptions): Blob {
+/** The same for an answer with other fields, which stand before the groups. */
+export const bodyWithGroups = (fields: object, groups: ListedGroup[], options: ListOptions): Blob =>
+  new Blob([JSON.stringify(fields).slice(0, -1), ",", ...memberOf(groups, options), "}"]);
+
+function memberOf(groups: ListedGroup[], options: ListOptions) {
   const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, options)));
-  return new Blob([JSON.stringify(fields).slice(0, -1), ',"user_groups":[', ...rows, "]}"]);
+  return ['"user_groups":[', ...rows, "]"];
 }
 
 function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
