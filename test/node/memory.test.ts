@@ -61,6 +61,8 @@ it("answers 16 of the largest list pages at once with a small heap", async ({ ex
   const { createHeavy, list, view } = clientOf(service);
   const tokens: string[] = [];
   for (let index = 0; index < GROUPS; index += 1) tokens.push(await createHeavy(index));
+  // The first view of a group on a day changes what lists show of it.
+  for (const token of tokens.slice(0, LISTS_IN_FLIGHT)) await view(token);
 
   const pages = new Set<string>();
   const statuses: number[] = [];
