@@ -4,6 +4,7 @@ import { randomOf } from "../support/random.ts";
 import { record, type Service } from "./proof/histories.ts";
 import {
   type Ask,
+  CREATED,
   type FeedEvent,
   type History,
   ID_TAKEN,
@@ -47,6 +48,16 @@ function send(id: string, ask: Ask): Promise<Answer> {
     case "restore":
     case "purge":
       return call("POST", `/api/user_groups/${ask.teamId}/${ask.do}`);
+    case "mint":
+      return call("POST", "/api/viewer_sessions", { user_group_id: id, viewer_id: ask.viewerId });
+    case "view session":
+      return call("GET", "/api/viewer", undefined, { Authorization: `Token ${ask.session}` });
+    case "end session":
+      return call("POST", "/api/viewer_sessions/end", { session: ask.session });
+    case "end person":
+      return call("POST", "/api/viewer_sessions/end", { user_group_id: id, viewer_id: ask.viewerId });
+    case "end group":
+      return call("POST", "/api/viewer_sessions/end", { user_group_id: id });
   }
 }
 
@@ -57,11 +68,12 @@ const realService =
     const { status, body } = await send(id, ask);
     const { token, name, team_id: teamId, state } = body.user_group ?? {};
     return {
-      result: status === 200 ? OK : `${status} ${body.error.code}`,
+      result: status < 300 ? String(status) : `${status} ${body.error.code}`,
       isNew: body.new_user_group,
       token,
       name,
       teamId,
+      session: body.session?.token,
       ...(state !== undefined && { isSuspended: state === "suspended" }),
     };
   };
@@ -73,7 +85,7 @@ async function eventsAfter(cursor: string): Promise<Map<string, FeedEvent[]>> {
     const { body } = await call("GET", `/api/events?limit=1000&cursor=${next}`);
     for (const { type, user_group: group } of body.events) {
       if (!group) continue;
-      const event = { type: type.replace("user_group.", ""), teamId: group.team_id };
+      const event = { type: type.replace(/^(user_group|viewer_sessions)\./, ""), teamId: group.team_id };
       feeds.set(group.provided_id, [...(feeds.get(group.provided_id) ?? []), event]);
     }
     [next, more] = [body.next_cursor, body.has_more];
@@ -103,6 +115,11 @@ const MET = [
   `view ${SUSPENDED}`,
   `restore ${ID_TAKEN}`,
   `purge ${NOT_DELETED}`,
+  `mint ${CREATED}`,
+  `view session ${REVOKED}`,
+  ...["mint", "end person", "end group"].map((kind) => `${kind} ${NOT_FOUND}`),
+  ...["mint", "view session"].map((kind) => `${kind} ${SUSPENDED}`),
+  ...["view session", "end session", "end person", "end group"].map((kind) => `${kind} ${OK}`),
 ];
 
 it("every history of concurrent calls has a valid sequential order", async ({ expect }) => {

@@ -14,10 +14,15 @@ const SHARES: [Ask["do"], number][] = [
   ["view", 5],
   ["restore", 4],
   ["purge", 3],
+  ["mint", 5],
+  ["view session", 6],
+  ["end session", 2],
+  ["end person", 2],
+  ["end group", 1],
 ];
 const KINDS = SHARES.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));
 
-/** Makes calls of some concurrent clients, with the tokens and numbers in any of their answers, and records them. */
+/** Makes calls of some concurrent clients, with the tokens, sessions and numbers in any of their answers, and records them. */
 export async function record(
   service: Service,
   random: (below: number) => number,
@@ -27,6 +32,7 @@ export async function record(
   const calls: Call[] = [];
   const tokens: string[] = [];
   const teamIds: number[] = [];
+  const sessions: string[] = [];
   let time = 0;
   const tick = () => {
     time += 1;
@@ -40,9 +46,15 @@ export async function record(
     if (kind === undefined || token === undefined || teamId === undefined) return { do: "ensure" };
     if (kind === "update") return { do: kind, name: `name ${tick()}` };
     if (kind === "restore" || kind === "purge") return { do: kind, teamId };
+    if (kind === "mint" || kind === "end person") return { do: kind, viewerId: `viewer ${random(2)}` };
+    if (kind === "view session" || kind === "end session") {
+      const session = recent(sessions);
+      return session === undefined ? { do: "mint", viewerId: "viewer 0" } : { do: kind, session };
+    }
     return kind === "rotate" || kind === "remove" || kind === "view" ? { do: kind, token } : { do: kind };
   };
-  const note = ({ token, teamId }: Answered) => {
+  const note = ({ token, teamId, session }: Answered) => {
+    if (session !== undefined) sessions.push(session);
     if (token !== undefined && !tokens.includes(token)) tokens.push(token);
     if (teamId !== undefined && !teamIds.includes(teamId)) teamIds.push(teamId);
   };

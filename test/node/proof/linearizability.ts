@@ -6,7 +6,7 @@
  * must have its event.
  */
 
-/** A call. A token is any text that the service returned as one, and a number any `team_id` that it returned. */
+/** A call. A token or session is any text that the service returned as one, and a number any `team_id` that it returned. */
 export type Ask =
   | { do: "ensure" }
   | { do: "update"; name: string }
@@ -16,10 +16,16 @@ export type Ask =
   | { do: "remove"; token: string }
   | { do: "view"; token: string }
   | { do: "restore"; teamId: number }
-  | { do: "purge"; teamId: number };
+  | { do: "purge"; teamId: number }
+  | { do: "mint"; viewerId: string }
+  | { do: "view session"; session: string }
+  | { do: "end session"; session: string }
+  | { do: "end person"; viewerId: string }
+  | { do: "end group" };
 
 /** The status of a success, or the status and the code of a refusal. */
 export const OK = "200";
+export const CREATED = "201";
 export const NOT_FOUND = "404 user_group_not_found";
 export const SUPERSEDED = "409 token_superseded";
 export const REVOKED = "401 credential_revoked";
@@ -35,12 +41,13 @@ export type Answered = {
   name?: string;
   teamId?: number;
   isSuspended?: boolean;
+  session?: string;
 };
 
 /** A call with its answer, `undefined` if there was none, and the times of both: any numbers that increase. */
 export type Call = { ask: Ask; answer: Answered | undefined; begunAt: number; endedAt: number };
 
-/** An event of the feed: its type without `user_group.`, and the number of its group. */
+/** An event of the feed: its type without `user_group.` or `viewer_sessions.`, and the number of its group. */
 export type FeedEvent = { type: string; teamId: number };
 
 /** The calls to one id, and the events of the groups with it, oldest first. */
@@ -49,8 +56,11 @@ export type History = { calls: Call[]; feed: FeedEvent[] };
 /** A group. Values that an unanswered call has set are `?` until an answer contains them. */
 type Group = { teamId: number; token: string; name: string; isSuspended: boolean };
 
+/** The sessions of groups that are not ended. One of a group that does not exist views again if the group is restored. */
+type Sessions = Record<string, { teamId: number; viewerId: string }>;
+
 /** The groups with the id: the one that exists, and those that can be restored. A purged group is in neither. */
-type State = { existing: Group | undefined; deleted: Group[] };
+type State = { existing: Group | undefined; deleted: Group[]; sessions: Sessions };
 
 /** A possible effect of a call: the state after it, and the type and group of its event if it changed something. */
 type Step = { state: State; event?: FeedEvent };
@@ -66,8 +76,8 @@ const agrees = (known: string, shown: string): boolean => known === "?" || known
 const unchanged = (state: State, isPossible: boolean): Step[] => (isPossible ? [{ state }] : []);
 
 /** The step that leaves `group` as the existing one. */
-const existsNow = ({ deleted }: State, group: Group, type?: string): Step => ({
-  state: { existing: group, deleted: deleted.filter(({ teamId }) => teamId !== group.teamId) },
+const existsNow = ({ deleted, sessions }: State, group: Group, type?: string): Step => ({
+  state: { sessions, existing: group, deleted: deleted.filter(({ teamId }) => teamId !== group.teamId) },
   ...(type !== undefined && { event: { type, teamId: group.teamId } }),
 });
 
@@ -118,18 +128,19 @@ function afterCurrentToken(
   ask: { do: "rotate" | "remove"; token: string },
   answer: Answered | undefined,
 ): Step[] {
-  const { existing, deleted } = state;
+  const { existing, deleted, sessions } = state;
   if (existing?.teamId !== numberOf(ask.token)) return unchanged(state, answer?.result === NOT_FOUND);
   if (answer?.result === SUPERSEDED) return unchanged(state, existing.token !== ask.token);
   if (!agrees(existing.token, ask.token)) return [];
   if (ask.do === "remove") {
     if (answer && answer.result !== OK) return [];
-    const removed = { existing: undefined, deleted: [...deleted, { ...existing, token: ask.token }] };
+    const removed = { sessions, existing: undefined, deleted: [...deleted, { ...existing, token: ask.token }] };
     return [{ state: removed, event: { type: "deleted", teamId: existing.teamId } }];
   }
   if (answer && (answer.token === undefined || answer.token === ask.token || seen.has(answer.token))) return [];
   const rotated = { ...existing, token: "?" };
-  return shown(rotated, answer, numberOf).map((group) => existsNow(state, group, "token_rotated"));
+  const after = { ...state, sessions: without(sessions, ({ teamId }) => teamId === existing.teamId) };
+  return shown(rotated, answer, numberOf).map((group) => existsNow(after, group, "token_rotated"));
 }
 
 function afterView({ state, numberOf }: Situation, token: string, answer: Answered | undefined): Step[] {
@@ -152,12 +163,58 @@ function afterRestore({ state, numberOf }: Situation, teamId: number, answer: An
 }
 
 function afterPurge({ state }: Situation, teamId: number, answer: Answered | undefined): Step[] {
-  const { existing, deleted } = state;
+  const { existing, deleted, sessions } = state;
   if (existing?.teamId === teamId) return unchanged(state, answer?.result === NOT_DELETED);
   const others = deleted.filter((group) => group.teamId !== teamId);
   if (others.length === deleted.length) return unchanged(state, answer?.result === NOT_FOUND);
   if (answer && answer.result !== OK) return [];
-  return [{ state: { existing, deleted: others }, event: { type: "purged", teamId } }];
+  const left = without(sessions, (session) => session.teamId === teamId);
+  return [{ state: { existing, deleted: others, sessions: left }, event: { type: "purged", teamId } }];
+}
+
+/** The sessions but those that have ended. */
+const without = (sessions: Sessions, isEnded: (session: Sessions[string], text: string) => boolean): Sessions =>
+  Object.fromEntries(Object.entries(sessions).filter(([text, session]) => !isEnded(session, text)));
+
+/** A mint whose answer was lost leaves no session that anybody has. */
+function afterMint({ state }: Situation, viewerId: string, answer: Answered | undefined): Step[] {
+  const { existing, sessions } = state;
+  if (!answer) return [{ state }];
+  if (!existing) return unchanged(state, answer.result === NOT_FOUND);
+  if (existing.isSuspended) return unchanged(state, answer.result === SUSPENDED);
+  const { session } = answer;
+  if (answer.result !== CREATED || session === undefined || session in sessions) return [];
+  return [{ state: { ...state, sessions: { ...sessions, [session]: { teamId: existing.teamId, viewerId } } } }];
+}
+
+function afterSessionView(situation: Situation, text: string, answer: Answered | undefined): Step[] {
+  const { state, numberOf } = situation;
+  const session = state.sessions[text];
+  const group = session && state.existing?.teamId === session.teamId ? state.existing : undefined;
+  if (!answer) return [{ state }];
+  if (!group) return unchanged(state, answer.result === REVOKED);
+  if (group.isSuspended) return unchanged(state, answer.result === SUSPENDED);
+  return shown(group, answer, numberOf).map((viewed) => existsNow(state, viewed));
+}
+
+/** An end of one session, also of a deleted group. One that views no more is left as it is, without an event. */
+function afterSessionEnd({ state }: Situation, text: string, answer: Answered | undefined): Step[] {
+  const session = state.sessions[text];
+  if (answer && answer.result !== OK) return [];
+  if (!session) return [{ state }];
+  const sessions = without(state.sessions, (_, each) => each === text);
+  return [{ state: { ...state, sessions }, event: { type: "ended", teamId: session.teamId } }];
+}
+
+/** An end of a person's sessions, or of all. */
+function afterEnd({ state }: Situation, viewerId: string | undefined, answer: Answered | undefined): Step[] {
+  const { existing } = state;
+  if (!existing) return unchanged(state, answer === undefined || answer.result === NOT_FOUND);
+  if (answer && answer.result !== OK) return [];
+  const isEnded = (session: Sessions[string]) =>
+    session.teamId === existing.teamId && (viewerId === undefined || session.viewerId === viewerId);
+  const sessions = without(state.sessions, isEnded);
+  return [{ state: { ...state, sessions }, event: { type: "ended", teamId: existing.teamId } }];
 }
 
 /** The possible steps of a call, given its answer; none if the answer is impossible. */
@@ -180,6 +237,16 @@ function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
       return afterRestore(situation, ask.teamId, answer);
     case "purge":
       return afterPurge(situation, ask.teamId, answer);
+    case "mint":
+      return afterMint(situation, ask.viewerId, answer);
+    case "view session":
+      return afterSessionView(situation, ask.session, answer);
+    case "end session":
+      return afterSessionEnd(situation, ask.session, answer);
+    case "end person":
+      return afterEnd(situation, ask.viewerId, answer);
+    case "end group":
+      return afterEnd(situation, undefined, answer);
   }
 }
 
@@ -210,5 +277,5 @@ export function isLinearizable({ calls, feed }: History, numberOf: Numbered): bo
           }),
       );
   };
-  return search(0n, { existing: undefined, deleted: [] }, 0, new Set());
+  return search(0n, { existing: undefined, deleted: [], sessions: {} }, 0, new Set());
 }

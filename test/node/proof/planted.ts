@@ -3,6 +3,7 @@ import type { Service } from "./histories.ts";
 import {
   type Answered,
   type Ask,
+  CREATED,
   type FeedEvent,
   ID_TAKEN,
   NOT_DELETED,
@@ -44,6 +45,14 @@ export const FAULTS = [
   "a purge that is not done",
   "a change without its event",
   "two events in the wrong order",
+  "an ended session that still views",
+  "an end of a person that misses a session",
+  "an end of a group that is not done",
+  "an end that takes a fresh session with it",
+  "a session that a rotation does not end",
+  "a session of a suspended group that views",
+  "a session of a group that was deleted and restored refused",
+  "an end of an ended session with an event",
 ] as const;
 
 /** One of the faults. */
@@ -65,7 +74,9 @@ export class PlantedService {
   readonly #deleted = new Map<number, Group>();
   readonly #purged = new Map<number, Group>();
   readonly #retired = new Set<string>();
+  readonly #sessions = new Map<string, { teamId: number; viewerId: string }>();
   #lastTeamId = 0;
+  #lastSession = 0;
   #version = 0;
   #stale: Answered = { result: NOT_FOUND };
 
@@ -101,6 +112,16 @@ export class PlantedService {
         return this.#restore(ask.teamId);
       case "purge":
         return this.#purge(ask.teamId);
+      case "mint":
+        return this.#mint(ask.viewerId);
+      case "view session":
+        return this.#viewSession(ask.session);
+      case "end session":
+        return this.#endSession(ask.session);
+      case "end person":
+        return this.#end(ask.viewerId);
+      case "end group":
+        return this.#end(undefined);
     }
   }
 
@@ -181,6 +202,7 @@ export class PlantedService {
     const token = this.#fault === "a rotation to the same token" ? held.token : this.#tokenFor(held.teamId);
     if (this.#sometimes("a rotation that is not done")) return { ...shown(held), token };
     const isSuspended = held.isSuspended && this.#fault !== "a suspension that a rotation ends";
+    if (this.#fault !== "a session that a rotation does not end") this.#forget(held.teamId);
     this.#existing = { ...held, token, isSuspended };
     return shown(this.#existing);
   }
@@ -210,6 +232,7 @@ export class PlantedService {
     if (this.#fault === "a restore that two calls win for one id") await delay(1);
     const token = this.#fault === "a restore that changes the token" ? this.#tokenFor(teamId) : found.token;
     const isSuspended = found.isSuspended && this.#fault !== "a restore that ends the suspension";
+    if (this.#fault === "a session of a group that was deleted and restored refused") this.#forget(teamId);
     this.#deleted.delete(teamId);
     this.#existing = { ...found, token, isSuspended };
     this.#record("restored", teamId);
@@ -223,8 +246,55 @@ export class PlantedService {
     if (!found) return { result: NOT_FOUND };
     if (isExisting) this.#existing = undefined;
     this.#purged.set(teamId, found);
+    this.#forget(teamId);
     this.#record("purged", teamId);
     if (!this.#sometimes("a purge that is not done")) this.#deleted.delete(teamId);
     return { result: OK };
+  }
+
+  #mint(viewerId: string): Answered {
+    const group = this.#existing;
+    if (!group) return { result: NOT_FOUND };
+    if (group.isSuspended) return { result: SUSPENDED };
+    this.#lastSession += 1;
+    const session = `session ${this.#lastSession}`;
+    const isTaken = this.#sometimes("an end that takes a fresh session with it");
+    if (!isTaken) this.#sessions.set(session, { teamId: group.teamId, viewerId });
+    return { result: CREATED, session };
+  }
+
+  #viewSession(session: string): Answered {
+    const found = this.#sessions.get(session);
+    const group = this.#existing;
+    if (!found || group?.teamId !== found.teamId) return { result: REVOKED };
+    if (group.isSuspended && this.#fault !== "a session of a suspended group that views") return { result: SUSPENDED };
+    return { result: OK, teamId: group.teamId, name: group.name };
+  }
+
+  #endSession(session: string): Answered {
+    const found = this.#sessions.get(session);
+    if (found) this.#record("ended", found.teamId);
+    else if (this.#existing && this.#fault === "an end of an ended session with an event")
+      this.#record("ended", this.#existing.teamId);
+    if (this.#fault !== "an ended session that still views") this.#sessions.delete(session);
+    return { result: OK };
+  }
+
+  /** Ends the sessions of a person, or of all. */
+  #end(viewerId: string | undefined): Answered {
+    const group = this.#existing;
+    if (!group) return { result: NOT_FOUND };
+    this.#record("ended", group.teamId);
+    const isMissed =
+      viewerId === undefined
+        ? this.#fault === "an end of a group that is not done"
+        : this.#fault === "an end of a person that misses a session";
+    if (!isMissed) this.#forget(group.teamId, viewerId);
+    return { result: OK };
+  }
+
+  #forget(ofTeam: number, ofViewer?: string): void {
+    for (const [session, { teamId, viewerId }] of this.#sessions)
+      if (teamId === ofTeam && (ofViewer === undefined || viewerId === ofViewer)) this.#sessions.delete(session);
   }
 }
