@@ -33,6 +33,11 @@ const FIELDS = [
   "properties",
   "current_token",
   "grace_seconds",
+  "reason",
+  "suspended",
+  "viewer_id",
+  "viewer_properties",
+  "max_stale_seconds",
   "data_source_provided_id",
   "workspace",
   "environment",
@@ -213,6 +218,9 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
     .record({
       caller: fc.constantFrom(...callers),
       number: numberIn(pattern),
+      contentType: access.takesMergePatch
+        ? fc.constantFrom("application/json", "application/merge-patch+json")
+        : fc.constant("application/json"),
       body: access.body ? fc.oneof({ weight: 4, arbitrary: sound }, bodies) : fc.constant(undefined),
       extra: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, extras),
       address: addresses,
@@ -222,7 +230,6 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
       method,
       path: pattern.replace(/:\w+/, String(number)) + caller.query,
       authorization: `Token ${caller.text}`,
-      contentType: "application/json",
     }));
 }
 
