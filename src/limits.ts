@@ -122,6 +122,13 @@ export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 export const EVENT_DAYS_DEFAULT = 90;
 /** For how many days a deleted group can be restored if the variable UNDO_DAYS is missing or not a number. */
 export const UNDO_DAYS_DEFAULT = 30;
+/** How many purged groups a directory hands to the registry in one call, and when it tries again. */
+export const TOMBSTONES_PER_CALL_MAX = 500;
+export const TOMBSTONE_RETRY_SECONDS = 60;
+/** How far above a backup's highest number a restored environment goes on, so that nothing that was made since gets a number twice. */
+export const NUMBERS_SKIPPED_BY_RESTORE = 1_000_000;
+/** A page of a backup has a list's page, all keys and the footer. */
+export const RESTORE_BYTES_MAX = 2 * 1024 * 1024;
 /** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */
 export const GROUPS_PER_PURGE_MAX = 100;
 export const EVENTS_MAX = 1000;

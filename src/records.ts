@@ -114,6 +114,12 @@ export type StoredResponse = {
     | { kind: "listed"; group: ListedGroup };
 };
 
+/** Sessions that were ended: one, or a person's, by the number of the event that ended them. */
+export type EndedSession = { id: number; name: string; endedAt: number };
+
+/** A group that was purged, of any environment. A group of a backup with the same number and time stays purged. */
+export type Tombstone = Pick<UserGroup, "teamId" | "createdAt">;
+
 /** Who made a change. The operator without an id is the bootstrap token. */
 export type Actor = { kind: "api_key" | "operator" | "system"; id: number | null; name: string };
 
@@ -135,6 +141,7 @@ export const EVENT_TYPES = [
   "operator.rolled",
   "operator.revoked",
   "environment.created",
+  "environment.restored",
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

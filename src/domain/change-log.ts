@@ -1,6 +1,6 @@
 import { ENVIRONMENT_BYTES_MAX, EVENT_DAYS_DEFAULT, EVENTS_DISPLACED_MAX, EVENTS_PER_PURGE_MAX } from "../limits.ts";
-import type { ChangeEvent } from "../records.ts";
-import { EventStore } from "../storage/event-store.ts";
+import type { StoredEvent } from "../records.ts";
+import { EventStore, type LastEvent } from "../storage/event-store.ts";
 import type { Chore, Chores } from "./chores.ts";
 import { daysToMs } from "./days.ts";
 import { type Author, type ChangeDescription, type EventPage, type EventQuery, readEvents } from "./event.ts";
@@ -13,8 +13,8 @@ export class ChangeLog {
   readonly #storage: DurableObjectStorage;
   readonly #events: EventStore;
   readonly #keepMs: number;
-  /** The id of the newest event, if this instance knows it. */
-  #newestId: number | undefined;
+  /** The number after which the next event comes, and the time of the newest one, if this instance knows them. */
+  #last: LastEvent | undefined;
   /** Sets the alarm for a chore of the object. */
   readonly schedule: Chores["schedule"];
 
@@ -33,30 +33,37 @@ export class ChangeLog {
     { actor, requestId, reason }: Author,
     change: (record: (event: ChangeDescription) => void) => Value,
   ): Value {
-    let newestId = this.#newestId;
+    let last = this.#lastEvent();
     const value = this.#storage.transactionSync(() =>
       change(({ type, group, details = {} }) => {
-        this.#append({
+        // No event is before the one before it, whatever the clock does: a page of the feed begins at a time by bisection.
+        const { id, isAfterGap } = last;
+        last = { id: id + 1, at: Math.max(Date.now(), last.at), isAfterGap: false };
+        this.#append(isAfterGap, {
+          id: last.id,
+          at: last.at,
           actor,
           requestId,
-          at: Date.now(),
           type,
           teamId: group?.teamId ?? null,
           providedId: group?.providedId ?? null,
           details: { ...details, ...(reason !== undefined && { reason }) },
         });
-        if (newestId !== undefined) newestId += 1;
       }),
     );
-    this.#newestId = newestId;
+    this.#last = last;
     this.schedule(Date.now() + this.#keepMs);
     return value;
   }
 
-  /** The id of the newest event; that of the next one is one higher. */
+  /** The number after which the next event comes. */
   get newestId(): number {
-    this.#newestId ??= this.#events.newestId();
-    return this.#newestId;
+    return this.#lastEvent().id;
+  }
+
+  #lastEvent(): LastEvent {
+    this.#last ??= this.#events.last();
+    return this.#last;
   }
 
   /** Whether the database takes no more data. */
@@ -65,8 +72,9 @@ export class ChangeLog {
   }
 
   /** Appends an event. In a full database it takes the place of the oldest ones, so that no change makes the database grow. */
-  #append(event: ChangeEvent): void {
-    this.#events.append(event);
+  #append(isAfterGap: boolean, event: StoredEvent): void {
+    if (isAfterGap) this.#events.put(event);
+    else this.#events.append(event);
     if (this.isFull) this.#deleteOldest(EVENTS_DISPLACED_MAX, () => true);
   }
 

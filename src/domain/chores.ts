@@ -37,6 +37,12 @@ export class Chores {
     if (next !== undefined) this.#set(Math.max(now, next));
   }
 
+  /** Sets the alarm for what is due next, after work besides the chores. */
+  settle(): void {
+    const next = this.#nextAt();
+    if (next !== undefined) this.#set(next);
+  }
+
   /** Runs a chore if it is due. Returns when it is due next. */
   #runOne({ name, dueAt, run }: Chore, now: number): number | undefined {
     try {

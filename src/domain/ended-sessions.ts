@@ -1,5 +1,5 @@
 import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_PER_SWEEP_MAX } from "../limits.ts";
-import type { EventDetails } from "../records.ts";
+import type { EventDetails, StoredEvent } from "../records.ts";
 import { EndedSessionStore } from "../storage/ended-session-store.ts";
 import type { ChangeLog } from "./change-log.ts";
 import type { Chore } from "./chores.ts";
@@ -42,7 +42,7 @@ export class EndedSessions {
     const id = this.#changes.newestId + 1;
     this.#changes.commit(author, (record) => {
       record({ type: "viewer_sessions.ended", group, details: detailsOf({ sessionId, viewerId }) });
-      this.#store.put(id, name, now);
+      this.#store.put({ id, name, endedAt: now });
     });
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
   }
@@ -69,6 +69,12 @@ const detailsOf = ({ sessionId, viewerId }: Omit<Ended, "group">): EventDetails 
   ...(sessionId !== undefined && { session_id: sessionId }),
   ...(viewerId !== undefined && { viewer_id: viewerId }),
 });
+
+/** The name by which what an event has ended is found; `undefined` for all sessions of a group. */
+export const nameOfEnded = ({ teamId, details }: Pick<StoredEvent, "teamId" | "details">): string | undefined => {
+  const { session_id: sessionId, viewer_id: viewerId } = details;
+  return sessionId ?? (viewerId === undefined || teamId === null ? undefined : nameOfPerson(teamId, viewerId));
+};
 
 /** No UUID begins with a bracket, so it is no session's id. */
 const nameOfPerson = (teamId: number, viewerId: string): string => JSON.stringify([teamId, viewerId]);

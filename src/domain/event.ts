@@ -112,13 +112,14 @@ const isAbout = ({ providedId, details }: StoredEvent, id: string): boolean =>
 
 /**
  * The id of the first event at a time or later; one above the newest if there is none. It reads one event for each halving of
- * the ids, which have no gaps, so 40 for a feed of 10^12.
+ * the ids, so 40 for a feed of 10^12. Times never fall from event to event.
  */
 function firstSince(store: EventStore, since: number, { oldest, newest }: { oldest: number; newest: number }): number {
   let [low, high] = [oldest, newest + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    if ((store.timeOf(middle) ?? 0) < since) low = middle + 1;
+    const event = store.firstFrom(middle);
+    if (event && event.at < since) low = event.id + 1;
     else high = middle;
   }
   return low;

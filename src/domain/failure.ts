@@ -30,6 +30,10 @@ export type Failure =
   /** The field of the guard that does not match. */
   | { code: "user_group_mismatch"; guard: "user_group_id" | "data_source_provided_id" }
   | { code: "user_group_not_deleted" }
+  | { code: "environment_not_empty" }
+  | { code: "unexpected_page"; expected_page: number }
+  /** The number of the line within its page. */
+  | { code: "invalid_backup"; line: number; reason: string }
   | { code: "revision_mismatch" }
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
@@ -44,6 +48,7 @@ export type Failure =
   | { code: "overloaded" }
   | { code: "directory_unavailable" }
   | { code: "service_not_configured" }
+  | { code: "environment_restoring" }
   | { code: "environment_full" };
 
 /** The failures with one of `Code`. */

@@ -1,11 +1,18 @@
 import { DurableObject } from "cloudflare:workers";
 import { KEYS_PER_ENVIRONMENT_MAX } from "../limits.ts";
 import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
+import { EndedSessionStore } from "../storage/ended-session-store.ts";
+import { EventStore } from "../storage/event-store.ts";
 import { GroupStore } from "../storage/group-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
+import { TombstoneStore } from "../storage/tombstone-store.ts";
+import type { BackupPage, BackupPosition } from "./backup/backup.ts";
+import { DirectoryBackup } from "./backup/directory-backup.ts";
+import { directoryTarget } from "./backup/directory-restore.ts";
+import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
 import { type AdmitFailure, type Admitted, admitKey, admitOperator } from "./credentials/admission.ts";
@@ -24,7 +31,9 @@ import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { REGISTRY_NAME } from "./registry.ts";
 import { fail, ok, type Result } from "./result.ts";
+import { Tombstones } from "./tombstones.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
@@ -73,6 +82,57 @@ export type SessionsToEnd =
 type ListFailure = AdmitFailure | TurnFailure;
 type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environment_full">;
 
+/** What a directory is made of. What it remembers of its database goes with it. */
+type Parts = {
+  schema: Schema;
+  groups: Groups;
+  keys: Keys;
+  responses: Responses;
+  changes: ChangeLog;
+  endedSessions: EndedSessions;
+  chores: Chores;
+  tombstones: Tombstones;
+  backup: DirectoryBackup;
+  restore: Restore;
+};
+
+function partsOf(ctx: DurableObjectState, env: Env): Parts {
+  const { sql } = ctx.storage;
+  const store = new GroupStore(sql);
+  const keyStore = new KeyStore(sql, "api_keys");
+  const tombstoneStore = new TombstoneStore(sql);
+  const stores = {
+    groups: store,
+    keys: keyStore,
+    events: new EventStore(sql),
+    endedSessions: new EndedSessionStore(sql),
+  };
+  const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
+  const responses = new Responses(ctx.storage, store, changes);
+  const schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
+  const groups = new Groups({ store, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
+  const endedSessions = new EndedSessions(sql, changes);
+  const tombstones = new Tombstones(tombstoneStore, (purged) =>
+    env.REGISTRY.getByName(REGISTRY_NAME).bury(ctx.id.name ?? "", purged),
+  );
+  const chores = new Chores(
+    [responses.purge, changes.purge, groups.purge, responses.purgeEnded, endedSessions.sweep, tombstones.chore],
+    (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
+  );
+  return {
+    schema,
+    groups,
+    keys: new Keys("api_key", keyStore, changes, KEYS_PER_ENVIRONMENT_MAX),
+    responses,
+    changes,
+    endedSessions,
+    chores,
+    tombstones,
+    backup: new DirectoryBackup(stores, schema.number),
+    restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
+  };
+}
+
 /**
  * The user groups and API keys of one environment, and the only authority on them. Every RPC method is synchronous: nothing
  * runs between its reads and its writes, so ids stay unique, and of two racing rotations one is refused. The platform sends
@@ -82,30 +142,36 @@ type OnceFailure = AdmitFailure | FailureOf<"idempotency_key_reused" | "environm
  * has no tables until its first API key is issued; until then every call is refused without writing anything.
  */
 export class GroupDirectory extends DurableObject<Env> {
-  readonly #schema: Schema;
-  readonly #groups: Groups;
-  readonly #keys: Keys;
-  readonly #responses: Responses;
-  readonly #changes: ChangeLog;
-  readonly #endedSessions: EndedSessions;
+  #parts: Parts;
   readonly #turns = new Turns();
-  readonly #chores: Chores;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const groups = new GroupStore(ctx.storage.sql);
-    const changes = new ChangeLog(ctx.storage, env, (dueAt) => this.#chores.schedule(dueAt));
-    const responses = new Responses(ctx.storage, groups, changes);
-    this.#schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
-    this.#groups = new Groups(groups, changes, responses, undoMsOf(env));
-    this.#keys = new Keys("api_key", new KeyStore(ctx.storage.sql, "api_keys"), changes, KEYS_PER_ENVIRONMENT_MAX);
-    this.#responses = responses;
-    this.#changes = changes;
-    this.#endedSessions = new EndedSessions(ctx.storage.sql, changes);
-    this.#chores = new Chores(
-      [responses.purge, changes.purge, this.#groups.purge, responses.purgeEnded, this.#endedSessions.sweep],
-      (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
-    );
+    this.#parts = partsOf(ctx, env);
+  }
+
+  get #schema(): Schema {
+    return this.#parts.schema;
+  }
+
+  get #groups(): Groups {
+    return this.#parts.groups;
+  }
+
+  get #keys(): Keys {
+    return this.#parts.keys;
+  }
+
+  get #responses(): Responses {
+    return this.#parts.responses;
+  }
+
+  get #changes(): ChangeLog {
+    return this.#parts.changes;
+  }
+
+  get #endedSessions(): EndedSessions {
+    return this.#parts.endedSessions;
   }
 
   /** Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. */
@@ -461,8 +527,48 @@ export class GroupDirectory extends DurableObject<Env> {
     return ok({ ...response.group, endedLeases, isReplay });
   }
 
+  /** One page of a backup. It takes turns with lists. */
+  async backup(
+    operator: Operator,
+    position: BackupPosition | undefined,
+  ): Promise<Result<Waited<BackupPage>, ListFailure | FailureOf<"cursor_expired">>> {
+    return this.#inTurn(operator, undefined, () => this.#parts.backup.read(position));
+  }
+
+  /** How far a restore has come. */
+  restoreProgress(): RestoreProgress {
+    return this.#parts.restore.progress();
+  }
+
+  /** Takes the next page of a backup. The first one begins anew; after an invalid one nothing is left. */
+  async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
+    const refusal = this.#parts.restore.refusalOf(page);
+    if (refusal === "repeated") return ok({ isDone: this.#parts.restore.progress().isDone, isRepeated: true });
+    if (refusal) return fail(refusal);
+    if (page.number === 1) await this.#erase();
+    const taken = this.#parts.restore.take(page);
+    if (!taken.ok) await this.#erase();
+    else if (taken.value.isDone) this.#changes.schedule(Date.now());
+    return taken;
+  }
+
+  /** Gives up a restore: nothing of it is left. */
+  async abandonRestore(): Promise<void> {
+    if (this.#schema.isRestoring) await this.#erase();
+  }
+
+  /** Erases all that the directory has. */
+  async #erase(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#parts = partsOf(this.ctx, this.env);
+  }
+
   /** The platform calls this when the alarm is due. */
-  override alarm(): void {
-    if (this.#schema.exists) this.#chores.run();
+  override async alarm(): Promise<void> {
+    if (this.#schema.isRestoring || !this.#schema.exists) return;
+    const { chores, tombstones } = this.#parts;
+    chores.run();
+    if (await tombstones.handOver()) chores.settle();
   }
 }

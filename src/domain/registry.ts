@@ -1,11 +1,17 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
-import type { Location, StoredEnvironment, StoredKey } from "../records.ts";
+import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
+import { EventStore } from "../storage/event-store.ts";
+import { GraveyardStore } from "../storage/graveyard-store.ts";
 import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
+import type { BackupPage, BackupPosition } from "./backup/backup.ts";
+import { RegistryBackup } from "./backup/registry-backup.ts";
+import { registryTarget } from "./backup/registry-restore.ts";
+import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
 import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
@@ -29,25 +35,68 @@ export type By = { operator: Operator };
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
 
+/** What the registry is made of. What it remembers of its database goes with it. */
+type Parts = {
+  schema: Schema;
+  environments: EnvironmentStore;
+  operators: Keys;
+  changes: ChangeLog;
+  chores: Chores;
+  graveyard: GraveyardStore;
+  backup: RegistryBackup;
+  restore: Restore;
+};
+
+function partsOf(ctx: DurableObjectState, env: Env): Parts {
+  const { sql } = ctx.storage;
+  const schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
+  const operators = new KeyStore(sql, "operators");
+  const stores = {
+    operators,
+    environments: new EnvironmentStore(sql),
+    graveyard: new GraveyardStore(sql),
+    events: new EventStore(sql),
+  };
+  const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
+  const chores = new Chores([changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
+  return {
+    ...stores,
+    schema,
+    operators: new Keys("operator", operators, changes, OPERATORS_MAX),
+    changes,
+    chores,
+    backup: new RegistryBackup(stores, schema.number),
+    restore: new Restore(ctx.storage, schema, registryTarget(stores)),
+  };
+}
+
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
  * the reads and the writes of an RPC method, and each checks its caller first. The registry has no tables until the first change.
  */
 export class Registry extends DurableObject<Env> {
-  readonly #schema: Schema;
-  readonly #environments: EnvironmentStore;
-  readonly #operators: Keys;
-  readonly #changes: ChangeLog;
+  #parts: Parts;
   readonly #turns = new Turns();
-  readonly #chores: Chores;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
-    this.#environments = new EnvironmentStore(ctx.storage.sql);
-    this.#changes = new ChangeLog(ctx.storage, env, (dueAt) => this.#chores.schedule(dueAt));
-    this.#operators = new Keys("operator", new KeyStore(ctx.storage.sql, "operators"), this.#changes, OPERATORS_MAX);
-    this.#chores = new Chores([this.#changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
+    this.#parts = partsOf(ctx, env);
+  }
+
+  get #schema(): Schema {
+    return this.#parts.schema;
+  }
+
+  get #environments(): EnvironmentStore {
+    return this.#parts.environments;
+  }
+
+  get #operators(): Keys {
+    return this.#parts.operators;
+  }
+
+  get #changes(): ChangeLog {
+    return this.#parts.changes;
   }
 
   /** The operator, if the key is valid, its role allows what needs `role`, and the environment is recorded. */
@@ -150,17 +199,84 @@ export class Registry extends DurableObject<Env> {
     return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
   }
 
+  /** One page of the registry's backup. It takes turns with lists. */
+  async backup(
+    presented: PresentedOperator,
+    position: BackupPosition | undefined,
+  ): Promise<Result<Waited<BackupPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
+    const read = () => (this.#schema.exists ? this.#parts.backup.read(position) : ok(this.#parts.backup.empty()));
+    return this.#inTurn(presented, read, "admin");
+  }
+
+  /** How far a restore of the registry has come, for an admin. */
+  restoreProgress(presented: PresentedOperator): Result<RestoreProgress & By, AdmitFailure> {
+    const operator = this.#admit(presented, "admin");
+    return operator.ok ? ok({ ...this.#parts.restore.progress(), operator: operator.value }) : operator;
+  }
+
+  /** Takes the next page of the registry's backup. The first one begins anew; after an invalid one nothing is left. */
+  async restorePage(
+    presented: PresentedOperator,
+    page: RestorePage,
+  ): Promise<Result<Taken, AdmitFailure | RestoreFailure>> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const refusal = this.#parts.restore.refusalOf(page);
+    if (refusal === "repeated") return ok({ isDone: this.#parts.restore.progress().isDone, isRepeated: true });
+    if (refusal) return fail(refusal);
+    if (page.number === 1) await this.#erase();
+    const taken = this.#parts.restore.take(page);
+    if (!taken.ok) await this.#erase();
+    return taken;
+  }
+
+  /** Gives up a restore of the registry, for an admin: nothing of it is left. */
+  async abandonRestore(presented: PresentedOperator): Promise<void> {
+    if (this.#admit(presented, "admin").ok && this.#schema.isRestoring) await this.#erase();
+  }
+
+  async #erase(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#parts = partsOf(this.ctx, this.env);
+  }
+
+  /** Records that an environment was restored. */
+  noteRestored(presented: PresentedOperator, { workspace, tag }: Environment): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    this.#changes.commit(authorOf(operator.value), (record) =>
+      record({ type: "environment.restored", details: { environment: { workspace, environment: tag } } }),
+    );
+    return ok({ operator: operator.value });
+  }
+
+  /** Remembers groups of an environment that were purged, for its directory. */
+  bury(environment: string, tombstones: Tombstone[]): void {
+    this.#schema.create();
+    this.ctx.storage.transactionSync(() => {
+      for (const tombstone of tombstones) this.#parts.graveyard.bury(environment, tombstone);
+    });
+  }
+
+  /** Which of these groups of an environment were purged, by their numbers. */
+  purgedAmong(environment: string, groups: Tombstone[]): number[] {
+    if (!this.#schema.exists) return [];
+    return groups.filter((group) => this.#parts.graveyard.has(environment, group)).map(({ teamId }) => teamId);
+  }
+
   /** Reads for an operator in its turn. */
   async #inTurn<Page extends object, Failure>(
     presented: PresentedOperator,
     read: () => Result<Read<Page>, Failure>,
+    role: Role = "viewer",
   ): Promise<Result<Waited<Page & By>, Failure | ListFailure>> {
     const readBy = (operator: Operator): Result<Read<Page & By>, Failure> => {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
     const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
-    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, "viewer"), readBy);
+    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, role), readBy);
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -191,6 +307,6 @@ export class Registry extends DurableObject<Env> {
 
   /** The platform calls this when the alarm is due. */
   override alarm(): void {
-    if (this.#schema.exists) this.#chores.run();
+    if (!this.#schema.isRestoring && this.#schema.exists) this.#parts.chores.run();
   }
 }

@@ -19,8 +19,8 @@ export type Access = {
   hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
-  /** Whether the body may also be a merge patch (RFC 7396). */
-  takesMergePatch?: true;
+  /** What the body is besides JSON, if it may be: a merge patch (RFC 7396); or in its place, a page of a backup. */
+  bodyType?: "merge-patch" | "ndjson";
 };
 
 /**
@@ -52,7 +52,7 @@ export const ACCESS = {
     role: "support",
     environmentQuery: "required",
     body: "required",
-    takesMergePatch: true,
+    bodyType: "merge-patch",
   },
   "DELETE /api/user_groups/:team_id": {
     scope: "groups:delete",
@@ -96,6 +96,15 @@ export const ACCESS = {
   "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
   "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
+
+  "GET /api/backup": { role: "admin", environmentQuery: "optional", isList: true, hasQuery: true },
+  "POST /api/restore": {
+    role: "admin",
+    environmentQuery: "optional",
+    hasQuery: true,
+    body: "required",
+    bodyType: "ndjson",
+  },
 
   "POST /api/viewer_sessions": { scope: "sessions:create", body: "required" },
   "POST /api/viewer_sessions/end": {

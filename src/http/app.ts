@@ -7,7 +7,12 @@ import { parseSigningKeys } from "../domain/credentials/credential.ts";
 import { log } from "../domain/log.ts";
 import type { ACCESS } from "./access.ts";
 import type { AppEnv, RequestEnv } from "./app-env.ts";
-import { DurableObjectUnavailable, DurableObjectUnreadable, StorageFull } from "./durable-objects.ts";
+import {
+  DurableObjectRestoring,
+  DurableObjectUnavailable,
+  DurableObjectUnreadable,
+  StorageFull,
+} from "./durable-objects.ts";
 import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
@@ -15,6 +20,7 @@ import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
 import { allowMethods, overrideMethod } from "./request/methods.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
+import { backups, restores } from "./resources/backups/routes.ts";
 import { environments } from "./resources/environments/routes.ts";
 import { events } from "./resources/events/routes.ts";
 import { operators } from "./resources/operators/routes.ts";
@@ -95,6 +101,8 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/keys", apiKeys)
   .route("/api/operators", operators)
   .route("/api/environments", environments)
+  .route("/api/backup", backups)
+  .route("/api/restore", restores)
   .route("/api/whoami", whoami)
   .route("/api/viewer", viewers)
   .route("/api/viewer_sessions/end", viewerSessionEnds)
@@ -106,6 +114,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .onError((error, c) => {
     c.set("problem", error instanceof StorageFull ? FULL_DISK : (error.stack ?? String(error)));
     if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
+    if (error instanceof DurableObjectRestoring) return refuse(c, { code: "environment_restoring" });
     if (error instanceof StorageFull) return refuse(c, { code: "environment_full" });
     if (error instanceof DurableObjectUnreadable) return refuse(c, { code: "service_not_configured" });
     return refuse(c, { code: "internal_error" });

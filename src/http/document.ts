@@ -13,6 +13,7 @@ import {
 import { referenceOperations } from "./openapi/reference.ts";
 import { EnvironmentQuery } from "./request/query.ts";
 import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
+import { backupOperations } from "./resources/backups/openapi.ts";
 import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
@@ -105,6 +106,7 @@ const OPERATIONS: Operations = {
   ...operatorOperations,
   ...environmentOperations,
   ...publicKeyOperations,
+  ...backupOperations,
   ...whoamiOperations,
   ...referenceOperations,
 };
@@ -176,7 +178,7 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
 
 /** The document's description of one operation. */
 function described(method: string, path: string, operation: Operation): object {
-  const { body, patch, answer } = operation;
+  const { body, patch, rawBody, answer } = operation;
   const access = accessFor(method, path);
   const credentials = credentialsOf(access);
   const curlQuery = { ...(access?.environmentQuery && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
@@ -209,6 +211,7 @@ function described(method: string, path: string, operation: Operation): object {
         },
       },
     }),
+    ...(rawBody && { requestBody: { required: true, content: { [rawBody]: { schema: { type: "string" } } } } }),
     "x-codeSamples": [
       {
         lang: "Shell",

@@ -5,13 +5,16 @@ import { REGISTRY_NAME, type Registry } from "../domain/registry.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
 import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
 import type { Location } from "../records.ts";
-import { UNKNOWN_SCHEMA } from "../storage/migrations.ts";
+import { RESTORING, UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
 /** Thrown when a Durable Object could not be reached in time. Whether a change was made is unknown. */
 export class DurableObjectUnavailable extends Error {}
 
 /** Thrown when the database of a Durable Object belongs to another release. */
 export class DurableObjectUnreadable extends Error {}
+
+/** Thrown while a backup is restored into a Durable Object. */
+export class DurableObjectRestoring extends Error {}
 
 /** Thrown when a call needs to write, and the disk is full. SQLite has made no change then. */
 export class StorageFull extends Error {}
@@ -31,6 +34,8 @@ export type Directory = Remote<GroupDirectory>;
  * that it found the group, as it would to a client that calls again.
  */
 const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
+  abandonRestore: true,
+  backup: true,
   checkCaller: true,
   endSessions: false,
   ensure: true,
@@ -42,6 +47,8 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   listKeys: true,
   probeDisk: true,
   purge: false,
+  restorePage: true,
+  restoreProgress: true,
   remove: false,
   removeByNumber: false,
   revokeKey: true,
@@ -59,13 +66,20 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
 };
 
 const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
+  abandonRestore: true,
   admit: true,
+  backup: true,
+  bury: true,
   issueOperator: false,
   listEnvironments: true,
   listEvents: true,
   listOperators: true,
+  noteRestored: false,
   probeDisk: true,
+  purgedAmong: true,
   recordEnvironment: true,
+  restorePage: true,
+  restoreProgress: true,
   revokeOperator: true,
   rollOperator: false,
   stopNotingUse: true,
@@ -144,6 +158,7 @@ async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Pro
 function knownFailureOf(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : "";
   if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
+  if (message.includes(RESTORING)) return new DurableObjectRestoring(message);
   // SQLite's result code, as workerd passes it on.
   if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
   if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError)

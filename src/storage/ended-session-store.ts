@@ -1,3 +1,7 @@
+import type { EndedSession } from "../records.ts";
+
+const ROWS = "SELECT id, name, ended_at AS endedAt FROM ended_sessions";
+
 /** The SQL of ended sessions. The ids are those of the events that ended them, so the oldest row has the lowest one. */
 export class EndedSessionStore {
   readonly #sql: SqlStorage;
@@ -7,7 +11,7 @@ export class EndedSessionStore {
   }
 
   /** Stores that what has this name was ended by an event. A later end takes the place of an earlier one. */
-  put(id: number, name: string, endedAt: number): void {
+  put({ id, name, endedAt }: EndedSession): void {
     this.#sql.exec(
       `INSERT INTO ended_sessions (id, name, ended_at) VALUES (?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET id = excluded.id, ended_at = excluded.ended_at`,
@@ -20,6 +24,18 @@ export class EndedSessionStore {
   /** The number of the event that ended what has this name. */
   find(name: string): number | undefined {
     return this.#sql.exec<{ id: number }>("SELECT id FROM ended_sessions WHERE name = ?", name).toArray()[0]?.id;
+  }
+
+  /** The row of what has this name. */
+  row(name: string): EndedSession | undefined {
+    return this.#sql.exec<EndedSession>(`${ROWS} WHERE name = ?`, name).toArray()[0];
+  }
+
+  /** The first `count` rows after the id `after`, up to the id `last`. */
+  page(after: number, last: number, count: number): EndedSession[] {
+    return this.#sql
+      .exec<EndedSession>(`${ROWS} WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`, after, last, count)
+      .toArray();
   }
 
   /** The oldest rows, at most `count`. */

@@ -4,7 +4,10 @@ const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId
 
 type Row = Omit<StoredEvent, "actor" | "details"> & { actor: string; details: string };
 
-/** The SQL of events. Ids rise by one, and the newest event is never deleted, so no id is used twice. */
+/** The end of a feed, after which the next event comes. */
+export type LastEvent = { id: number; at: number; isAfterGap: boolean };
+
+/** The SQL of events. Ids rise by one, but for a gap after a restore, and the newest event is never deleted, so no id is used twice. */
 export class EventStore {
   readonly #sql: SqlStorage;
 
@@ -12,9 +15,25 @@ export class EventStore {
     this.#sql = sql;
   }
 
+  /** Adds an event under the number after the highest one, which SQLite finds without reading a row. */
   append({ at, type, actor, requestId, teamId, providedId, details }: ChangeEvent): void {
     this.#sql.exec(
       "INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      at,
+      type,
+      JSON.stringify(actor),
+      requestId,
+      teamId,
+      providedId,
+      JSON.stringify(details),
+    );
+  }
+
+  /** Adds an event under its own number. */
+  put({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent): void {
+    this.#sql.exec(
+      "INSERT INTO events (id, at, type, actor, request_id, team_id, provided_id, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      id,
       at,
       type,
       JSON.stringify(actor),
@@ -40,9 +59,34 @@ export class EventStore {
       .toArray();
   }
 
-  /** When an event was made. */
-  timeOf(id: number): number | undefined {
-    return this.#sql.exec<{ at: number }>("SELECT at FROM events WHERE id = ?", id).toArray()[0]?.at;
+  /** The id and time of the first event with this id or a higher one. */
+  firstFrom(id: number): { id: number; at: number } | undefined {
+    return this.#sql
+      .exec<{ id: number; at: number }>("SELECT id, at FROM events WHERE id >= ? ORDER BY id LIMIT 1", id)
+      .toArray()[0];
+  }
+
+  /**
+   * The number after which the next event comes, and the time of the newest event. After a restore there is a gap between the newest
+   * event and that number.
+   */
+  last(): LastEvent {
+    const [newest] = this.#sql
+      .exec<{ id: number; at: number }>("SELECT id, at FROM events WHERE id > 0 ORDER BY id DESC LIMIT 1")
+      .toArray();
+    const { lastId } = this.#sql.exec<{ lastId: number }>("SELECT last_id AS lastId FROM feed WHERE id = 1").one();
+    const newestId = newest?.id ?? 0;
+    return { id: Math.max(lastId, newestId), at: newest?.at ?? 0, isAfterGap: lastId > newestId };
+  }
+
+  /** Lets the next event have a higher number than this one. */
+  setLastId(id: number): void {
+    this.#sql.exec("UPDATE feed SET last_id = ? WHERE id = 1", id);
+  }
+
+  /** The highest number of a group that an event names. */
+  highestTeamId(): number {
+    return this.#sql.exec<{ highest: number }>("SELECT coalesce(max(team_id), 0) AS highest FROM events").one().highest;
   }
 
   /** The id of the newest event; 0 if there is none. */

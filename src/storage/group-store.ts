@@ -1,4 +1,5 @@
 import { CONTENT, type ListedGroup, type UserGroup } from "../records.ts";
+import { NO_UNIQUE_IDS, UNIQUE_IDS } from "./schema.ts";
 
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
@@ -57,6 +58,11 @@ const INSERT = insertInto("user_groups", EXISTING);
 const INSERT_DELETED = insertInto("deleted_groups", FIELDS);
 const RENAME = update(CHANGING);
 const REPLACE = update(SAME_ID);
+
+const WHOLE = {
+  numbers: `${EXISTING_GROUP} WHERE team_id >= ? ORDER BY team_id LIMIT ?`,
+  deleted: `SELECT ${selected(COLUMNS, "deleted_groups")} FROM deleted_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?`,
+};
 
 const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
@@ -141,6 +147,68 @@ export class GroupStore {
     return this.#sql.exec<ListedGroup>(groupsOf(range.order, filter), ...boundsOf(range), count).toArray();
   }
 
+  /** The first `count` groups from a number on with their secrets: of those that exist, or of the deleted ones. */
+  whole(order: "numbers" | "deleted", start: number, count: number): UserGroup[] {
+    return [...this.#sql.exec(WHOLE[order], start, count).raw()].map(toGroup);
+  }
+
+  /** How many groups exist or are deleted. */
+  count(): number {
+    return this.#sql
+      .exec<{ count: number }>(
+        "SELECT (SELECT count(*) FROM user_groups) + (SELECT count(*) FROM deleted_groups) AS count",
+      )
+      .one().count;
+  }
+
+  isEmpty(): boolean {
+    return this.whole("numbers", 0, 1).length === 0 && this.whole("deleted", 0, 1).length === 0;
+  }
+
+  /** Writes a group as it is, in the place of any with its number. */
+  put(group: UserGroup): void {
+    this.drop(group.teamId);
+    const [statement, fields] = group.deletedAt === null ? [INSERT, EXISTING] : [INSERT_DELETED, FIELDS];
+    this.#sql.exec(statement, ...valuesOf(group, fields));
+  }
+
+  /** Removes a group, whether it exists or is deleted. */
+  drop(teamId: number): void {
+    this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
+    this.erase(teamId);
+  }
+
+  /** Whether ids must be unique, which no restore can promise before its end. Throws if they are not. */
+  setUniqueIds(areUnique: boolean): void {
+    this.#sql.exec(areUnique ? UNIQUE_IDS : NO_UNIQUE_IDS);
+  }
+
+  /** The highest number of a group that is kept. */
+  highestTeamId(): number {
+    return this.#sql
+      .exec<{ highest: number }>(
+        `SELECT max(coalesce((SELECT max(team_id) FROM user_groups), 0),
+          coalesce((SELECT max(team_id) FROM deleted_groups), 0)) AS highest`,
+      )
+      .one().highest;
+  }
+
+  /** Lets the next group have a higher number than this one. */
+  setLastTeamId(teamId: number): void {
+    this.#sql.exec("UPDATE newest_deleted SET team_id = ? WHERE id = 1", teamId);
+    this.#lastTeamId = undefined;
+  }
+
+  /** Replaces the tokens of all groups, and ends their sessions. SQLite's random bytes are those of ChaCha20, seeded by the system. */
+  rotateAll(now: number): void {
+    for (const table of ["user_groups", "deleted_groups"])
+      this.#sql.exec(
+        `UPDATE ${table} SET nonce = randomblob(16), generation = randomblob(16), grace_nonce = NULL, grace_generation = NULL,
+          grace_ends_at = NULL, revision = revision + 1, updated_at = ?`,
+        now,
+      );
+  }
+
   /** Adds a group under a number that no group had before. */
   insert(group: Omit<UserGroup, "teamId">): UserGroup {
     const inserted = { teamId: this.#findLastTeamId() + 1, ...group };
@@ -180,10 +248,10 @@ export class GroupStore {
   }
 
   /** The groups that were deleted first, at most `count`. */
-  oldestDeleted(count: number): (Pick<UserGroup, "teamId" | "providedId"> & { deletedAt: number })[] {
+  oldestDeleted(count: number): (Pick<UserGroup, "teamId" | "providedId" | "createdAt"> & { deletedAt: number })[] {
     return this.#sql
-      .exec<{ teamId: number; providedId: string; deletedAt: number }>(
-        `SELECT team_id AS teamId, provided_id AS providedId, deleted_at AS deletedAt FROM deleted_groups
+      .exec<{ teamId: number; providedId: string; createdAt: number; deletedAt: number }>(
+        `SELECT team_id AS teamId, provided_id AS providedId, created_at AS createdAt, deleted_at AS deletedAt FROM deleted_groups
           WHERE deleted_at > 0 ORDER BY deleted_at LIMIT ?`,
         count,
       )

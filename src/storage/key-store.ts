@@ -62,6 +62,42 @@ export class KeyStore {
     this.#sql.exec(`UPDATE ${this.#table} SET revoked_at = ? WHERE id = ?`, revokedAt, id);
   }
 
+  /** Writes a key as it is, in the place of any with its id. */
+  put({ id, name, rights, nonceHash, createdAt, expiresAt, lastUsedAt, revokedAt }: StoredKey): void {
+    this.#cache.delete(id);
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO ${this.#table} (id, name, rights, nonce_hash, created_at, expires_at, last_used_at, revoked_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      id,
+      name,
+      rights,
+      nonceHash,
+      createdAt,
+      expiresAt,
+      lastUsedAt,
+      revokedAt,
+    );
+  }
+
+  /** The highest id of a key. */
+  highestId(): number {
+    return this.#sql.exec<{ highest: number }>(`SELECT coalesce(max(id), 0) AS highest FROM ${this.#table}`).one()
+      .highest;
+  }
+
+  /** Lets the next key have a higher id than this one: SQLite remembers the highest that it has seen. */
+  setLastId(id: number): void {
+    const none = { name: "", rights: "", nonceHash: new ArrayBuffer(0), createdAt: 0 };
+    this.put({ id, ...none, expiresAt: null, lastUsedAt: null, revokedAt: null });
+    this.delete(id);
+  }
+
+  /** Revokes all keys. */
+  revokeAll(now: number): void {
+    this.#cache.clear();
+    this.#sql.exec(`UPDATE ${this.#table} SET revoked_at = ?1 WHERE revoked_at IS NULL OR revoked_at > ?1`, now);
+  }
+
   /** Adds a key under an id that no key had before. */
   insert(key: Omit<StoredKey, "id" | "lastUsedAt" | "revokedAt">): StoredKey {
     return this.#sql

@@ -3,30 +3,52 @@ import type { Migration } from "./schema.ts";
 /** Starts the message of the error that `Schema` throws. Of an error, only the message crosses an RPC unchanged. */
 export const UNKNOWN_SCHEMA = "Unknown schema:";
 
+/** Starts the message of the error that a database throws while a backup is restored into it. */
+export const RESTORING = "Restoring:";
+
 /** The tables of one database. They are created by the first change, so that reading an object creates nothing. */
 export class Schema {
   readonly #storage: DurableObjectStorage;
   readonly #migrations: Migration[];
   #exists: boolean;
+  #isRestoring = false;
 
   /** Runs the migrations that a database with tables has not run yet. Throws for a database of another release. */
   constructor(storage: DurableObjectStorage, migrations: Migration[]) {
     this.#storage = storage;
     this.#migrations = migrations;
     this.#exists = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'migrations'").toArray().length > 0;
-    if (this.#exists) this.#migrate();
+    if (!this.#exists) return;
+    this.#migrate();
+    this.#isRestoring = storage.sql.exec("SELECT 1 FROM restore WHERE is_done = 0").toArray().length > 0;
   }
 
-  /** Whether the database has its tables. */
+  /** Whether the database has its tables. Throws while a backup is restored into it, since nobody may use them then. */
   get exists(): boolean {
+    if (this.#isRestoring) throw new Error(`${RESTORING} the backup is not complete.`);
     return this.#exists;
+  }
+
+  /** Whether a backup is restored into the database. */
+  get isRestoring(): boolean {
+    return this.#isRestoring;
   }
 
   /** Creates the tables unless the database has them. */
   create(): void {
-    if (this.#exists) return;
+    if (this.exists) return;
     this.#migrate();
     this.#exists = true;
+  }
+
+  /** Closes the database for all but a restore, or opens it again. */
+  setRestoring(isRestoring: boolean): void {
+    this.#isRestoring = isRestoring;
+  }
+
+  /** The number of the schema of this release. */
+  get number(): number {
+    return Math.max(...this.#migrations.map(({ number }) => number));
   }
 
   /** Runs in one transaction. The number is kept in a table, because Durable Objects refuse `PRAGMA user_version`. */

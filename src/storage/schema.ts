@@ -17,8 +17,19 @@ const FEED = `
     provided_id TEXT,
     details TEXT NOT NULL
   ) STRICT;
-  CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL) STRICT;
-  INSERT INTO feed (id, incarnation) VALUES (1, lower(hex(randomblob(8))));`;
+  -- Each event has a higher number than last_id, which a restore sets.
+  CREATE TABLE feed (id INTEGER PRIMARY KEY, incarnation TEXT NOT NULL, last_id INTEGER NOT NULL) STRICT;
+  INSERT INTO feed (id, incarnation, last_id) VALUES (1, lower(hex(randomblob(8))), 0);`;
+
+/** The last page of a backup that was restored into a database, and what its pages have had so far. */
+const RESTORE = `
+  CREATE TABLE restore (
+    id INTEGER PRIMARY KEY,
+    page INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    counts TEXT NOT NULL,
+    is_done INTEGER NOT NULL
+  ) STRICT;`;
 
 /** The keys at rest of a database. */
 const keys = (table: "api_keys" | "operators") => `
@@ -48,17 +59,22 @@ const GROUP_COLUMNS = `name TEXT NOT NULL,
     mapping TEXT,
     properties TEXT`;
 
+/** The index that keeps ids unique. A restore makes it last, because two lines of a backup may have one id. */
+export const UNIQUE_IDS = "CREATE UNIQUE INDEX user_groups_by_provided_id ON user_groups (provided_id)";
+export const NO_UNIQUE_IDS = "DROP INDEX user_groups_by_provided_id";
+
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 16,
+    number: 17,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (
     team_id INTEGER PRIMARY KEY,
-    provided_id TEXT NOT NULL UNIQUE,
+    provided_id TEXT NOT NULL,
     ${GROUP_COLUMNS}
   ) STRICT;
+  ${UNIQUE_IDS};
   -- A table of its own: what exists has no condition that a statement could forget.
   CREATE TABLE deleted_groups (
     team_id INTEGER PRIMARY KEY,
@@ -89,15 +105,20 @@ export const DIRECTORY_MIGRATIONS: Migration[] = [
   CREATE INDEX stored_responses_by_group ON stored_responses (team_id);
   -- The purged groups about which responses are still stored: they may be too many for one transaction.
   CREATE TABLE purged_groups (team_id INTEGER PRIMARY KEY) STRICT;
+  -- Purged groups that the registry does not know yet.
+  CREATE TABLE tombstones (team_id INTEGER PRIMARY KEY, created_at INTEGER NOT NULL) STRICT;
+  -- Groups of a backup that were purged and are not restored.
+  CREATE TABLE skipped_groups (team_id INTEGER PRIMARY KEY) STRICT;
 ${keys("api_keys")}
-${FEED}`,
+${FEED}
+${RESTORE}`,
   },
 ];
 
 /** The schema of the registry. */
 export const REGISTRY_MIGRATIONS: Migration[] = [
   {
-    number: 1,
+    number: 2,
     statements: `
   CREATE TABLE environments (
     id INTEGER PRIMARY KEY,
@@ -105,7 +126,16 @@ export const REGISTRY_MIGRATIONS: Migration[] = [
     location TEXT,
     created_at INTEGER NOT NULL
   ) STRICT;
+  -- The purged groups of all environments.
+  CREATE TABLE tombstones (
+    id INTEGER PRIMARY KEY,
+    environment TEXT NOT NULL,
+    team_id INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX tombstones_by_group ON tombstones (environment, team_id, created_at);
 ${keys("operators")}
-${FEED}`,
+${FEED}
+${RESTORE}`,
   },
 ];

@@ -108,7 +108,9 @@ it("stores of an operator's key only the hash of its nonce", async ({ expect }) 
 describe("over RPC no more is shown than the product's verbs", () => {
   it("by a directory", ({ expect }) => {
     expect(Object.getOwnPropertyNames(GroupDirectory.prototype).toSorted()).toEqual([
+      "abandonRestore",
       "alarm",
+      "backup",
       "checkCaller",
       "constructor",
       "endSessions",
@@ -124,6 +126,8 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "remove",
       "removeByNumber",
       "restore",
+      "restorePage",
+      "restoreProgress",
       "revokeKey",
       "rollKey",
       "rotateByNumber",
@@ -140,15 +144,22 @@ describe("over RPC no more is shown than the product's verbs", () => {
 
   it("by the registry", ({ expect }) => {
     expect(Object.getOwnPropertyNames(Registry.prototype).toSorted()).toEqual([
+      "abandonRestore",
       "admit",
       "alarm",
+      "backup",
+      "bury",
       "constructor",
       "issueOperator",
       "listEnvironments",
       "listEvents",
       "listOperators",
+      "noteRestored",
       "probeDisk",
+      "purgedAmong",
       "recordEnvironment",
+      "restorePage",
+      "restoreProgress",
       "revokeOperator",
       "rollOperator",
       "stopNotingUse",

@@ -298,8 +298,9 @@ describe("an operator names an environment", () => {
     await issueKey();
     const admin = await issueOperator("admin");
     const before = await listDurableObjectIds(env.GROUP_DIRECTORY);
+    // A restore begins in an environment that need not be there yet.
     for (const credential of [operator, admin])
-      for (const route of CALLS) {
+      for (const route of CALLS.filter(({ name }) => name !== "POST /api/restore")) {
         const path = operatorPath(route, "never-recorded");
         expect(codeOf(await call(route.method, path, { credential, body: route.body }))).toEqual([
           404,

@@ -171,7 +171,9 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
         const before = snapshotOf(inRegistry);
         const { rpc, ...counts } = await costOf(calls[name]);
         const { rpc: ownRpc, ...own } = BY_NUMBER[name];
-        expect({ name, rpc, ...counts }).toEqual({ name, rpc: ownRpc + onTop.rpc, alarms: 0, ...own });
+        // The first purge of an instance sets the alarm.
+        const alarms = name === "purge" ? expect.toBeOneOf([0, 1]) : 0;
+        expect({ name, rpc, ...counts }).toEqual({ name, rpc: ownRpc + onTop.rpc, alarms, ...own });
         expect(snapshotOf(inRegistry)).toEqual({
           read: before.read + onTop.rows_read,
           written: before.written + onTop.rows_written,

@@ -26,6 +26,10 @@ export type CallOptions = {
   onResponse?: () => Promise<void>;
 };
 
+/** The media type that a path takes. */
+const typeOf = (path: string): string =>
+  path.startsWith("/api/restore") ? "application/x-ndjson" : "application/json";
+
 let callCount = 0;
 
 /**
@@ -41,7 +45,7 @@ export async function call(method: string, path: string, options: CallOptions = 
     headers: {
       // Each call has another address, so that the limit on refusals affects only its own tests.
       "CF-Connecting-IP": `10.${callCount >> 16}.${(callCount >> 8) & 0xff}.${callCount & 0xff}`,
-      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(body === undefined ? {} : { "Content-Type": typeOf(path) }),
       ...(credential === undefined ? {} : { Authorization: `Token ${credential}` }),
       ...(overridden ? { "X-HTTP-Method-Override": method } : {}),
       ...headers,

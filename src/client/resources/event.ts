@@ -24,7 +24,8 @@ export type KnownEventType =
   | "operator.issued"
   | "operator.rolled"
   | "operator.revoked"
-  | "environment.created";
+  | "environment.created"
+  | "environment.restored";
 
 /** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
 export type EventType = KnownEventType | (string & Record<never, never>);

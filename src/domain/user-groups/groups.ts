@@ -1,6 +1,7 @@
 import { GROUPS_PER_PURGE_MAX } from "../../limits.ts";
 import type { GroupSnapshot, UserGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
+import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
@@ -50,10 +51,17 @@ export class Groups {
   readonly #changes: ChangeLog;
   readonly #responses: Responses;
   readonly #undoMs: number;
+  readonly #tombstones: TombstoneStore;
   readonly #leases = new LeaseRequests();
   #notesViews = true;
 
-  constructor(store: GroupStore, changes: ChangeLog, responses: Responses, undoMs: number) {
+  constructor(
+    { store, tombstones }: { store: GroupStore; tombstones: TombstoneStore },
+    changes: ChangeLog,
+    responses: Responses,
+    undoMs: number,
+  ) {
+    this.#tombstones = tombstones;
     this.#store = store;
     this.#changes = changes;
     this.#responses = responses;
@@ -224,12 +232,14 @@ export class Groups {
   }
 
   /** Erases a deleted group, and ends the responses that are stored about it. */
-  #erase(author: Author, group: Pick<UserGroup, "teamId" | "providedId">): void {
+  #erase(author: Author, group: Pick<UserGroup, "teamId" | "providedId" | "createdAt">): void {
     this.#changes.commit(author, (record) => {
       this.#store.erase(group.teamId);
       this.#responses.end(group.teamId);
+      this.#tombstones.put(group);
       record({ type: "user_group.purged", group });
     });
+    this.#changes.schedule(Date.now());
   }
 
   /** Whether the answer to a viewer who accepts a stale one should become a lease. */

@@ -55,6 +55,14 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       .meta({ description: "The field that does not match.", examples: ["user_group_id"] }),
   },
   user_group_not_deleted: {},
+  environment_not_empty: {},
+  unexpected_page: {
+    expected_page: z.int().meta({ description: "The number of the page to send next.", examples: [2] }),
+  },
+  invalid_backup: {
+    line: z.int().meta({ description: "The number of the line within the page, from 1.", examples: [17] }),
+    reason: z.string().meta({ description: "What is wrong.", examples: ["The line is not a JSON object."] }),
+  },
   revision_mismatch: {},
   body_too_large: {},
   unsupported_media_type: {},
@@ -91,6 +99,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   overloaded: {},
   directory_unavailable: {},
   service_not_configured: {},
+  environment_restoring: {},
   environment_full: {},
 };
 

@@ -20,6 +20,8 @@ export type Operation = {
   path?: { schema: z.ZodObject; example: Record<string, unknown> };
   query?: { schema: z.core.$ZodType; example: Record<string, unknown> };
   body?: Content;
+  /** The media type of a body that is no JSON. */
+  rawBody?: string;
   /** The same body as a merge patch. */
   patch?: Content;
   answer: {
@@ -57,18 +59,26 @@ const WITH_OPTIONAL_BODY: Code[] = [
 ];
 
 /** All refusals of a call, sorted by where they come from. */
-export const refusalsOf = ({ body, refusals }: Operation, access: Access | undefined): Code[] => {
+export const refusalsOf = ({ refusals }: Operation, access: Access | undefined): Code[] => {
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
   return [
     ...EVERYWHERE,
-    ...(access ? (["unauthenticated", "directory_unavailable", "credential_revoked", "invalid_body"] as const) : []),
+    ...(access
+      ? ([
+          "unauthenticated",
+          "directory_unavailable",
+          "environment_restoring",
+          "credential_revoked",
+          "invalid_body",
+        ] as const)
+      : []),
     ...(access?.isForViewers
       ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
       : []),
     ...(hasKeys && !access.isForViewers ? (["credential_expired", "environment_full"] as const) : []),
     ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
     ...(access?.environmentQuery ? (["environment_not_found"] as const) : []),
-    ...(body ? WITH_OPTIONAL_BODY : []),
+    ...(access?.body ? WITH_OPTIONAL_BODY : []),
     ...(access?.body === "required" ? (["body_required"] as const) : []),
     ...refusals,
   ];

@@ -8,6 +8,7 @@ import {
   BODY_FIRST_READ_SECONDS_MAX,
   BODY_PIECE_BYTES_MAX,
   BODY_SECONDS_MAX,
+  RESTORE_BYTES_MAX,
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
 } from "../../limits.ts";
@@ -28,17 +29,21 @@ let unfinishedCount = 0;
 export async function readBytes(
   request: Request,
   credential: string,
-  { takesMergePatch }: Pick<Access, "takesMergePatch">,
+  { bodyType }: Pick<Access, "bodyType">,
 ): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
-  const bytes = await readWithin(request.body.getReader({ mode: "byob" }), expectedBytes(request), credential);
+  const bytesMax = expectedBytes(request, bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX);
+  const bytes = await readWithin(request.body.getReader({ mode: "byob" }), bytesMax, credential);
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
   const type = request.headers.get("Content-Type") ?? "";
-  const isAccepted = isJson(type) || (takesMergePatch && isMergePatch(type));
+  const isAccepted =
+    bodyType === "ndjson" ? isNdjson(type) : isJson(type) || (bodyType !== undefined && isMergePatch(type));
   return hasBody && !isAccepted ? fail({ code: "unsupported_media_type" }) : bytes;
 }
 
 const isJson = (contentType: string): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType);
+
+const isNdjson = (contentType: string): boolean => /^\s*application\/x-ndjson\s*(;|$)/i.test(contentType);
 
 /** Whether a body is a merge patch (RFC 7396, section 4). */
 export const isMergePatch = (contentType = ""): boolean =>
@@ -103,9 +108,9 @@ async function readUnfinished(
  * The length that the body can have at most: its Content-Length, because a buffer for the longest body slows down small ones.
  * A longer body, which HTTP rules out, counts as too large.
  */
-function expectedBytes(request: Request): number {
-  const length = Number(request.headers.get("Content-Length") ?? BODY_BYTES_MAX);
-  return length >= 0 && length <= BODY_BYTES_MAX ? length : BODY_BYTES_MAX;
+function expectedBytes(request: Request, bytesMax: number): number {
+  const length = Number(request.headers.get("Content-Length") ?? bytesMax);
+  return length >= 0 && length <= bytesMax ? length : bytesMax;
 }
 
 /**

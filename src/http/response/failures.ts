@@ -4,6 +4,7 @@ import {
   BODY_BYTES_MAX,
   BODY_SECONDS_MAX,
   RATE_LIMIT_SECONDS,
+  RESTORE_BYTES_MAX,
   SESSION_UNITS_MAX,
   SESSION_VARIABLES_BYTES_MAX,
   UNAVAILABLE_RETRY_SECONDS,
@@ -109,6 +110,21 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 409,
     message: mismatchMessage("user_group_id"),
   },
+  environment_not_empty: {
+    status: 409,
+    message:
+      "A backup is restored into an environment without API keys and groups, or into a registry without operators and environments. This one has some, and nothing was changed.",
+  },
+  unexpected_page: {
+    status: 409,
+    message:
+      "The pages of a backup are restored in their order. Send the expected_page next, or page 1 to begin again.",
+  },
+  invalid_backup: {
+    status: 422,
+    message:
+      "This is no page of a backup that can be restored here; the reason says why. Nothing of the restore is left.",
+  },
   user_group_not_deleted: {
     status: 409,
     message: "This user group exists, and only a deleted one can be purged. Delete it first.",
@@ -117,7 +133,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 412,
     message: "The user group has changed since this ETag. Get it again, and repeat the change on what is there now.",
   },
-  body_too_large: { status: 413, message: `The body is larger than ${BODY_BYTES_MAX} bytes. Send less.` },
+  body_too_large: {
+    status: 413,
+    message: `The body is larger than ${BODY_BYTES_MAX} bytes, or as a page of a backup than ${RESTORE_BYTES_MAX}. Send less.`,
+  },
   unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
   invalid_body: {
     status: 422,
@@ -169,6 +188,11 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   service_not_configured: {
     status: 503,
     message: "The service is not configured. Its operator finds the reason in its log.",
+  },
+  environment_restoring: {
+    status: 503,
+    message:
+      "A backup is being restored, and until its last page this environment, or the registry, takes no other call.",
   },
   environment_full: {
     status: 507,

@@ -218,7 +218,7 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
     .record({
       caller: fc.constantFrom(...callers),
       number: numberIn(pattern),
-      contentType: access.takesMergePatch
+      contentType: access.bodyType === "merge-patch"
         ? fc.constantFrom("application/json", "application/merge-patch+json")
         : fc.constant("application/json"),
       body: access.body ? fc.oneof({ weight: 4, arbitrary: sound }, bodies) : fc.constant(undefined),

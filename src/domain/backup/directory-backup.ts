@@ -1,0 +1,140 @@
+import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../limits.ts";
+import type { StoredEvent } from "../../records.ts";
+import type { EndedSessionStore } from "../../storage/ended-session-store.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import type { GroupStore } from "../../storage/group-store.ts";
+import type { KeyStore } from "../../storage/key-store.ts";
+import { nameOfEnded } from "../ended-sessions.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { Read } from "../turns.ts";
+import {
+  type BackupPage,
+  type BackupPosition,
+  bytesOfEvent,
+  counted,
+  hasLostEvents,
+  OpenPage,
+  positionIn,
+} from "./backup.ts";
+
+/** The stores of a directory. */
+export type DirectoryStores = {
+  groups: GroupStore;
+  keys: KeyStore;
+  events: EventStore;
+  endedSessions: EndedSessionStore;
+};
+
+/** The tables in the order in which a backup reads them. */
+const TABLES = ["numbers", "deleted", "ended_sessions", "events"] as const;
+
+/**
+ * Reads an environment's backup, page by page. Groups and ended sessions come first. After them comes the whole feed, and with each
+ * event since the backup began the present state of what it names, which replaces the earlier line. The page that reaches the end of
+ * the feed has all keys and the footer: it is read in one run, so the backup is as of then.
+ */
+export class DirectoryBackup {
+  readonly #stores: DirectoryStores;
+  readonly #schema: number;
+
+  constructor(stores: DirectoryStores, schema: number) {
+    this.#stores = stores;
+    this.#schema = schema;
+  }
+
+  read(position: BackupPosition | undefined): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
+    const { events } = this.#stores;
+    const begun = positionIn(events, position);
+    if (!begun.ok) return begun;
+    const page = new OpenPage();
+    if (!position) page.add({ kind: "header", record: { takenAt: Date.now(), schema: this.#schema } }, 0);
+    let at: BackupPosition | undefined = begun.value;
+    while (at && at.table < TABLES.length - 1) {
+      const next: BackupPosition | undefined = this.#readTable(at, page);
+      if (next && next.table === at.table) return readOf(page, next);
+      at = next;
+    }
+    if (position && position.table === TABLES.length - 1 && hasLostEvents(events, Math.max(at.start, at.seq)))
+      return fail({ code: "cursor_expired" });
+    return readOf(page, this.#readEvents(at, page));
+  }
+
+  /** Reads rows of a table while the page has room. Returns where to go on: in the same table, or at the start of the next one. */
+  #readTable(at: BackupPosition, page: OpenPage): BackupPosition {
+    const table = TABLES[at.table];
+    const room = LIST_GROUPS_MAX - page.items.length;
+    const nextTable = { ...at, table: at.table + 1, start: 0 };
+    if (table === "ended_sessions") {
+      const rows = this.#stores.endedSessions.page(at.start, at.seq, Math.max(0, room));
+      let { counts } = at;
+      for (const record of rows) {
+        page.add({ kind: "ended_session", record }, 200);
+        counts = counted(counts, "ended_sessions");
+      }
+      const last = rows.at(-1);
+      return last && rows.length === room ? { ...at, start: last.id, counts } : { ...nextTable, counts };
+    }
+    const order = table === "deleted" ? table : "numbers";
+    const sizes = this.#stores.groups.sizes({ order, start: at.start }, Math.max(0, room) + 1);
+    let bytes = page.bytes;
+    const end = sizes.slice(0, Math.max(0, room)).findIndex((size) => {
+      bytes += size.bytes;
+      return bytes > LIST_BYTES_MAX;
+    });
+    const count = end === -1 ? Math.max(0, room) : end;
+    for (const [index, record] of this.#stores.groups.whole(order, at.start, count).entries())
+      page.add({ kind: "user_group", record }, sizes[index]?.bytes ?? 0);
+    const next = sizes[count];
+    return next ? { ...at, start: next.teamId } : nextTable;
+  }
+
+  /** Reads events with the corrections that they call for, up to the footer if the page has room for all. */
+  #readEvents(at: BackupPosition, page: OpenPage): BackupPosition | null {
+    const { events, groups, keys } = this.#stores;
+    let { start, counts } = at;
+    const corrected = new Set<number | string>();
+    const room = LIST_GROUPS_MAX - page.items.length;
+    const found = events.page(start, Math.max(1, room));
+    for (const event of found) {
+      if (page.items.length >= LIST_GROUPS_MAX || page.bytes > LIST_BYTES_MAX) break;
+      page.add({ kind: "event", record: event }, bytesOfEvent(event));
+      counts = counted(counts, "events");
+      if (event.id > at.seq) counts = this.#correct(event, { page, counts, corrected });
+      start = event.id;
+    }
+    if (start < events.newestId()) return { ...at, start, counts };
+    const all = keys.page(0, Number.MAX_SAFE_INTEGER);
+    for (const record of all) page.add({ kind: "api_key", record }, 0);
+    const record = { ended_sessions: 0, events: 0, ...counts, groups: groups.count(), api_keys: all.length };
+    page.add({ kind: "footer", record }, 0);
+    return null;
+  }
+
+  /** Adds the present state of what an event names, once in a page. Purged groups have none: their event removes them. */
+  #correct(
+    event: StoredEvent,
+    { page, counts, corrected }: { page: OpenPage; counts: Record<string, number>; corrected: Set<number | string> },
+  ): Record<string, number> {
+    const { groups, endedSessions } = this.#stores;
+    const { teamId } = event;
+    if (teamId !== null && !corrected.has(teamId)) {
+      corrected.add(teamId);
+      const record = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
+      if (record)
+        page.add({ kind: "user_group", record }, (record.mapping?.length ?? 0) + (record.properties?.length ?? 0));
+    }
+    const name = event.type === "viewer_sessions.ended" ? nameOfEnded(event) : undefined;
+    const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.row(name);
+    if (!ended) return counts;
+    corrected.add(ended.name);
+    page.add({ kind: "ended_session", record: ended }, 200);
+    return counted(counts, "ended_sessions");
+  }
+}
+
+const readOf = (page: OpenPage, next: BackupPosition | null): Result<Read<BackupPage>, never> =>
+  ok({
+    page: { items: page.items, next },
+    share: Math.min(1, Math.max(page.items.length / LIST_GROUPS_MAX, page.bytes / LIST_BYTES_MAX)),
+  });

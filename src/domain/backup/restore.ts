@@ -1,0 +1,134 @@
+import type { Schema } from "../../storage/migrations.ts";
+import { type RestoreState, RestoreStore } from "../../storage/restore-store.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import { type BackupItem, counted } from "./backup.ts";
+
+/** A page of a backup, with the hash of the page before it. `skipped` are groups that were purged, which stay purged. */
+export type RestorePage = {
+  number: number;
+  sha256: string;
+  previous: string;
+  items: BackupItem[];
+  skipped: number[];
+  rotateTokens: boolean;
+  revokeKeys: boolean;
+};
+
+/** What a restore has done, and whether the database takes its first page. */
+export type RestoreProgress = Pick<RestoreState, "page" | "sha256" | "isDone"> & {
+  isRestoring: boolean;
+  isEmpty: boolean;
+};
+
+/** Whether the page was the last one, and whether it was taken before. */
+export type Taken = { isDone: boolean; isRepeated: boolean };
+
+/** Thrown by the database that is restored when a line does not fit what came before. Nothing of its page is kept. */
+class InvalidBackup extends Error {
+  readonly line: number;
+
+  constructor(line: number, reason: string) {
+    super(reason);
+    this.line = line;
+  }
+}
+
+/** What differs between the databases that can be restored. */
+export type RestoreTarget = {
+  /** Whether there is nothing that a restore would overwrite. */
+  isEmpty: () => boolean;
+  /** Prepares the new tables for lines in any order. */
+  begin: () => void;
+  /** Writes what a line says. */
+  put: (item: BackupItem, page: RestorePage) => void;
+  /** Checks the counts of the footer, sets the counters, and opens the database. Throws an Error that says what is wrong. */
+  finish: (footer: Record<string, number>, counts: Record<string, number>, page: RestorePage) => void;
+};
+
+export type RestoreFailure = FailureOf<"environment_not_empty" | "unexpected_page" | "invalid_backup">;
+
+/** Takes the pages of a backup into one database, each in one transaction. */
+export class Restore {
+  readonly #storage: DurableObjectStorage;
+  readonly #schema: Schema;
+  readonly #store: RestoreStore;
+  readonly #target: RestoreTarget;
+
+  constructor(storage: DurableObjectStorage, schema: Schema, target: RestoreTarget) {
+    this.#storage = storage;
+    this.#schema = schema;
+    this.#store = new RestoreStore(storage.sql);
+    this.#target = target;
+  }
+
+  progress(): RestoreProgress {
+    const { isRestoring } = this.#schema;
+    const state = isRestoring || this.#schema.exists ? this.#store.get() : undefined;
+    const { page = 0, sha256 = "", isDone = false } = state ?? {};
+    return {
+      page,
+      sha256,
+      isDone,
+      isRestoring,
+      isEmpty: !isRestoring && (!this.#schema.exists || this.#target.isEmpty()),
+    };
+  }
+
+  /** Why this page cannot be the next one, if it cannot. A page that was taken already is `repeated`. */
+  refusalOf({ number, sha256, previous }: Omit<RestorePage, "items">): RestoreFailure | "repeated" | undefined {
+    const last = this.progress();
+    if (last.page === number && last.sha256 === sha256) return "repeated";
+    if (!last.isRestoring && !last.isEmpty) return { code: "environment_not_empty" };
+    const expected = last.isRestoring ? last.page + 1 : 1;
+    if (number === 1) return undefined;
+    if (number !== expected || previous !== last.sha256) return { code: "unexpected_page", expected_page: expected };
+    return undefined;
+  }
+
+  /** Takes a page that follows. Returns whether it was the last one. An invalid page changes nothing. */
+  take(page: RestorePage): Result<Taken, FailureOf<"invalid_backup">> {
+    if (page.number === 1) this.#begin();
+    try {
+      const isDone = this.#storage.transactionSync(() => this.#put(page));
+      if (isDone) this.#schema.setRestoring(false);
+      return ok({ isDone, isRepeated: false });
+    } catch (error) {
+      if (error instanceof InvalidBackup)
+        return fail({ code: "invalid_backup", line: error.line, reason: error.message });
+      throw error;
+    }
+  }
+
+  /** Makes the tables, closed for all but the restore. */
+  #begin(): void {
+    this.#schema.create();
+    this.#store.set({ page: 0, sha256: "", counts: {}, isDone: false });
+    this.#schema.setRestoring(true);
+    this.#target.begin();
+  }
+
+  #put(page: RestorePage): boolean {
+    let counts = this.#store.get()?.counts ?? {};
+    let isDone = false;
+    for (const [index, item] of page.items.entries()) {
+      try {
+        if (item.kind === "footer") this.#target.finish(item.record, counts, page);
+        else this.#target.put(item, page);
+      } catch (error) {
+        throw new InvalidBackup(index + 1, error instanceof Error ? error.message : String(error));
+      }
+      if (item.kind === "footer") isDone = true;
+      else counts = counted(counts, item.kind);
+    }
+    this.#store.set({ page: page.number, sha256: page.sha256, counts, isDone });
+    return isDone;
+  }
+}
+
+/** Throws unless the database has as many of each kind as the footer says. */
+export function checkCounts(footer: Record<string, number>, found: Record<string, number>): void {
+  for (const [name, count] of Object.entries(found))
+    if (footer[name] !== count)
+      throw new Error(`The footer says ${footer[name]} ${name}, and the pages have ${count}.`);
+}

@@ -1,0 +1,152 @@
+import * as z from "zod/mini";
+import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
+import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../domain/environment.ts";
+import { isObject } from "../../../domain/json.ts";
+import { EVENT_TYPES, LOCATIONS } from "../../../records.ts";
+import { lazy } from "../fields.ts";
+
+/** The lines of a backup. One schema for each kind writes and reads it, so what is written is what can be read. */
+
+/** The version of the format. A service refuses the files of a later one. */
+export const FORMAT = 1;
+
+const timeCodec = () =>
+  z.codec(z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)), z.int(), {
+    decode: (text) => Date.parse(text),
+    encode: (milliseconds) => new Date(milliseconds).toISOString(),
+  });
+
+const bytesCodec = () =>
+  z.codec(z.string().check(z.regex(/^[\w-]*$/)), z.instanceof(ArrayBuffer), {
+    decode: (text) => Uint8Array.fromBase64(text, { alphabet: "base64url" }).buffer,
+    encode: (bytes) => new Uint8Array(bytes).toBase64({ alphabet: "base64url", omitPadding: true }),
+  });
+
+/** An object, which is stored as text. */
+const jsonCodec = () =>
+  z.codec(z.custom<Record<string, unknown>>(isObject), z.string(), {
+    decode: (value) => JSON.stringify(value),
+    encode: (text) => JSON.parse(text),
+  });
+
+const tag = () => z.nullable(z.enum(["Customer", "Testing"]));
+const workspace = () => z.string().check(z.regex(WORKSPACE));
+
+/** An environment by the name of its directory. */
+const placed = <Fields extends z.core.$ZodShape>(fields: Fields) => ({
+  workspace: workspace(),
+  environment: tag(),
+  ...fields,
+});
+
+const SCHEMAS = lazy(() => {
+  const id = z.int().check(z.gte(1));
+  const text = z.string();
+  const time = timeCodec();
+  const bytes = bytesCodec();
+  const json = jsonCodec();
+  const key = {
+    id,
+    name: text,
+    rights: text,
+    nonce_hash: bytes,
+    created_at: time,
+    expires_at: z.nullable(time),
+    last_used_at: z.nullable(time),
+    revoked_at: z.nullable(time),
+  };
+  return {
+    user_group: z.strictObject({
+      kind: z.literal("user_group"),
+      team_id: id,
+      provided_id: text,
+      name: text,
+      mapping: z.nullable(json),
+      properties: z.nullable(json),
+      nonce: bytes,
+      generation: bytes,
+      grace_nonce: z.nullable(bytes),
+      grace_generation: z.nullable(bytes),
+      grace_ends_at: z.nullable(time),
+      suspended_at: z.nullable(time),
+      suspended_reason: z.nullable(text),
+      last_viewed_on: z.nullable(text.check(z.regex(/^\d{4}-\d\d-\d\d$/))),
+      revision: id,
+      created_at: time,
+      updated_at: time,
+      deleted_at: z.nullable(time),
+    }),
+    api_key: z.strictObject({ kind: z.literal("api_key"), ...key }),
+    operator: z.strictObject({ kind: z.literal("operator"), ...key }),
+    event: z.strictObject({
+      kind: z.literal("event"),
+      id,
+      at: time,
+      type: z.enum(EVENT_TYPES),
+      actor: z.strictObject({ kind: z.enum(["api_key", "operator", "system"]), id: z.nullable(id), name: text }),
+      request_id: text,
+      team_id: z.nullable(id),
+      provided_id: z.nullable(text),
+      details: z.custom<Records["event"]["details"]>(isObject),
+    }),
+    ended_session: z.strictObject({ kind: z.literal("ended_session"), id, name: text, ended_at: time }),
+    environment: z.strictObject({
+      kind: z.literal("environment"),
+      ...placed({ id, location: z.nullable(z.enum(LOCATIONS)), created_at: time }),
+    }),
+    tombstone: z.strictObject({ kind: z.literal("tombstone"), ...placed({ id, team_id: id, created_at: time }) }),
+  };
+});
+
+type Schemas = ReturnType<typeof SCHEMAS>;
+
+type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Name;
+/** A record with the names of its line, and where it names an environment, the two fields of that. */
+type Line<Kind extends RecordKind> = { kind: Kind } & {
+  [Field in keyof Records[Kind] as Kind extends "environment" | "tombstone"
+    ? Field extends "name" | "environment"
+      ? never
+      : SnakeCase<Field>
+    : SnakeCase<Field>]: Records[Kind][Field];
+} & (Kind extends "environment" | "tombstone" ? { workspace: string; environment: Environment["tag"] } : unknown);
+
+/** A record without its line, or with one that has not its fields, does not compile. */
+const schemaOf = <Kind extends RecordKind>(kind: Kind) =>
+  (SCHEMAS() satisfies { [K in RecordKind]: z.ZodMiniType<Line<K>> })[kind];
+
+const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const toCamelCase = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+const renamed = (fields: object, rename: (name: string) => string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name), value]));
+
+/** The field in which a record has the name of a directory. */
+const NAMED: Partial<Record<RecordKind, string>> = { environment: "name", tombstone: "environment" };
+
+/** A record as its line. */
+export function lineOf({ kind, record }: Extract<BackupItem, { kind: RecordKind }>): string {
+  const named = NAMED[kind];
+  const fields: Record<string, unknown> = renamed(record, toSnakeCase);
+  const place = named === undefined ? undefined : parseDirectoryName(String(fields[named]));
+  if (named !== undefined) delete fields[named];
+  const line = { kind, ...(place && { workspace: place.workspace, environment: place.tag }), ...fields };
+  return JSON.stringify(z.encode(schemaOf(kind) as Schemas["event"], line as never));
+}
+
+/** The record of a line. Throws for a line that is none. */
+export function itemOf(line: Record<string, unknown>): BackupItem {
+  const kind = Object.keys(SCHEMAS()).find((each) => each === line.kind) as RecordKind | undefined;
+  if (!kind) throw new Error(`There is no line of the kind ${JSON.stringify(line.kind)?.slice(0, 40)}.`);
+  const parsed = z.safeDecode(schemaOf(kind) as z.ZodMiniType, line);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
+    throw new Error(`The field ${path.join(".")} is not valid: ${message}`);
+  }
+  const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
+  const named = NAMED[kind];
+  if (named === undefined) return { kind, record: renamed(fields, toCamelCase) } as BackupItem;
+  const { workspace: slug, environment, ...rest } = fields as { workspace: string; environment: Environment["tag"] };
+  const name = directoryName({ workspace: slug, tag: environment });
+  return { kind, record: { ...renamed(rest, toCamelCase), [named]: name } } as BackupItem;
+}

@@ -1,0 +1,149 @@
+import { Hono } from "hono";
+import type { BackupPage } from "../../../domain/backup/backup.ts";
+import type { RestorePage, RestoreProgress } from "../../../domain/backup/restore.ts";
+import { directoryName, type Environment } from "../../../domain/environment.ts";
+import type { Failure } from "../../../domain/failure.ts";
+import { fail, ok, type Result } from "../../../domain/result.ts";
+import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
+import { directoryOf, registryOf } from "../../durable-objects.ts";
+import { admitAgain } from "../../request/admit-caller.ts";
+import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
+import { allowMethods } from "../../request/methods.ts";
+import { namedEnvironment, validQuery } from "../../request/query.ts";
+import { refuse } from "../../response/failures.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
+import { respond } from "../../response/respond.ts";
+import { type BackupCursor, itemsOf, pageText, parseCursor, readPage } from "./pages.ts";
+import { BackupQuery, RestoreQuery } from "./schemas.ts";
+
+const CURSOR_MESSAGE = "Give the next_cursor of a page of this backup, as it came.";
+
+/** One page of an environment's backup, or of the registry's for an operator who names none. */
+export const backups = new Hono<AppEnv>()
+  .use(allowMethods("GET"), authorizeFeedReaders)
+
+  .get("/", validQuery(BackupQuery), async (c) => {
+    const { cursor: text } = c.req.valid("query");
+    const reader = c.get("feedReader");
+    const cursor = text === undefined ? undefined : parseCursor(text, reader.environment);
+    if (text !== undefined && !cursor)
+      return refuseRequest(c, { code: "invalid_body", issues: [{ path: ["cursor"], message: CURSOR_MESSAGE }] });
+    if (!reader.environment) {
+      const read = await registryOf(c.env).backup(reader.presentedOperator, cursor?.position);
+      if (!read.ok) return refuse(c, read.failure);
+      c.set("operator", read.value.operator);
+      return respondWithPage(c, undefined, read.value, cursor);
+    }
+    const { caller, directory, environment } = reader;
+    if (caller.kind !== "operator") return refuse(c, { code: "unauthenticated" });
+    const read = await directory.backup(caller, cursor?.position);
+    if (!read.ok) return refuse(c, read.failure);
+    const failure = await admitAgain(c, reader.presentedOperator, read.value);
+    return failure ? refuse(c, failure) : respondWithPage(c, environment, read.value, cursor);
+  });
+
+async function respondWithPage(
+  c: RequestContext,
+  environment: Environment | undefined,
+  page: BackupPage,
+  cursor: BackupCursor | undefined,
+): Promise<Response> {
+  const headers = { ...c.get("headers"), "Content-Type": "application/x-ndjson" };
+  return new Response(await pageText(environment, page, cursor), { headers });
+}
+
+/** Takes the pages of a backup into an empty environment, or into an empty registry. */
+export const restores = new Hono<AppEnv>()
+  .use(allowMethods("POST"), authorizeOperators)
+
+  .post("/", validQuery(RestoreQuery), async (c) => {
+    const { rotate_tokens: rotateTokens, revoke_keys: revokeKeys } = c.req.valid("query");
+    const named = namedEnvironment(c);
+    if (!named.ok) return refuseRequest(c, named.failure);
+    const body = c.get("body");
+    if (body.byteLength === 0) return refuseRequest(c, { code: "body_required" });
+    const target = named.value ? directoryTarget(c, named.value) : registryTarget(c);
+    const progress = await target.progress();
+    if (!progress.ok) return refuse(c, progress.failure);
+    const page = await readNext(body, progress.value, named.value);
+    if (!page.ok) {
+      await target.abandon();
+      return refuse(c, page.failure);
+    }
+    const taken = await target.take({ ...page.value, rotateTokens, revokeKeys });
+    if (!taken.ok) return refuse(c, taken.failure);
+    return respond(c, { success: 1, page: page.value.number, done: taken.value.isDone });
+  });
+
+type Page = Omit<RestorePage, "skipped" | "rotateTokens" | "revokeKeys">;
+type Settings = Pick<RestorePage, "rotateTokens" | "revokeKeys">;
+
+/** What takes the pages: a directory, or the registry. Each call admits the operator. */
+type Target = {
+  progress: () => Promise<Result<RestoreProgress, Failure>>;
+  take: (page: Page & Settings) => Promise<Result<{ isDone: boolean }, Failure>>;
+  abandon: () => Promise<void>;
+};
+
+/** Reads a page, and checks it if it can be the next one. The database refuses the others itself. */
+async function readNext(
+  body: Uint8Array,
+  { page: last, sha256: lastHash, isRestoring, isEmpty }: RestoreProgress,
+  environment: Environment | undefined,
+): Promise<Result<Page, Failure>> {
+  const isOpen = isRestoring || isEmpty;
+  const page = readPage(body);
+  if (!page.ok) return isOpen ? page : fail({ code: "environment_not_empty" });
+  const { number, sha256 } = page.value;
+  const isRepeated = number === last && sha256 === lastHash;
+  const isNext = number === 1 || (isRestoring && number === last + 1);
+  const previous = number === 1 ? "" : lastHash;
+  if (!isOpen || isRepeated || !isNext) return ok({ number, sha256, previous, items: [] });
+  const items = await itemsOf(page.value, previous, environment);
+  return items.ok ? ok({ number, sha256, previous, items: items.value }) : items;
+}
+
+function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environment): Target {
+  const registry = registryOf(c.env);
+  const operator = c.get("presentedOperator");
+  const directory = directoryOf(c.env, environment);
+  c.set("environment", environment);
+  return {
+    progress: async () => {
+      const admitted = await registry.admit(operator, "admin", undefined);
+      if (!admitted.ok) return admitted;
+      c.set("operator", admitted.value);
+      return ok(await directory.restoreProgress());
+    },
+    take: async (page) => {
+      // As with its first key, an environment is recorded before anything is in it.
+      const recorded =
+        page.number === 1 && page.items.length > 0
+          ? await registry.recordEnvironment(operator, environment, undefined)
+          : undefined;
+      if (recorded && !recorded.ok) return recorded;
+      const groups = page.items.filter((item) => item.kind === "user_group").map(({ record }) => record);
+      const tombstones = groups.map(({ teamId, createdAt }) => ({ teamId, createdAt }));
+      const skipped = tombstones.length > 0 ? await registry.purgedAmong(directoryName(environment), tombstones) : [];
+      const taken = await directory.restorePage({ ...page, skipped });
+      if (!taken.ok || !taken.value.isDone || taken.value.isRepeated) return taken;
+      const noted = await registry.noteRestored(operator, environment);
+      return noted.ok ? taken : noted;
+    },
+    abandon: () => directory.abandonRestore(),
+  };
+}
+
+function registryTarget(c: RequestContext<OperatorEnv>): Target {
+  const registry = registryOf(c.env);
+  const operator = c.get("presentedOperator");
+  return {
+    progress: async () => {
+      const progress = await registry.restoreProgress(operator);
+      if (progress.ok) c.set("operator", progress.value.operator);
+      return progress;
+    },
+    take: (page) => registry.restorePage(operator, { ...page, skipped: [] }),
+    abandon: () => registry.abandonRestore(operator),
+  };
+}
