@@ -13,6 +13,8 @@ export type HttpCall = {
   headers?: Record<string, string>;
   /** Sent as JSON, with any method: `fetch` would send none with GET. */
   body?: object | undefined;
+  /** Sent as it is, in place of a body. */
+  text?: string;
 };
 
 export type HttpResponse = {
@@ -23,7 +25,7 @@ export type HttpResponse = {
 };
 
 /** Sends one request. It follows no redirect, which could take the credential elsewhere. */
-export function send(url: URL, { method, credential, headers = {}, body }: HttpCall): Promise<HttpResponse> {
+export function send(url: URL, { method, credential, headers = {}, body, text: raw }: HttpCall): Promise<HttpResponse> {
   const exchange = async (signal: AbortSignal) => {
     const response = await request(url, {
       method: method as "GET",
@@ -32,7 +34,7 @@ export function send(url: URL, { method, credential, headers = {}, body }: HttpC
         ...(body && { "Content-Type": "application/json" }),
         ...headers,
       },
-      body: body ? JSON.stringify(body) : null,
+      body: body ? JSON.stringify(body) : (raw ?? null),
       signal,
     });
     const text = await response.body.text();

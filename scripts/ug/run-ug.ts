@@ -41,6 +41,14 @@ const COMMANDS: Record<string, Entry> = {
     summary: "print the changes of an environment, or wait for them",
     load: async () => (await import("./commands/events.ts")).eventsCommand(),
   },
+  backup: {
+    summary: "back up environments and the registry, and prove backups",
+    load: async () => (await import("./commands/backup.ts")).backupCommand(),
+  },
+  restore: {
+    summary: "restore a backup into the environment that it is of, which must be empty",
+    load: async () => (await import("./commands/restore.ts")).restoreCommand(),
+  },
   whoami: {
     summary: "say what a credential may do",
     load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
@@ -100,6 +108,8 @@ async function programFor(args: readonly string[]): Promise<Command> {
     .usage("<command> [options]")
     .version(project.version, "-V, --version", "print the version")
     .helpCommand(false)
+    // An option behind the name of a command is that command's.
+    .enablePositionalOptions()
     .addHelpText("after", HELP);
   const [named] = args;
   for (const [name, { summary, load }] of Object.entries(COMMANDS)) {

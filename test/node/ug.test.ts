@@ -45,10 +45,10 @@ it("has a help with examples for each command, and only commands of ug in them",
 it("prints its help without a command, and names the one that is unknown", async ({ expect }) => {
   const alone = await outcomeOf(runIn(folder, [process.execPath, "--", "scripts/ug.mjs"]));
   expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [options]"]);
-  expect(await ug(["destroy"])).toEqual({
+  expect(await ug(["frobnicate"])).toEqual({
     status: 2,
     stdout: "",
-    stderr: "error: Unknown command 'destroy'; --help shows how.",
+    stderr: "error: Unknown command 'frobnicate'; --help shows how.",
   });
   const group = await ug(["keys"]);
   expect([group.status, group.stdout]).toEqual([2, ""]);

@@ -23,6 +23,9 @@ export const REFUSAL_CODES = [
   "token_superseded",
   "user_group_mismatch",
   "user_group_not_deleted",
+  "environment_not_empty",
+  "unexpected_page",
+  "invalid_backup",
   "revision_mismatch",
   "body_too_large",
   "unsupported_media_type",
@@ -37,6 +40,7 @@ export const REFUSAL_CODES = [
   "overloaded",
   "directory_unavailable",
   "service_not_configured",
+  "environment_restoring",
   "environment_full",
 ] as const;
 

@@ -218,9 +218,10 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
     .record({
       caller: fc.constantFrom(...callers),
       number: numberIn(pattern),
-      contentType: access.bodyType === "merge-patch"
-        ? fc.constantFrom("application/json", "application/merge-patch+json")
-        : fc.constant("application/json"),
+      contentType:
+        access.bodyType === "merge-patch"
+          ? fc.constantFrom("application/json", "application/merge-patch+json")
+          : fc.constant(access.bodyType === "ndjson" ? "application/x-ndjson" : "application/json"),
       body: access.body ? fc.oneof({ weight: 4, arbitrary: sound }, bodies) : fc.constant(undefined),
       extra: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, extras),
       address: addresses,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { issueKey, OPERATOR_TOKEN, secrets } from "../../../scripts/bench/service.ts";
+import { secrets as freshSecrets, issueKey, OPERATOR_TOKEN } from "../../../scripts/bench/service.ts";
 import { bundleOf } from "../../../scripts/serve/bundle.ts";
 import { startService } from "../../../scripts/serve/service.ts";
 
@@ -10,26 +10,39 @@ export type PlainService = {
   pid: number;
   key: string;
   operatorToken: string;
+  secrets: Record<string, string>;
   /** The log so far. */
   log: () => string;
   stop: () => Promise<void>;
 };
 
 /** The folder of the state, a temporary one by default, and options of the JavaScript engine. */
-export type PlainOptions = { state?: string; v8Flags?: readonly string[] };
+export type PlainOptions = {
+  state?: string;
+  v8Flags?: readonly string[];
+  /** Without a key, so that nothing is there yet. */
+  isBare?: boolean;
+  /** The secrets of another service, whose credentials this one then takes. */
+  secrets?: Record<string, string>;
+};
 
 /**
  * Starts the service as `ug serve` does, in a process whose time and memory a test can measure alone. Returns it with an API
  * key of workspace acme, environment Testing, and the bootstrap token.
  */
-export async function startPlainService({ state, v8Flags = [] }: PlainOptions = {}): Promise<PlainService> {
+export async function startPlainService({
+  state,
+  v8Flags = [],
+  isBare = false,
+  secrets = freshSecrets(),
+}: PlainOptions = {}): Promise<PlainService> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = bundleOf({ isNew: () => undefined });
   const { port, process, stop } = await startService({
     bundle,
     state: state ?? folder,
     address: "127.0.0.1:0",
-    variables: { ...bundle.settings.vars, ...secrets() },
+    variables: { ...bundle.settings.vars, ...secrets },
     log: "pipe",
     v8Flags,
   });
@@ -42,8 +55,9 @@ export async function startPlainService({ state, v8Flags = [] }: PlainOptions = 
   return {
     url,
     pid: process.pid ?? 0,
-    key: await issueKey(url, "acme"),
+    key: isBare ? "" : await issueKey(url, "acme"),
     operatorToken: OPERATOR_TOKEN,
+    secrets,
     log: () => log,
     stop: async () => {
       await stop();

@@ -1,0 +1,72 @@
+/** What a restore of a backup would bring back: what lives in the file, and has ended in the service since. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Contents } from "./contents.ts";
+import { parsed, placeOf, readFile } from "./files.ts";
+import { type Admin, type Place, pagesOf } from "./service-pages.ts";
+
+/** Something that a restore would bring back, and what it is now. */
+export type Revived = { kind: "api_key" | "operator" | "user_group"; id: number; name: string; now: string };
+
+type Fields = Record<string, unknown>;
+
+/** Compares a file with the service, which it is not restored into. */
+export async function compare(
+  admin: Admin,
+  file: string,
+  identityFile: string | undefined,
+): Promise<{ place: Place; revived: Revived[] }> {
+  const folder = mkdtempSync(join(tmpdir(), "ug-compare-"));
+  try {
+    using before = new Contents(join(folder, "file.sqlite"));
+    using present = new Contents(join(folder, "present.sqlite"));
+    let place: Place;
+    let isFirst = true;
+    for await (const page of readFile(file, identityFile)) {
+      if (isFirst) place = placeOf(page);
+      isFirst = false;
+      before.add(page);
+    }
+    for await (const page of pagesOf(admin, place)) present.add(page);
+    return { place, revived: [...revivedOf(before, present)] };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function* revivedOf(before: Contents, present: Contents): Generator<Revived, void, undefined> {
+  for (const kind of ["api_key", "operator"] as const)
+    for (const { id, line } of before.all(kind)) {
+      const name = String(fieldsOf(line).name);
+      const now = stateOfKey(fieldsOf(line), present.find(kind, id));
+      if (now !== undefined) yield { kind, id: Number(id), name, now };
+    }
+  for (const { id, line } of before.all("user_group")) {
+    const name = String(fieldsOf(line).provided_id);
+    const now = stateOfGroup(fieldsOf(line), present.find("user_group", id));
+    if (now !== undefined) yield { kind: "user_group", id: Number(id), name, now };
+  }
+}
+
+/** What has become of a key, if a restore would undo it. */
+function stateOfKey(before: Fields, now: string | undefined): string | undefined {
+  if (!isLive(before)) return undefined;
+  if (now === undefined) return "gone";
+  return isLive(fieldsOf(now)) ? undefined : "revoked";
+}
+
+/** What has become of a group, if a restore would undo it. */
+function stateOfGroup(before: Fields, line: string | undefined): string | undefined {
+  if (before.deleted_at !== null) return undefined;
+  if (line === undefined) return "purged; it stays so";
+  const now = fieldsOf(line);
+  if (now.deleted_at !== null) return "deleted";
+  if (now.suspended_at !== null && before.suspended_at === null) return "suspended";
+  return now.nonce === before.nonce ? undefined : "has another token";
+}
+
+const fieldsOf = (line: string): Fields => parsed(line) ?? {};
+
+const isLive = ({ revoked_at: revokedAt, expires_at: expiresAt }: Fields): boolean =>
+  revokedAt === null && (expiresAt === null || Date.parse(String(expiresAt)) > Date.now());

@@ -1,0 +1,130 @@
+/** Backups in files: written whole or not at all, encrypted if there is a recipient, and read page by page. */
+import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { Decrypter, Encrypter } from "age-encryption";
+import { systemErrorCode } from "../../support/output.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import type { Place } from "./service-pages.ts";
+
+/** A page has 2 MiB at most, and so each of its lines. */
+const PAGE_UNITS_MAX = 2 * 1024 * 1024;
+const AGE_HEADER = "age-encryption.org/v1";
+const PAGE_LINE = '{"kind":"page"';
+
+/** Who can read an encrypted backup. */
+export function encrypterFor(recipients: readonly string[]): Encrypter | undefined {
+  if (recipients.length === 0) return undefined;
+  const encrypter = new Encrypter();
+  for (const recipient of recipients) {
+    try {
+      encrypter.addRecipient(recipient);
+    } catch {
+      throw new UsageError("Give --recipient as the public key of age, which begins with age1.");
+    }
+  }
+  return encrypter;
+}
+
+/**
+ * Writes the pages to a file that only its owner may read, and gives it its name when all of it is on disk: a backup that was cut
+ * off leaves none.
+ */
+export async function writeFile(
+  file: string,
+  pages: AsyncIterable<string>,
+  encrypter: Encrypter | undefined,
+): Promise<void> {
+  const partial = `${file}.partial`;
+  try {
+    const handle = await open(partial, "w", 0o600);
+    try {
+      const bytes = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
+      for await (const chunk of encrypter ? await encrypter.encrypt(bytes) : bytes) await handle.write(chunk);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(partial, file);
+  } catch (error) {
+    await rm(partial, { force: true });
+    const code = systemErrorCode(error);
+    throw code ? new CommandError(`${file} cannot be written: ${code}.`) : error;
+  }
+}
+
+async function* encoded(pages: AsyncIterable<string>) {
+  const utf8 = new TextEncoder();
+  for await (const page of pages) yield utf8.encode(page);
+}
+
+/** A backup that is not one, or that was cut: nothing that a service could tell. */
+export class BrokenFile extends CommandError {}
+
+/** Reads the pages of a file. @throws BrokenFile if it has none, or ends in the middle of one. */
+export async function* readFile(
+  file: string,
+  identityFile: string | undefined,
+): AsyncGenerator<string, void, undefined> {
+  if (!existsSync(file)) throw new UsageError(`There is no file ${JSON.stringify(file)}.`);
+  const input = Readable.from(await bytesOf(file, identityFile));
+  let page = "";
+  let pages = 0;
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      page += `${line}\n`;
+      if (page.length > PAGE_UNITS_MAX) throw new BrokenFile("This is no backup: a page is longer than 2 MiB.");
+      if (!line.startsWith(PAGE_LINE)) continue;
+      pages += 1;
+      yield page;
+      page = "";
+    }
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new BrokenFile("The file cannot be read to its end: it was changed or cut, or the identity is another one.");
+  }
+  if (page !== "" || pages === 0) throw new BrokenFile("The file was cut, or is no backup.");
+}
+
+async function bytesOf(file: string, identityFile: string | undefined): Promise<AsyncIterable<Uint8Array>> {
+  const stream = createReadStream(file);
+  if (!(await isEncrypted(file))) return stream;
+  if (identityFile === undefined)
+    throw new UsageError(
+      "The file is encrypted. Give --identity-file: the file that holds the key of age, AGE-SECRET-KEY-1….",
+    );
+  const decrypter = new Decrypter();
+  for (const line of readFileSync(identityFile, "utf8").split("\n"))
+    if (line.startsWith("AGE-SECRET-KEY-")) decrypter.addIdentity(line.trim());
+  return (await decrypter.decrypt(
+    Readable.toWeb(stream) as ReadableStream<Uint8Array>,
+  )) as unknown as AsyncIterable<Uint8Array>;
+}
+
+async function isEncrypted(file: string): Promise<boolean> {
+  const handle = await open(file, "r");
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(AGE_HEADER.length), 0, AGE_HEADER.length, 0);
+    return buffer.subarray(0, bytesRead).toString("latin1") === AGE_HEADER;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Of which environment a backup is, as its header says. */
+export function placeOf(firstPage: string): Place {
+  const header = parsed(firstPage.slice(0, firstPage.indexOf("\n")));
+  if (header?.kind !== "header") throw new BrokenFile("The file is no backup: its first line is no header.");
+  const { workspace, environment } = header;
+  if (workspace === null && environment === null) return undefined;
+  return { workspace: String(workspace), environment: environment === null ? "untagged" : String(environment) };
+}
+
+export function parsed(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

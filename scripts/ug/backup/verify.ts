@@ -1,0 +1,87 @@
+/** Proves a backup: restores it into a service of its own, takes a backup of that, and compares the two. */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleOf } from "../../serve/bundle.ts";
+import { startService } from "../../serve/service.ts";
+import { CommandError } from "../errors.ts";
+import { Contents } from "./contents.ts";
+import { BrokenFile, placeOf, readFile } from "./files.ts";
+import { type Admin, type Place, pagesOf, sendPage } from "./service-pages.ts";
+
+/** What a backup is: proven, broken with the reason, or unknown, because there was no way to try it. */
+export type Verdict = { state: "proven" | "broken" | "unknown"; reason?: string; counts: Record<string, number> };
+
+const DIFFERENCES_SHOWN = 3;
+
+/** Restores a file into a service that nobody else can reach, and deletes that again. */
+export async function verify(file: string, identityFile: string | undefined): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), "ug-verify-"));
+  try {
+    const service = await startOwn(folder);
+    try {
+      return await tried(readFile(file, identityFile), service.admin, folder);
+    } finally {
+      await service.stop();
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const isBroken =
+      error instanceof BrokenFile || (error instanceof CommandError && REFUSED.includes(error.code ?? ""));
+    return { state: isBroken ? "broken" : "unknown", reason, counts: {} };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** How a service refuses pages that are changed, missing or out of order. */
+const REFUSED = ["invalid_backup", "unexpected_page"];
+
+/** Restores the pages, and compares what is there then. */
+async function tried(pages: AsyncIterable<string>, admin: Admin, folder: string): Promise<Verdict> {
+  using inFile = new Contents(join(folder, "file.sqlite"));
+  let place: Place;
+  let number = 0;
+  let isDone = false;
+  for await (const page of pages) {
+    if (isDone) throw new BrokenFile("The file goes on after its last page.");
+    number += 1;
+    if (number === 1) place = placeOf(page);
+    isDone = await sendPage(admin, place, page);
+    inFile.add(page);
+  }
+  if (!isDone) throw new BrokenFile("The file ends before its last page.");
+  return await compared(inFile, admin, place, folder);
+}
+
+/** A service with an empty state and secrets of its own. */
+async function startOwn(folder: string): Promise<{ admin: Admin; stop: () => Promise<void> }> {
+  const bundle = bundleOf({ isNew: () => undefined });
+  const state = join(folder, "state");
+  mkdirSync(state, { mode: 0o700 });
+  const credential = randomBytes(32).toString("base64url");
+  const secrets = { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: credential };
+  const variables = { ...bundle.settings.vars, ...secrets };
+  const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "ignore" });
+  return { admin: { url: new URL(`http://127.0.0.1:${port}`), credential }, stop: async () => void (await stop()) };
+}
+
+async function compared(inFile: Contents, admin: Admin, place: Place, folder: string): Promise<Verdict> {
+  using restored = new Contents(join(folder, "restored.sqlite"));
+  for await (const page of pagesOf(admin, place)) restored.add(page);
+  const counts: Record<string, number> = {};
+  const differences: string[] = [];
+  const note = (what: string) => differences.length < DIFFERENCES_SHOWN && differences.push(what);
+  for (const { kind, id, line } of inFile.all()) {
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    if (withoutNumber(kind, restored.find(kind, id)) !== withoutNumber(kind, line)) note(`${kind} ${id} is another`);
+  }
+  for (const { kind, id } of restored.all()) if (inFile.find(kind, id) === undefined) note(`${kind} ${id} is too much`);
+  if (differences.length > 0) return { state: "broken", reason: `After a restore: ${differences.join(", ")}.`, counts };
+  return { state: "proven", counts };
+}
+
+/** A tombstone gets another number in another registry. */
+const withoutNumber = (kind: string, line: string | undefined): string | undefined =>
+  kind === "tombstone" ? line?.replace(/"id":\d+,/, "") : line;

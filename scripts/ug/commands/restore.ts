@@ -1,0 +1,88 @@
+/** `ug restore`: restores backups into empty environments. */
+import { statSync } from "node:fs";
+import type { Command } from "commander";
+import { accessToDeployment } from "../access.ts";
+import { placeOf, readFile } from "../backup/files.ts";
+import { filesIn } from "../backup/folder.ts";
+import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
+import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { Progress } from "../groups/progress.ts";
+
+type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
+
+/** `ug restore`. */
+export const restoreCommand = (): Command =>
+  serviceCommand("restore", {
+    summary: "restore a backup into the environment that it is of, which must be empty",
+    examples: [
+      ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
+      ["ug restore /var/backups/user-groups/2026-11-24T03-00-00Z", "a whole deployment, the registry first"],
+      ["ug restore acme.ndjson --rotate-tokens --revoke-keys", "after a leak: no credential of the backup works"],
+    ],
+    notes:
+      "With the same SIGNING_KEYS, every token, key and session of the backup works again. What was purged since stays purged. The same\n" +
+      "command goes on after an interruption, from the first page. An empty registry has no operators: give OPERATOR_TOKEN.",
+  })
+    .argument("<path>", "a file, or the folder of ug backup --all")
+    .option("--rotate-tokens", "give every group a new token, and end all viewer sessions")
+    .option("--revoke-keys", "revoke all keys of the backup")
+    .option("--identity-file <file>", "the file that holds the key of age, for an encrypted backup")
+    .action(async function (this: Command) {
+      const options = this.opts<Options>();
+      const [path] = this.processedArgs as [string];
+      const { url, credential } = accessToDeployment(connectionOf(this));
+      const admin = { url, credential: credential.text };
+      const restored: string[] = [];
+      for (const file of filesAt(path)) restored.push(nameOf(await restoreFile(admin, file, options)));
+      await printOutput({ body: { success: 1, restored }, text: `Restored ${restored.join(", ")}.` }, options);
+    });
+
+function filesAt(path: string): string[] {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) throw new UsageError("There is no such file or folder.");
+  const files = stats.isDirectory() ? filesIn(path) : [path];
+  if (files.length === 0) throw new UsageError("The folder has no backups.");
+  return files;
+}
+
+async function restoreFile(admin: Admin, file: string, options: Options): Promise<Place> {
+  const progress = new Progress(0);
+  let place: Place;
+  let number = 0;
+  let isDone = false;
+  let isThere = false;
+  let last = "";
+  try {
+    for await (const page of readFile(file, options.identityFile)) {
+      number += 1;
+      last = page;
+      if (number === 1) {
+        place = placeOf(page);
+        isThere = await isNotEmpty(async () => {
+          isDone = await sendPage(admin, place, page, options);
+        });
+      } else if (!isThere) isDone = await sendPage(admin, place, page, options);
+      progress.update(number, `${nameOf(place)}: ${number} pages`);
+    }
+    // A restore that was complete takes its last page again, and no other backup's.
+    if (isThere) isDone = await sendPage(admin, place, last, options);
+  } finally {
+    progress.stop();
+  }
+  if (!isDone)
+    throw new CommandError(
+      `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
+    );
+  return place;
+}
+
+async function isNotEmpty(run: () => Promise<void>): Promise<boolean> {
+  try {
+    await run();
+    return false;
+  } catch (error) {
+    if (error instanceof CommandError && error.code === "environment_not_empty") return true;
+    throw error;
+  }
+}
