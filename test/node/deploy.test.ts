@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,19 +38,23 @@ const moved = (text: string, paths: Record<string, string>): string =>
 describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd-analyze is missing"}`, () => {
   it("are valid, and expose the machine little", ({ expect }) => {
     const folder = newFolder();
-    for (const name of ["service", "socket"])
+    const names = readdirSync("deploy").filter((name) => /\.(service|socket|timer)$/.test(name));
+    expect(names).toHaveLength(4);
+    const files = names.map((name) => join(folder, name));
+    for (const [index, name] of names.entries())
       writeFileSync(
-        join(folder, `user-group-service.${name}`),
-        moved(unit(name), { "/opt/user-group-service": process.cwd() }),
+        files[index] ?? "",
+        moved(readFileSync(join("deploy", name), "utf8"), { "/opt/user-group-service": process.cwd() }),
       );
-    const files = ["service", "socket"].map((name) => join(folder, `user-group-service.${name}`));
     const verified = spawnSync("systemd-analyze", ["verify", ...files], { encoding: "utf8" });
     expect(verified.stderr.split("\n").filter((line) => line.includes("user-group-service"))).toEqual([]);
-    const rated = execFileSync("systemd-analyze", ["security", "--offline=true", "--no-pager", files[0] ?? ""], {
-      encoding: "utf8",
-    });
-    const [, exposure] = /Overall exposure level for .*: ([\d.]+)/.exec(rated) ?? [];
-    expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
+    for (const file of files.filter((name) => name.endsWith(".service"))) {
+      const rated = execFileSync("systemd-analyze", ["security", "--offline=true", "--no-pager", file], {
+        encoding: "utf8",
+      });
+      const [, exposure] = /Overall exposure level for .*: ([\d.]+)/.exec(rated) ?? [];
+      expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
+    }
   });
 
   const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "true"]).status === 0;

@@ -13,6 +13,10 @@ import { FORMAT, itemOf, lineOf } from "./lines.ts";
 
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const CURSOR = "backup";
+/** A whole page would keep viewers waiting who are answered by the same thread. */
+const LINES_AT_ONCE = 100;
+const letOthersRun = (): Promise<void> => scheduler.wait(0);
+
 /** The name of the registry's backup in cursors. No environment has it. */
 const REGISTRY = "registry";
 
@@ -79,7 +83,11 @@ export async function pageText(
   after: BackupCursor | undefined,
 ): Promise<string> {
   const number = after?.number ?? 1;
-  const lines = items.map((item) => `${lineText(environment, item)}\n`).join("");
+  let lines = "";
+  for (const [index, item] of items.entries()) {
+    lines += `${lineText(environment, item)}\n`;
+    if (index % LINES_AT_ONCE === 0) await letOthersRun();
+  }
   const sha256 = await hashOf(after?.sha256 ?? "", utf8.encode(lines));
   const next_cursor = next && cursorOf(environment, { number: number + 1, sha256, position: next });
   return `${lines}${JSON.stringify({ kind: "page", number, next_cursor, sha256 })}\n`;
@@ -156,6 +164,7 @@ export async function itemsOf(
     return fail(invalid(lines.length + 1, "The page was changed: its sha256 is another."));
   const items: BackupItem[] = [];
   for (const [index, text] of lines.entries()) {
+    if (index % LINES_AT_ONCE === 0) await letOthersRun();
     try {
       items.push(
         readLine(text, { isFirst: number === 1 && index === 0, isLast: index === lines.length - 1 }, environment),
