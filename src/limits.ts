@@ -127,7 +127,9 @@ export const TOMBSTONES_PER_CALL_MAX = 500;
 export const TOMBSTONE_RETRY_SECONDS = 60;
 /** How far above a backup's highest number a restored environment goes on, so that nothing that was made since gets a number twice. */
 export const NUMBERS_SKIPPED_BY_RESTORE = 1_000_000;
-/** A page of a backup has a list's page, all keys and the footer. */
+/** The rows of a page of a backup: it holds up viewers for as long as half a page of a list. */
+export const BACKUP_ROWS_MAX = 500;
+/** A page of a backup has these rows, or a list's bytes, all keys and the footer. */
 export const RESTORE_BYTES_MAX = 2 * 1024 * 1024;
 /** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */
 export const GROUPS_PER_PURGE_MAX = 100;

@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../limits.ts";
+import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../limits.ts";
 import type { StoredEvent } from "../../records.ts";
 import type { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
@@ -63,7 +63,7 @@ export class DirectoryBackup {
   /** Reads rows of a table while the page has room. Returns where to go on: in the same table, or at the start of the next one. */
   #readTable(at: BackupPosition, page: OpenPage): BackupPosition {
     const table = TABLES[at.table];
-    const room = LIST_GROUPS_MAX - page.items.length;
+    const room = BACKUP_ROWS_MAX - page.items.length;
     const nextTable = { ...at, table: at.table + 1, start: 0 };
     if (table === "ended_sessions") {
       const rows = this.#stores.endedSessions.page(at.start, at.seq, Math.max(0, room));
@@ -94,10 +94,10 @@ export class DirectoryBackup {
     const { events, groups, keys } = this.#stores;
     let { start, counts } = at;
     const corrected = new Set<number | string>();
-    const room = LIST_GROUPS_MAX - page.items.length;
+    const room = BACKUP_ROWS_MAX - page.items.length;
     const found = events.page(start, Math.max(1, room));
     for (const event of found) {
-      if (page.items.length >= LIST_GROUPS_MAX || page.bytes > LIST_BYTES_MAX) break;
+      if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) break;
       page.add({ kind: "event", record: event }, bytesOfEvent(event));
       counts = counted(counts, "events");
       if (event.id > at.seq) counts = this.#correct(event, { page, counts, corrected });
@@ -136,5 +136,5 @@ export class DirectoryBackup {
 const readOf = (page: OpenPage, next: BackupPosition | null): Result<Read<BackupPage>, never> =>
   ok({
     page: { items: page.items, next },
-    share: Math.min(1, Math.max(page.items.length / LIST_GROUPS_MAX, page.bytes / LIST_BYTES_MAX)),
+    share: Math.min(1, Math.max(page.items.length / BACKUP_ROWS_MAX, page.bytes / LIST_BYTES_MAX)),
   });

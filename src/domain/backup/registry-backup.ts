@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../limits.ts";
+import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../limits.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GraveyardStore } from "../../storage/graveyard-store.ts";
@@ -62,33 +62,33 @@ export class RegistryBackup {
     let { counts } = begun.value;
     const take = (kind: string, items: { item: BackupItem; id: number; bytes: number }[]): boolean => {
       for (const { item, id, bytes } of items) {
-        if (page.items.length >= LIST_GROUPS_MAX || page.bytes > LIST_BYTES_MAX) return false;
+        if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) return false;
         page.add(item, bytes);
         counts = { ...counted(counts, kind), [afterOf(kind)]: id };
       }
-      return items.length < LIST_GROUPS_MAX;
+      return items.length < BACKUP_ROWS_MAX;
     };
     const after = (kind: string) => counts[afterOf(kind)] ?? 0;
     const isComplete =
       take(
         "environments",
         environments
-          .page(after("environments") + 1, LIST_GROUPS_MAX)
+          .page(after("environments") + 1, BACKUP_ROWS_MAX)
           .map((record) => ({ item: { kind: "environment", record }, id: record.id, bytes: 200 })),
       ) &&
       take(
         "tombstones",
         graveyard
-          .page(after("tombstones"), LIST_GROUPS_MAX)
+          .page(after("tombstones"), BACKUP_ROWS_MAX)
           .map((record) => ({ item: { kind: "tombstone", record }, id: record.id, bytes: 200 })),
       ) &&
       take(
         "events",
         events
-          .page(after("events"), LIST_GROUPS_MAX)
+          .page(after("events"), BACKUP_ROWS_MAX)
           .map((record) => ({ item: { kind: "event", record }, id: record.id, bytes: bytesOfEvent(record) })),
       );
-    const share = Math.min(1, page.items.length / LIST_GROUPS_MAX);
+    const share = Math.min(1, page.items.length / BACKUP_ROWS_MAX);
     if (!isComplete) return ok({ page: { items: page.items, next: { ...begun.value, counts } }, share });
     const all = operators.page(0, Number.MAX_SAFE_INTEGER);
     for (const record of all) page.add({ kind: "operator", record }, 0);
