@@ -142,6 +142,7 @@ export const EVENT_TYPES = [
   "operator.revoked",
   "environment.created",
   "environment.restored",
+  "environment.erased",
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -557,7 +557,13 @@ export class GroupDirectory extends DurableObject<Env> {
     if (this.#schema.isRestoring) await this.#erase();
   }
 
-  /** Erases all that the directory has. */
+  /** Deletes everything, for the registry: groups, keys, events and the alarm. Purged groups stay purged. */
+  async erase(): Promise<void> {
+    // While a backup is restored, the tables may be read by nobody but the restore, and nothing is purged.
+    if (!this.#schema.isRestoring && this.#schema.exists) await this.#parts.tombstones.handOverAll();
+    await this.#erase();
+  }
+
   async #erase(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";
@@ -18,6 +18,7 @@ import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./cr
 import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
 import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
+import { Erasures } from "./erasures.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { fail, ok, type Result } from "./result.ts";
@@ -43,6 +44,7 @@ type Parts = {
   changes: ChangeLog;
   chores: Chores;
   graveyard: GraveyardStore;
+  erasures: Erasures;
   backup: RegistryBackup;
   restore: Restore;
 };
@@ -58,13 +60,15 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     events: new EventStore(sql),
   };
   const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const chores = new Chores([changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
+  const erasures = new Erasures(stores.environments, (name) => env.GROUP_DIRECTORY.getByName(name).erase());
+  const chores = new Chores([changes.purge, erasures.chore], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
   return {
     ...stores,
     schema,
     operators: new Keys("operator", operators, changes, OPERATORS_MAX),
     changes,
     chores,
+    erasures,
     backup: new RegistryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, registryTarget(stores)),
   };
@@ -115,14 +119,15 @@ export class Registry extends DurableObject<Env> {
    * Records an environment before its first key is issued, so that none can exist unseen. Returns what is recorded; the
    * `location` of an environment that was recorded before stays.
    */
-  recordEnvironment(
+  async recordEnvironment(
     presented: PresentedOperator,
     environment: Environment,
     location: Location | undefined,
-  ): Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure> {
+  ): Promise<Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure>> {
     const admitted = this.#admit(presented, "admin");
     if (!admitted.ok) return admitted;
     const operator = admitted.value;
+    if (this.#isErased(environment)) await this.#parts.erasures.finish(directoryName(environment));
     const known = this.#find(environment);
     if (known) return ok({ isNew: false, location: known.location, operator });
 
@@ -134,6 +139,33 @@ export class Registry extends DurableObject<Env> {
       record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
     });
     return ok({ isNew: true, location: recorded.location, operator });
+  }
+
+  /**
+   * Erases an environment for good: it is marked, its directory deletes everything, and its name may be used again. A call
+   * that is repeated after a crash finishes it, and so does the alarm.
+   */
+  async eraseEnvironment(
+    presented: PresentedOperator,
+    environment: Environment,
+  ): Promise<Result<By, AdmitFailure | FailureOf<"environment_not_found">>> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const name = directoryName(environment);
+    if (this.#find(environment)) this.#markErased(operator.value, environment);
+    else if (!this.#isErased(environment)) return fail({ code: "environment_not_found" });
+    await this.#parts.erasures.finish(name);
+    return ok({ operator: operator.value });
+  }
+
+  #markErased(operator: Operator, environment: Environment): void {
+    const { workspace, tag } = environment;
+    const now = Date.now();
+    this.#changes.commit(authorOf(operator), (record) => {
+      this.#environments.markErased(directoryName(environment), now);
+      record({ type: "environment.erased", details: { environment: { workspace, environment: tag } } });
+    });
+    this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
   }
 
   /** One page of the environments, oldest first. */
@@ -290,7 +322,14 @@ export class Registry extends DurableObject<Env> {
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
-    return this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    return found?.erasedAt === null ? found : undefined;
+  }
+
+  /** Whether an admin has erased the environment, and its directory may not be empty yet. */
+  #isErased(environment: Environment): boolean {
+    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    return found !== undefined && found.erasedAt !== null;
   }
 
   #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
@@ -306,7 +345,10 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** The platform calls this when the alarm is due. */
-  override alarm(): void {
-    if (!this.#schema.isRestoring && this.#schema.exists) this.#parts.chores.run();
+  override async alarm(): Promise<void> {
+    if (this.#schema.isRestoring || !this.#schema.exists) return;
+    const { chores, erasures } = this.#parts;
+    chores.run();
+    if (await erasures.finishAll()) chores.settle();
   }
 }

@@ -39,7 +39,7 @@ export type RequestEnv = {
 };
 
 /** An environment of Hono with more variables. */
-type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
+export type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
 
 /** A request to a service that has its signing keys. */
 export type AppEnv = With<RequestEnv, { ring: SigningRing; credential: Credential }>;

@@ -105,8 +105,8 @@ const OPERATIONS: Operations = {
   ...apiKeyOperations,
   ...operatorOperations,
   ...environmentOperations,
-  ...publicKeyOperations,
   ...backupOperations,
+  ...publicKeyOperations,
   ...whoamiOperations,
   ...referenceOperations,
 };

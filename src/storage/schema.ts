@@ -138,4 +138,11 @@ ${keys("operators")}
 ${FEED}
 ${RESTORE}`,
   },
+  {
+    number: 3,
+    // When an admin has erased the environment. Its row goes when its directory is empty.
+    statements: `
+  ALTER TABLE environments ADD COLUMN erased_at INTEGER;
+  CREATE INDEX erased_environments ON environments (erased_at) WHERE erased_at IS NOT NULL;`,
+  },
 ];
