@@ -129,6 +129,9 @@ export const TOMBSTONE_RETRY_SECONDS = 60;
 export const NUMBERS_SKIPPED_BY_RESTORE = 1_000_000;
 /** The rows of a page of a backup: it holds up viewers for as long as half a page of a list. */
 export const BACKUP_ROWS_MAX = 500;
+/** For how long an isolate answers /ready from memory, and how long the registry may take. */
+export const READY_SECONDS_MAX = 5;
+export const READY_TIMEOUT_SECONDS = 5;
 /** After how long the alarm finishes an erasure that a crash interrupted. */
 export const ERASE_RETRY_SECONDS = 10;
 /** A page of a backup has these rows, or a list's bytes, all keys and the footer. */

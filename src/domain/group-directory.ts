@@ -31,7 +31,7 @@ import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { REGISTRY_NAME } from "./registry.ts";
+import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
@@ -112,9 +112,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
   const schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
   const groups = new Groups({ store, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
   const endedSessions = new EndedSessions(sql, changes);
-  const tombstones = new Tombstones(tombstoneStore, (purged) =>
-    env.REGISTRY.getByName(REGISTRY_NAME).bury(ctx.id.name ?? "", purged),
-  );
+  const tombstones = new Tombstones(tombstoneStore, (purged) => registryStub(env).bury(ctx.id.name ?? "", purged));
   const chores = new Chores(
     [responses.purge, changes.purge, groups.purge, responses.purgeEnded, endedSessions.sweep, tombstones.chore],
     (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),

@@ -21,11 +21,9 @@ import { directoryName, type Environment } from "./environment.ts";
 import { Erasures } from "./erasures.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { directoryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
-
-/** The name of the deployment's only registry. */
-export const REGISTRY_NAME = "registry";
 
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 type ListFailure = AdmitFailure | TurnFailure;
@@ -60,7 +58,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     events: new EventStore(sql),
   };
   const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const erasures = new Erasures(stores.environments, (name) => env.GROUP_DIRECTORY.getByName(name).erase());
+  const erasures = new Erasures(stores.environments, (name) => directoryStub(env, name).erase());
   const chores = new Chores([changes.purge, erasures.chore], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
   return {
     ...stores,
@@ -309,6 +307,16 @@ export class Registry extends DurableObject<Env> {
     };
     const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
     return this.#turns.takeAdmitted(caller, () => this.#admit(presented, role), readBy);
+  }
+
+  /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
+  checkStorage(): void {
+    if (!this.#schema.exists) return;
+    const { environments, graveyard, changes } = this.#parts;
+    environments.page(0, 1);
+    graveyard.page(0, 1);
+    this.#operators.list({ start: 0, limit: 1 });
+    changes.newestId;
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */

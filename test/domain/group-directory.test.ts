@@ -2,7 +2,8 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
-import { REGISTRY_NAME, Registry } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
+import { Registry } from "../../src/domain/registry.ts";
 import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueOperator, newIntegrator } from "../support/states.ts";
@@ -150,6 +151,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "alarm",
       "backup",
       "bury",
+      "checkStorage",
       "constructor",
       "eraseEnvironment",
       "issueOperator",

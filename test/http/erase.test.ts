@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { backUp, OF_ACME, restore, restorePage, wipe } from "../support/backups.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { Schema, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
 import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../src/storage/schema.ts";
 import { issueKey } from "../support/states.ts";
