@@ -2,6 +2,7 @@
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
 import { type Findings, listed } from "./finding.ts";
+import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 import { asRole, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
 
 /** The SQL of one customer, statement by statement, and the option that gave it. */
@@ -84,13 +85,18 @@ export const readAsCustomer = (
   });
 
 /** Finds tables of which somebody sees rows without being a customer. */
-export function checkNobody(views: readonly Map<string, View>[], tables: readonly Relation[]): Findings {
+export function checkNobody(
+  views: readonly Map<string, View>[],
+  tables: readonly Relation[],
+  queries: QueryRoles,
+): Findings {
   const findings: Findings = { mistakes: [], unjudged: [] };
   for (const table of tables) {
     const seers = new Set<string>();
     for (const [role, view] of views.flatMap((each) => [...each])) {
       const seen = view.get(table.oid);
-      if (seen && seesRows(seen)) seers.add(role);
+      if (seen && seesRows(seen) && isOfQueries(role, queries)) seers.add(role);
+      else if (seen && seesRows(seen)) findings.mistakes.push(reachableRole(role, queries, table));
       if (seen?.kind === "unknown")
         findings.unjudged.push(`${qualified(table)} could not be read as ${identifier(role)}: ${seen.reason}.`);
     }

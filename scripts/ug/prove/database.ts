@@ -49,7 +49,13 @@ export function reasonOf(error: unknown): string {
 export const couldNotTell = (message: string): CommandError =>
   new CommandError(`Could not tell: ${message}`, { code: "could_not_tell" });
 
-/** Opens a read-only connection to `url` for `use`, and closes it. @throws CommandError if nobody responds, or refuses. */
+/** A query by the extended protocol, which refuses a text of several statements. */
+function extended(text: string, values: unknown[]): pg.QueryConfig {
+  const config = { text, values, queryMode: "extended" };
+  return config;
+}
+
+/** Opens a connection to `url` for `use`, and closes it. @throws CommandError if nobody responds, or refuses. */
 export async function withDatabase<T>(url: string, use: (database: Database) => Promise<T>): Promise<T> {
   let client: pg.Client;
   try {
@@ -67,8 +73,7 @@ export async function withDatabase<T>(url: string, use: (database: Database) => 
     );
   }
   try {
-    // With parameters, even none, a text of several statements is refused.
-    return await use({ query: (text, values = []) => client.query({ text, values, queryMode: "extended" }) });
+    return await use({ query: (text, values = []) => client.query(extended(text, values)) });
   } finally {
     await client.end().catch(() => undefined);
   }

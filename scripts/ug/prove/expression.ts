@@ -85,7 +85,7 @@ function weaknessOf(alternative: string, { columns, callerFunctions }: Names): W
   if (/^(?:false|null(?:::boolean)?)$/i.test(alternative)) return undefined;
   if (!dependsOnCaller(alternative, callerFunctions)) return "ignores_caller";
   const isOfRow = (part: string) =>
-    columns.some((column) => new RegExp(`(?<![\\w$.':])(?:\\w+\\.)?"?${escaped(column)}"?(?![\\w$(])`).test(part));
+    columns.some((column) => new RegExp(`(?<![\\w$.':])(?:\\w+\\.)?"?${escaped(column)}"?(?![\\w$(.])`).test(part));
   const binding = conjunctsOf(alternative).filter((part) => dependsOnCaller(part, callerFunctions) && isOfRow(part));
   // An alternative may be nested: (a OR true) AND b.
   const strict = binding.filter((part) => {

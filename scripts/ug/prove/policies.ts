@@ -4,6 +4,7 @@ import { settingNamesIn } from "./customer-sql.ts";
 import { identifier } from "./database.ts";
 import { allowsMissingSetting, dependsOnCaller, type Names, type Weakness, weaknessesOf } from "./expression.ts";
 import { type Findings, listed, type Mistake } from "./finding.ts";
+import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 
 /** Languages whose bodies the prover reads. */
 const READ_LANGUAGES = ["sql", "plpgsql"];
@@ -22,10 +23,11 @@ export type Policies = {
   catalogue: Catalogue;
   /** The names of the functions that depend on who asks, without schema. */
   callerFunctions: string[];
+  queries: QueryRoles;
 };
 
 /** The policies of a catalogue, and which functions in it depend on who asks. */
-export function policiesOf(catalogue: Catalogue): Policies {
+export function policiesOf(catalogue: Catalogue, queries: QueryRoles): Policies {
   const used = new Set(catalogue.policies.flatMap(({ functions }) => functions));
   const callerFunctions = new Set<string>();
   // A function may call another one.
@@ -35,7 +37,7 @@ export function policiesOf(catalogue: Catalogue): Policies {
       if (dependsOnCaller(definition, [...callerFunctions]) || (used.has(oid) && !READ_LANGUAGES.includes(language)))
         callerFunctions.add(name);
   }
-  return { catalogue, callerFunctions: [...callerFunctions] };
+  return { catalogue, callerFunctions: [...callerFunctions], queries };
 }
 
 /** The settings that policies and their functions read. */
@@ -50,15 +52,18 @@ export const settingNamesOf = ({ policies, functions }: Catalogue): string[] =>
 /** Finds the mistakes in the policies of one table that bind one of the roles. */
 export function checkPolicies(policies: Policies, relation: Relation): Mistake[] {
   const own = policies.catalogue.policies.filter((each) => each.relation === relation.oid && each.roles.length > 0);
-  const permissive = own.filter((policy) => policy.permissive);
+  const bindsQueries = ({ roles }: Policy) => roles.some((role) => isOfQueries(role, policies.queries));
+  const bound = own.filter(bindsQueries);
+  const permissive = bound.filter((policy) => policy.permissive);
   const names: Names = { columns: relation.columns, callerFunctions: policies.callerFunctions };
+  const check = (policy: Policy) => [...checkUsing(policy, relation, names), ...checkNewRows(policy, relation, names)];
   return [
-    ...permissive.flatMap((policy) => [
-      ...checkUsing(policy, relation, names),
-      ...checkNewRows(policy, relation, names),
-    ]),
-    ...own.flatMap((policy) => checkMissingSetting(policies, policy, relation)),
-    ...checkAlternatives(permissive, relation),
+    ...permissive.flatMap(check),
+    ...own
+      .filter((policy) => policy.permissive && !bindsQueries(policy) && check(policy).length > 0)
+      .flatMap((policy) => policy.roles.map((role) => reachableRole(role, policies.queries, relation))),
+    ...bound.flatMap((policy) => checkMissingSetting(policies, policy, relation)),
+    ...checkAlternatives(permissive, relation, policies.queries),
   ];
 }
 
@@ -114,8 +119,8 @@ function checkMissingSetting({ catalogue, callerFunctions }: Policies, policy: P
 }
 
 /** PostgreSQL joins permissive policies with OR. */
-function checkAlternatives(permissive: Policy[], relation: Relation): Mistake[] {
-  const roles = [...new Set(permissive.flatMap(({ roles }) => roles))];
+function checkAlternatives(permissive: Policy[], relation: Relation, queries: QueryRoles): Mistake[] {
+  const roles = new Set(permissive.flatMap(({ roles }) => roles).filter((role) => isOfQueries(role, queries)));
   for (const role of roles)
     for (const command of ["r", "w", "d", "a"] as const) {
       const applied = permissive.filter((each) => each.roles.includes(role) && [command, "*"].includes(each.command));

@@ -83,7 +83,7 @@ async function examine(database: Database, question: Question): Promise<{ proof:
   const ended = await readAfterEnd(database, boundRoles(catalogue).filter(isNobody), { tables, settings });
   const before = new Map([...asNobody].filter(([role]) => isNobody(role)));
   const seen = [
-    checkNobody([before, ended], tables),
+    checkNobody([before, ended], tables, queries),
     await compareCustomers(database, tables, { setups: question.setups, customers }),
   ] as const;
   const read = checkCatalogue(catalogue, { queries, settings, isAllowed });
@@ -112,7 +112,7 @@ function checkCatalogue(
     mistakes: [
       ...checkRoles(catalogue, queries),
       ...checkRoleSettings(catalogue, settings),
-      ...checkRelations(policiesOf(catalogue), isAllowed),
+      ...checkRelations(policiesOf(catalogue, queries), isAllowed),
       ...functions.mistakes,
       ...checkFunctions(catalogue, isAllowed),
       ...checkDefaultPrivileges(catalogue),

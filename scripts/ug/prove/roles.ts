@@ -1,5 +1,5 @@
 /** Finds roles that policies do not bind, and rights that no role of a dashboard needs. */
-import { type Catalogue, qualified, type Role } from "./catalogue.ts";
+import { type Catalogue, qualified, type Relation, type Role } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { listed, type Mistake } from "./finding.ts";
 
@@ -30,11 +30,23 @@ function wayTo(name: string, { login, customers }: QueryRoles): string {
   return `a role that ${identifier(login)} can become with SET ROLE`;
 }
 
+/** Whether queries run as a role without asking for it. */
+export const isOfQueries = (name: string, { login, customers }: QueryRoles): boolean =>
+  name === login || customers.includes(name);
+
+/** A role of another program that the login can become, and that is no customer. */
+export const reachableRole = (name: string, queries: QueryRoles, { schema, name: table }: Relation): Mistake => ({
+  code: "reachable_role",
+  object: identifier(name),
+  message: `${identifier(name)}, ${wayTo(name, queries)}, may use rows of ${qualified({ schema, name: table })} of more than one customer.`,
+  fix: `REVOKE ${identifier(name)} FROM ${identifier(queries.login)}; and give its program a login of its own.`,
+});
+
 /** The fix for a role that has too many rights. */
-const without = (role: Role, { login, customers }: QueryRoles, statement: string): string =>
-  role.name === login || customers.includes(role.name)
+const without = (role: Role, queries: QueryRoles, statement: string): string =>
+  isOfQueries(role.name, queries)
     ? statement
-    : `REVOKE ${identifier(role.name)} FROM ${identifier(login)}; or, if it is a member by way of another role, from that one.`;
+    : `REVOKE ${identifier(role.name)} FROM ${identifier(queries.login)}; or, if it is a member by way of another role, from that one.`;
 
 /** Finds what is wrong with the roles themselves. */
 export function checkRoles(catalogue: Catalogue, queries: QueryRoles): Mistake[] {

@@ -1,0 +1,321 @@
+/** A correct set-up of row-level security, and mistakes in it that the prover must find. */
+
+/** Removes what the case before has left, roles too. */
+export const RESET = `
+  DO $$ DECLARE each record; BEGIN
+    FOR each IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
+      EXECUTE format('DROP SCHEMA %I CASCADE', each.nspname);
+    END LOOP;
+    FOR each IN SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> 'postgres' LOOP
+      EXECUTE format('DROP OWNED BY %I CASCADE', each.rolname);
+    END LOOP;
+    FOR each IN SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> 'postgres' LOOP
+      EXECUTE format('DROP ROLE %I', each.rolname);
+    END LOOP;
+    EXECUTE 'ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM PUBLIC';
+    EXECUTE format('ALTER DATABASE %I RESET ALL', current_database());
+    CREATE SCHEMA public;
+    GRANT USAGE ON SCHEMA public TO PUBLIC;
+  END $$;`;
+
+/** The value that no output may contain. */
+export const SECRET = "top-secret-4711";
+
+/** Customers 1 and 2 have orders; a role writes them; every customer may read countries. */
+export const CORRECT = `
+  CREATE ROLE owner NOLOGIN;
+  CREATE ROLE dashboard NOLOGIN;
+  CREATE ROLE importer NOLOGIN;
+  CREATE ROLE backend LOGIN NOINHERIT;
+  GRANT dashboard TO backend;
+  CREATE TABLE orders (id int PRIMARY KEY, customer bigint, store int NOT NULL, note text, public boolean NOT NULL DEFAULT false);
+  INSERT INTO orders VALUES (1, 1, 7, '${SECRET}', true), (2, 1, 8, '${SECRET}', false), (3, 2, 7, '${SECRET}', false),
+    (4, 2, 8, '${SECRET}', false), (5, 3, 7, '${SECRET}', false);
+  CREATE TABLE countries (code text PRIMARY KEY);
+  INSERT INTO countries VALUES ('de'), ('fr');
+  CREATE VIEW own_orders AS SELECT id, note FROM orders;
+  ALTER VIEW own_orders SET (security_invoker = true);
+  CREATE VIEW all_countries AS SELECT code FROM countries;
+  ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
+  ALTER TABLE orders FORCE ROW LEVEL SECURITY;
+  CREATE FUNCTION customer() RETURNS bigint STABLE LANGUAGE sql
+    RETURN nullif(current_setting('app.customer', true), '')::bigint;
+  CREATE POLICY own ON orders TO dashboard USING (customer = customer()) WITH CHECK (customer = customer());
+  CREATE POLICY import ON orders TO importer USING (true) WITH CHECK (true);
+  ALTER TABLE orders OWNER TO owner;
+  ALTER TABLE countries OWNER TO owner;
+  ALTER VIEW own_orders OWNER TO owner;
+  ALTER VIEW all_countries OWNER TO owner;
+  GRANT SELECT, UPDATE, INSERT ON orders TO dashboard;
+  GRANT SELECT ON countries, own_orders, all_countries TO dashboard;`;
+
+/** The SQL of a customer, as a backend with this set-up runs it. */
+export const asCustomer = (number: number): string =>
+  `SET LOCAL ROLE dashboard; SELECT set_config('app.customer', '${number}', true)`;
+
+export type PlantedMistake = {
+  name: string;
+  sql: string;
+  /** The code and the object that the prover must name. */
+  code: string;
+  object: string;
+  /** Other mistakes that follow from this one. */
+  also?: readonly string[];
+  /** The SQL of a customer, if the mistake is in it. */
+  as?: (number: number) => string;
+};
+
+/** Rows that everybody may see through a policy are found by reading, too. */
+const READ = ["seen_by_both", "seen_without_setting"];
+
+export const PLANTED: readonly PlantedMistake[] = [
+  { name: "a login with BYPASSRLS", sql: "ALTER ROLE backend BYPASSRLS", code: "bypassrls", object: "backend" },
+  {
+    name: "queries of a role with BYPASSRLS",
+    sql: "ALTER ROLE dashboard BYPASSRLS",
+    code: "bypassrls",
+    object: "dashboard",
+    also: READ,
+  },
+  { name: "a superuser", sql: "ALTER ROLE backend SUPERUSER", code: "superuser", object: "backend" },
+  { name: "a login that owns a table", sql: "ALTER TABLE orders OWNER TO backend", code: "owner", object: "backend" },
+  {
+    name: "queries of the owner of a table without FORCE",
+    sql: "ALTER TABLE orders OWNER TO dashboard; ALTER TABLE orders NO FORCE ROW LEVEL SECURITY",
+    code: "owner",
+    object: "dashboard",
+    also: ["rls_not_forced", ...READ],
+  },
+  {
+    name: "a login that can become the owner",
+    sql: "GRANT owner TO backend",
+    code: "owner",
+    object: "owner",
+    also: ["no_policy"],
+  },
+  {
+    name: "a login that can become a role with a policy of its own",
+    sql: "GRANT importer TO backend; GRANT SELECT ON orders TO importer",
+    code: "reachable_role",
+    object: "importer",
+  },
+  {
+    name: "a login that can create roles",
+    sql: "ALTER ROLE backend CREATEROLE",
+    code: "createrole",
+    object: "backend",
+  },
+  { name: "a login that can replicate", sql: "ALTER ROLE backend REPLICATION", code: "replication", object: "backend" },
+  {
+    name: "membership in a predefined role",
+    sql: "GRANT pg_read_server_files TO dashboard",
+    code: "predefined_role",
+    object: "dashboard",
+    also: ["predefined_role"],
+  },
+  {
+    name: "a table without row-level security",
+    sql: "ALTER TABLE orders DISABLE ROW LEVEL SECURITY",
+    code: "rls_disabled",
+    object: "public.orders",
+  },
+  {
+    name: "a table without FORCE",
+    sql: "ALTER TABLE orders NO FORCE ROW LEVEL SECURITY",
+    code: "rls_not_forced",
+    object: "public.orders",
+  },
+  {
+    name: "a table in another schema, for everybody",
+    sql: `CREATE SCHEMA archive; GRANT USAGE ON SCHEMA archive TO PUBLIC; CREATE TABLE archive."Old Orders" AS SELECT * FROM orders; GRANT SELECT ON archive."Old Orders" TO PUBLIC`,
+    code: "granted_to_public",
+    object: 'archive."Old Orders"',
+    also: ["rls_disabled"],
+  },
+  {
+    name: "a second permissive policy",
+    sql: "CREATE POLICY store ON orders FOR SELECT TO dashboard USING (store = nullif(current_setting('app.store', true), '')::int)",
+    code: "policies_or",
+    object: "public.orders",
+  },
+  {
+    name: "a policy for everybody and all rows",
+    sql: "CREATE POLICY all_rows ON orders USING (true)",
+    code: "policy_open",
+    object: "all_rows on public.orders",
+    also: [...READ, "policies_or", "policy_without_check"],
+  },
+  {
+    name: "one command whose policy is true",
+    sql: "CREATE POLICY gone ON orders FOR DELETE TO dashboard USING (true)",
+    code: "policy_open",
+    object: "gone on public.orders",
+    also: ["policies_or"],
+  },
+  {
+    name: "an alternative that asks nobody",
+    sql: "ALTER POLICY own ON orders USING (customer = customer() OR public)",
+    code: "policy_open",
+    object: "own on public.orders",
+    also: READ,
+  },
+  {
+    name: "a policy that compares no row",
+    sql: "ALTER POLICY own ON orders USING (customer() IS NOT NULL)",
+    code: "policy_open",
+    object: "own on public.orders",
+    also: READ,
+  },
+  {
+    name: "a policy that compares prefixes",
+    sql: "ALTER POLICY own ON orders USING (customer::text LIKE customer()::text || '%')",
+    code: "policy_open",
+    object: "own on public.orders",
+  },
+  {
+    name: "true for a missing setting",
+    sql: "ALTER POLICY own ON orders USING (nullif(current_setting('app.customer', true), '') IS NULL OR customer = customer())",
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+    also: [...READ, "policy_open"],
+  },
+  {
+    name: "a default for a missing setting",
+    sql: "ALTER POLICY own ON orders USING (customer = coalesce(customer(), 3))",
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+    also: READ,
+  },
+  {
+    name: "a default for a missing setting, in a function",
+    sql: `CREATE OR REPLACE FUNCTION customer() RETURNS bigint STABLE LANGUAGE plpgsql AS
+      $$ BEGIN RETURN coalesce(nullif(current_setting('app.customer', true), ''), '4')::bigint; END $$`,
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+  },
+  {
+    name: "a default value of the setting",
+    sql: "ALTER ROLE backend SET app.customer = '3'",
+    code: "default_setting",
+    object: "backend",
+    also: READ,
+  },
+  {
+    name: "a policy without WITH CHECK",
+    sql: "DROP POLICY own ON orders; CREATE POLICY own ON orders TO dashboard USING (customer = customer())",
+    code: "policy_without_check",
+    object: "own on public.orders",
+  },
+  {
+    name: "an UPDATE that can move rows to another customer",
+    sql: "ALTER POLICY own ON orders WITH CHECK (true)",
+    code: "policy_check_open",
+    object: "own on public.orders",
+  },
+  {
+    name: "a view that runs as its owner",
+    sql: "ALTER VIEW own_orders RESET (security_invoker); ALTER VIEW own_orders OWNER TO postgres",
+    code: "view_runs_as_owner",
+    object: "public.own_orders",
+  },
+  {
+    name: "a materialized view",
+    sql: "CREATE MATERIALIZED VIEW totals AS SELECT customer, count(*) FROM orders GROUP BY 1; GRANT SELECT ON totals TO dashboard",
+    code: "materialized_view",
+    object: "public.totals",
+  },
+  {
+    name: "a function that runs as its owner",
+    sql: "CREATE FUNCTION everything() RETURNS SETOF orders LANGUAGE sql SECURITY DEFINER AS 'SELECT * FROM orders'",
+    code: "security_definer",
+    object: "public.everything()",
+  },
+  {
+    name: "a function marked LEAKPROOF",
+    sql: "CREATE FUNCTION peek(text) RETURNS boolean LANGUAGE sql LEAKPROOF AS 'SELECT true'",
+    code: "leakproof_function",
+    object: "public.peek(text)",
+  },
+  {
+    name: "a partition that can be read directly",
+    sql: `CREATE TABLE visits (customer bigint, day date) PARTITION BY RANGE (day);
+      CREATE TABLE visits_2026 PARTITION OF visits FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+      INSERT INTO visits VALUES (1, '2026-05-05'), (2, '2026-05-05');
+      ALTER TABLE visits ENABLE ROW LEVEL SECURITY; ALTER TABLE visits FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON visits FOR SELECT TO dashboard USING (customer = customer());
+      GRANT SELECT ON visits, visits_2026 TO dashboard`,
+    code: "partition_open",
+    object: "public.visits_2026",
+  },
+  {
+    name: "a child that can be read directly",
+    sql: "CREATE TABLE old_orders () INHERITS (orders); GRANT SELECT ON old_orders TO dashboard",
+    code: "partition_open",
+    object: "public.old_orders",
+  },
+  {
+    name: "tables that everybody may read as soon as they exist",
+    sql: "ALTER DEFAULT PRIVILEGES FOR ROLE owner IN SCHEMA public GRANT SELECT ON TABLES TO PUBLIC",
+    code: "default_privileges",
+    object: "PUBLIC",
+  },
+  {
+    name: "a right to TRUNCATE",
+    sql: "GRANT TRUNCATE ON orders TO dashboard",
+    code: "privilege_beyond_policies",
+    object: "public.orders",
+  },
+  {
+    name: "row-level security without a policy",
+    sql: "DROP POLICY own ON orders; DROP POLICY import ON orders",
+    code: "no_policy",
+    object: "public.orders",
+  },
+  {
+    name: "a policy for another role only",
+    sql: "ALTER POLICY own ON orders TO importer",
+    code: "no_policy",
+    object: "public.orders",
+  },
+  {
+    name: "a schema in which queries may create",
+    sql: "GRANT CREATE ON SCHEMA public TO PUBLIC",
+    code: "schema_create",
+    object: "public",
+    also: ["schema_create"],
+  },
+  {
+    name: "a function of a policy that queries can replace",
+    sql: "ALTER FUNCTION customer() OWNER TO dashboard",
+    code: "policy_function_owned",
+    object: "public.customer()",
+  },
+  {
+    name: "rows that both customers see",
+    sql: "CREATE FUNCTION mine(bigint) RETURNS boolean STABLE LANGUAGE sql RETURN $1 IN (customer(), 3); ALTER POLICY own ON orders USING (mine(customer))",
+    code: "seen_by_both",
+    object: "public.orders",
+    also: ["policy_open", "seen_without_setting"],
+  },
+  {
+    name: "a setting that outlives its transaction",
+    sql: "",
+    as: (number) => `SET LOCAL ROLE dashboard; SET app.customer = '${number}'`,
+    code: "setting_survives",
+    object: "app.customer",
+  },
+  {
+    name: "a role that outlives its transaction",
+    sql: "",
+    as: (number) => `SET LOCAL app.customer = ${number}; SET ROLE dashboard`,
+    code: "role_survives",
+    object: "dashboard",
+  },
+  {
+    name: "a foreign table",
+    sql: `CREATE FOREIGN DATA WRAPPER elsewhere; CREATE SERVER other FOREIGN DATA WRAPPER elsewhere;
+      CREATE FOREIGN TABLE remote_orders (id int) SERVER other; GRANT SELECT ON remote_orders TO dashboard`,
+    code: "foreign_table",
+    object: "public.remote_orders",
+  },
+];
