@@ -1,7 +1,7 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
-import { type Findings, listed } from "./finding.ts";
+import { type Findings, listed, type Mistake } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 import { asRole, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
 
@@ -90,27 +90,35 @@ export function checkNobody(
   tables: readonly Relation[],
   queries: QueryRoles,
 ): Findings {
-  const findings: Findings = { mistakes: [], unjudged: [] };
-  for (const table of tables) {
-    const seers = new Set<string>();
-    for (const [role, view] of views.flatMap((each) => [...each])) {
-      const seen = view.get(table.oid);
-      if (seen && seesRows(seen) && isOfQueries(role, queries)) seers.add(role);
-      else if (seen && seesRows(seen)) findings.mistakes.push(reachableRole(role, queries, table));
-      if (seen?.kind === "unknown")
-        findings.unjudged.push(`${qualified(table)} could not be read as ${identifier(role)}: ${seen.reason}.`);
-    }
-    if (seers.size === 0) continue;
-    findings.mistakes.push({
-      code: "seen_without_setting",
-      object: qualified(table),
-      message: `${listed([...seers].map(identifier))} sees rows of this table although nobody has set the customer.`,
-      fix: `Compare the customer's column with nullif(current_setting('<setting>', true), '') in every permissive policy of ${qualified(table)}: NULL is equal to no row.`,
-    });
-  }
-  findings.unjudged = [...new Set(findings.unjudged)];
-  return findings;
+  const all = views.flatMap((view) => [...view]);
+  const findings = tables.map((table): Findings => {
+    const seen = all.flatMap(([role, view]) => ({ role, seen: view.get(table.oid) ?? { kind: "none" as const } }));
+    const seers = [...new Set(seen.filter((each) => seesRows(each.seen)).map(({ role }) => role))];
+    const own = seers.filter((role) => isOfQueries(role, queries));
+    return {
+      mistakes: [
+        ...seers.filter((role) => !own.includes(role)).map((role) => reachableRole(role, queries, table)),
+        ...(own.length === 0 ? [] : [seenWithoutSetting(own, table)]),
+      ],
+      unjudged: seen.flatMap(({ role, seen }) =>
+        seen.kind === "unknown"
+          ? [`${qualified(table)} could not be read as ${identifier(role)}: ${seen.reason}.`]
+          : [],
+      ),
+    };
+  });
+  return {
+    mistakes: findings.flatMap(({ mistakes }) => mistakes),
+    unjudged: [...new Set(findings.flatMap(({ unjudged }) => unjudged))],
+  };
 }
+
+const seenWithoutSetting = (roles: readonly string[], table: Relation): Mistake => ({
+  code: "seen_without_setting",
+  object: qualified(table),
+  message: `${listed(roles.map(identifier))} sees rows of this table although nobody has set the customer.`,
+  fix: `Compare the customer's column with nullif(current_setting('<setting>', true), '') in every permissive policy of ${qualified(table)}: NULL is equal to no row.`,
+});
 
 const idsOf = (seen: Seen | undefined): string[] => (seen?.kind === "rows" ? seen.ids : []);
 
@@ -180,11 +188,7 @@ function gapsOf(name: string, seen: readonly Seen[]): string[] {
  * Finds what outlives the transaction of a customer. Only a commit shows that, so this one transaction, which is read-only and
  * contains nothing but the customer's SQL, is committed.
  */
-export async function checkSurvival(
-  database: Database,
-  setup: Setup,
-  settings: readonly string[],
-): Promise<Findings["mistakes"]> {
+export async function checkSurvival(database: Database, setup: Setup, settings: readonly string[]): Promise<Mistake[]> {
   const before = new Map((await settingsOf(database, settings)).map(({ name, value }) => [name, value ?? ""]));
   const roleBefore = (await becameOf(database, [])).role;
   await begin(database);

@@ -1,4 +1,5 @@
 /** A correct set-up of row-level security, and mistakes in it that the prover must find. */
+import { readFileSync } from "node:fs";
 
 /** Removes what the case before has left, roles too. */
 export const RESET = `
@@ -317,5 +318,54 @@ export const PLANTED: readonly PlantedMistake[] = [
       CREATE FOREIGN TABLE remote_orders (id int) SERVER other; GRANT SELECT ON remote_orders TO dashboard`,
     code: "foreign_table",
     object: "public.remote_orders",
+  },
+];
+
+const EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC;";
+
+/** Other ways to write a correct set-up. `only` starts without the tables of the first one. */
+export const CORRECT_TOO: readonly { name: string; sql: string; as: (number: number) => string; only?: true }[] = [
+  {
+    name: "the recipe of verifying.md, with a restrictive policy",
+    only: true,
+    sql: `${EMPTY} DROP ROLE dashboard, backend; ${readFileSync("examples/embedding/row-level-security.sql", "utf8")}
+      ALTER TABLE orders ADD store int DEFAULT 7;
+      CREATE POLICY own_store ON orders AS RESTRICTIVE FOR SELECT TO dashboard
+        USING (store = (session_claim('viewer_properties')::jsonb ->> 'store')::int);
+      INSERT INTO orders (customer, amount) VALUES (1, 1), (2, 2)`,
+    as: (number) =>
+      `SELECT set_config('viewer_session.claims', '{"team_id":${number},"viewer_properties":{"store":7}}', true); SET LOCAL ROLE dashboard`,
+  },
+  {
+    name: "a login that queries itself, with a setting that must be there",
+    only: true,
+    sql: `${EMPTY} CREATE TABLE notes (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), customer text NOT NULL);
+      INSERT INTO notes (customer) VALUES ('c1'), ('c2');
+      ALTER TABLE notes ENABLE ROW LEVEL SECURITY; ALTER TABLE notes FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON notes FOR SELECT USING (customer = current_setting('app.customer'));
+      GRANT SELECT ON notes TO backend`,
+    as: (number) => `SET LOCAL app.customer = 'c${number}'`,
+  },
+  {
+    name: "a role for each customer, who may read some columns",
+    only: true,
+    sql: `${EMPTY} CREATE ROLE c1; CREATE ROLE c2; GRANT c1, c2 TO backend;
+      CREATE TABLE notes (id int PRIMARY KEY, customer name NOT NULL, secret text);
+      INSERT INTO notes VALUES (1, 'c1'), (2, 'c2');
+      ALTER TABLE notes ENABLE ROW LEVEL SECURITY; ALTER TABLE notes FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON notes FOR SELECT USING (customer = current_user);
+      GRANT SELECT (id, customer) ON notes TO c1, c2`,
+    as: (number) => `SET LOCAL ROLE c${number}`,
+  },
+  {
+    name: "partitions behind their parent, and rows that belong to rows",
+    sql: `CREATE TABLE lines (order_id int, line int) PARTITION BY RANGE (order_id);
+      CREATE TABLE lines_1 PARTITION OF lines FOR VALUES FROM (0) TO (1000);
+      INSERT INTO lines VALUES (1, 1), (3, 1);
+      ALTER TABLE lines ENABLE ROW LEVEL SECURITY; ALTER TABLE lines FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON lines FOR SELECT TO dashboard
+        USING (EXISTS (SELECT FROM orders WHERE orders.id = lines.order_id AND orders.customer = customer()));
+      GRANT SELECT ON lines TO dashboard`,
+    as: asCustomer,
   },
 ];
