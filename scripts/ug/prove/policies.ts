@@ -68,7 +68,8 @@ export function checkPolicies(policies: Policies, relation: Relation): Mistake[]
 }
 
 const named = (policy: Policy, relation: Relation): string => `${identifier(policy.name)} on ${qualified(relation)}`;
-const alter = (policy: Policy, relation: Relation): string => `ALTER POLICY ${named(policy, relation)}`;
+const alter = (policy: Policy, relation: Relation): string =>
+  `ALTER POLICY ${identifier(policy.name)} ON ${qualified(relation)}`;
 const mayWrite = (relation: Relation, policy: Policy): boolean =>
   policy.roles.some((role) =>
     relation.privileges[role]?.some(
