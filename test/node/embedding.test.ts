@@ -316,6 +316,8 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "VerifySession.java",
     "backend.ts",
     "bound-query.ts",
+    "bound_query.py",
+    "customer-databases.ts",
     "page.html",
     "requirements.txt",
     "row-level-security.sql",
