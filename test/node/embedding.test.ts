@@ -305,6 +305,8 @@ it.for([
   ["embedding.md", "sign-up.ts"],
   ["embedding.md", "backend.ts"],
   ["verifying.md", "row-level-security.sql"],
+  ["verifying.md", "bound_query.py"],
+  ["verifying.md", "customer-databases.ts"],
 ] as const)("docs/%s shows %s as it is", ([page, file], { expect }) => {
   expect(readFileSync(`docs/${page}`, "utf8")).toContain(
     `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,

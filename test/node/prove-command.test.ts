@@ -1,9 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { runCommand } from "./support/commands.ts";
-import { asCustomer, CORRECT, RESET, SECRET } from "./support/planted-mistakes.ts";
+import { outcomeOf, runCommand } from "./support/commands.ts";
+import { asCustomer, CORRECT, PLANTED, RESET, SECRET } from "./support/planted-mistakes.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { runIn } from "./support/service.ts";
 
 const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
 
@@ -30,6 +31,11 @@ describe("ug prove", () => {
     expect([status, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain("4711");
+  });
+
+  it("has a page that explains each mistake", ({ expect }) => {
+    const page = readFileSync("docs/proving-isolation.md", "utf8");
+    expect(PLANTED.map(({ code }) => code).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 
   it("says that it could not tell if it cannot connect, without the password", async ({ expect }) => {

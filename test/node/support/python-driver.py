@@ -8,7 +8,9 @@ if given["driver"] == "pymysql":
     import pymysql
 
     # It writes the values into the SQL text, which needs no server.
-    cursor = pymysql.connect(defer_connect=True).cursor()
+    connection = pymysql.connect(defer_connect=True)
+    connection.server_status = 0
+    cursor = connection.cursor()
     print(json.dumps([cursor.mogrify(each["sql"], each["params"]) for each in given["queries"]]))
 else:
     driver = __import__(given["driver"])
