@@ -168,6 +168,31 @@ describe("ug prove on a server", () => {
     },
   );
 
+  it.skipIf(!hasPostgres)(
+    `finds what docs/proving-isolation.md shows, whose fix works${skipped}`,
+    async ({ expect }) => {
+      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const blockOf = (language: string) => page.split(`\n\`\`\`${language}\n`)[1]?.split("```\n")[0] ?? "";
+      const [, command = ""] = /\n( {4}export DATABASE_URL=[\s\S]*?)\n\n/.exec(page) ?? [];
+      await postgres.run(RESET);
+      await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+      await postgres.run("INSERT INTO orders (customer, amount) VALUES (1, 10), (1, 200), (2, 300)");
+      await postgres.run(blockOf("sql"));
+      const script = command
+        .replace("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
+        .replace("npx ug", `'${process.execPath}' -- scripts/ug.mjs`);
+      const run = () => outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
+
+      const found = await run();
+      expect(found).toMatchObject({ status: 1, stderr: "" });
+      expect(found.stdout.slice(0, blockOf("text").length)).toBe(blockOf("text"));
+      await postgres.run(/Fix: (.*)/.exec(found.stdout)?.[1] ?? "");
+      const fixed = await run();
+      expect(fixed.status).toBe(0);
+      expect(page).toContain(fixed.stdout.split("\n")[0]);
+    },
+  );
+
   it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async ({ expect }) => {
     const url = await withTables(`
       INSERT INTO orders SELECT n, 2, 7 FROM generate_series(100, 12000) n;
