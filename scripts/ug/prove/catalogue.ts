@@ -29,6 +29,8 @@ export type Relation = {
   options: string[];
   columns: string[];
   keyColumns: string[];
+  /** Columns in which texts that differ are equal. */
+  foldedColumns: string[];
   /** What each of the roles may do, by its name. */
   privileges: Record<string, Privilege[]>;
   /** What every role may do. */
@@ -144,6 +146,10 @@ const RELATIONS = `
     coalesce(c.reloptions, '{}') AS options,
     coalesce((SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '{}') AS columns,
+    ARRAY(SELECT a.attname::text FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
+      JOIN pg_type t ON t.oid = a.atttypid
+      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        AND (NOT l.collisdeterministic OR t.typname IN ('citext', 'bpchar'))) AS "foldedColumns",
     coalesce((SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_index k, pg_attribute a
       WHERE k.indrelid = c.oid AND k.indisprimary AND a.attrelid = c.oid AND a.attnum = ANY(k.indkey::int2[])), '{}') AS "keyColumns",
     coalesce((SELECT jsonb_object_agg(r.rolname, ARRAY(

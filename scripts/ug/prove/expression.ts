@@ -62,6 +62,8 @@ function conjunctsOf(sql: string): string[] {
 /** What the names in an expression mean. */
 export type Names = {
   columns: readonly string[];
+  /** Columns in which texts that differ are equal, because of their type or collation. */
+  foldedColumns: readonly string[];
   /** The functions that tell who is asking, by their names without schema. */
   callerFunctions: readonly string[];
 };
@@ -79,21 +81,35 @@ export type Weakness = "open" | "ignores_caller" | "ignores_row" | "inexact";
 const INEXACT =
   /~~|(?<![<>!=~@])~\*?(?!~)|\bsimilar\s+to\b|\b(?:starts_with|strpos|lower|upper|initcap|btrim|ltrim|rtrim|substr|substring|position)\s*\(|"(?:left|right|substring|position)"\s*\(/i;
 
+/** What can be true of one id alone, unless a pattern says otherwise. */
+const EXACT = /(?<![<>!])=|\bin\b|\bany\b|\bexists\b|@>|<@/i;
+
+/** Whether a function gets the row, which may then compare it. */
+const isGivenRow = (part: string, columns: readonly string[]): boolean =>
+  [...part.matchAll(/[\w"]\(/g)].some(({ index }) => mentions(within(part, index + 1), columns));
+
+const mentions = (part: string, columns: readonly string[]): boolean =>
+  columns.some((column) => new RegExp(`(?<![\\w$.':])(?:\\w+\\.)?"?${escaped(column)}"?(?![\\w$(.])`).test(part));
+
+/** Whether a condition about the row and the caller can hold for similar ids too. */
+const isInexact = (part: string, { columns, foldedColumns }: Names): boolean =>
+  INEXACT.test(part) || !(EXACT.test(part) || isGivenRow(part, columns)) || mentions(part, foldedColumns);
+
 /** How one alternative fails to bind a row to who is asking; `undefined` if it binds it. */
-function weaknessOf(alternative: string, { columns, callerFunctions }: Names): Weakness | undefined {
+function weaknessOf(alternative: string, names: Names): Weakness | undefined {
   if (/^true$/i.test(alternative)) return "open";
   if (/^(?:false|null(?:::boolean)?)$/i.test(alternative)) return undefined;
-  if (!dependsOnCaller(alternative, callerFunctions)) return "ignores_caller";
-  const isOfRow = (part: string) =>
-    columns.some((column) => new RegExp(`(?<![\\w$.':])(?:\\w+\\.)?"?${escaped(column)}"?(?![\\w$(.])`).test(part));
-  const binding = conjunctsOf(alternative).filter((part) => dependsOnCaller(part, callerFunctions) && isOfRow(part));
+  if (!dependsOnCaller(alternative, names.callerFunctions)) return "ignores_caller";
+  const binding = conjunctsOf(alternative).filter(
+    (part) => dependsOnCaller(part, names.callerFunctions) && mentions(part, names.columns),
+  );
   // An alternative may be nested: (a OR true) AND b.
   const strict = binding.filter((part) => {
     const inner = alternativesOf(part);
-    return inner.length === 1 || inner.every((each) => weaknessOf(each, { columns, callerFunctions }) === undefined);
+    return inner.length === 1 || inner.every((each) => weaknessOf(each, names) === undefined);
   });
   if (strict.length === 0) return "ignores_row";
-  return strict.every((part) => INEXACT.test(part)) ? "inexact" : undefined;
+  return strict.every((part) => isInexact(part, names)) ? "inexact" : undefined;
 }
 
 /** The weaknesses of a condition: each of its alternatives must bind the row to who is asking. */
@@ -104,7 +120,13 @@ export const weaknessesOf = (condition: string, names: Names): Weakness[] => [
 /** Whether a condition or a function gives a missing setting a meaning: a value, or the right to see everything. */
 export function allowsMissingSetting(sql: string, callerFunctions: readonly string[]): boolean {
   const text = withoutLiterals(sql).replaceAll(/\s+/g, " ");
-  return hasDefault(text, callerFunctions) || admitsNull(text, callerFunctions) || admitsEmpty(text, callerFunctions);
+  return (
+    hasDefault(text, callerFunctions) ||
+    admitsNull(text, callerFunctions) ||
+    admitsEmpty(text, callerFunctions) ||
+    // NULL IS NOT DISTINCT FROM NULL: rows without a customer.
+    (/ is (?:not )?distinct from /i.test(text) && dependsOnCaller(text, callerFunctions))
+  );
 }
 
 /** `coalesce(current_setting(…), 'default')`. A default of false or NULL is harmless. */

@@ -15,7 +15,7 @@ const WEAK: Record<Weakness, string> = {
   open: "is true for every row",
   ignores_caller: "lets rows through whoever asks: one of its alternatives reads neither a setting nor the role",
   ignores_row: "does not compare the row with who asks: one of its alternatives holds for all rows or for none",
-  inexact: "compares with a pattern, a part or another case of the id, so that it holds for similar ids too",
+  inexact: "compares with a pattern, a part, an order or another case of the id, so that it holds for other ids too",
 };
 
 /** What the checks of policies read. */
@@ -55,7 +55,8 @@ export function checkPolicies(policies: Policies, relation: Relation): Mistake[]
   const bindsQueries = ({ roles }: Policy) => roles.some((role) => isOfQueries(role, policies.queries));
   const bound = own.filter(bindsQueries);
   const permissive = bound.filter((policy) => policy.permissive);
-  const names: Names = { columns: relation.columns, callerFunctions: policies.callerFunctions };
+  const { columns, foldedColumns } = relation;
+  const names: Names = { columns, foldedColumns, callerFunctions: policies.callerFunctions };
   const check = (policy: Policy) => [...checkUsing(policy, relation, names), ...checkNewRows(policy, relation, names)];
   return [
     ...permissive.flatMap(check),

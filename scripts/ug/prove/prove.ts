@@ -39,6 +39,7 @@ const NEVER_JUDGED = [
   "Prepared plans: whether your backend prepares a statement as one role or customer, and runs it as another.",
   "SQL that viewers write: it can set any customer, with SET or set_config. For such SQL, give each customer a role of their own.",
   "Side channels: unique and foreign keys, sequences, sizes of tables, statistics and response times tell that rows exist.",
+  "Whether the rows that a customer sees are their own: only that no other one of the two sees them.",
   "Triggers, rules and jobs that copy rows into other tables, and other logins, databases and replicas.",
   "Other customers than these two, and tables, roles and grants that are made later: run it again after each migration.",
 ];

@@ -319,6 +319,97 @@ export const PLANTED: readonly PlantedMistake[] = [
     code: "foreign_table",
     object: "public.remote_orders",
   },
+  {
+    name: "rows without a customer for a missing setting",
+    sql: "ALTER POLICY own ON orders USING (customer IS NOT DISTINCT FROM customer())",
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+  },
+  {
+    name: "a policy that shows all rows but one's own",
+    sql: "DELETE FROM orders WHERE customer = 3; ALTER POLICY own ON orders USING (customer <> customer())",
+    code: "policy_open",
+    object: "own on public.orders",
+  },
+  {
+    name: "ids that differ in upper case alone",
+    sql: `CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+      CREATE TABLE notes (id int PRIMARY KEY, customer text COLLATE folded);
+      INSERT INTO notes VALUES (1, '1'), (2, '2');
+      ALTER TABLE notes ENABLE ROW LEVEL SECURITY; ALTER TABLE notes FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON notes FOR SELECT TO dashboard USING (customer = customer()::text);
+      GRANT SELECT ON notes TO dashboard`,
+    code: "policy_open",
+    object: "own on public.notes",
+  },
+  {
+    name: "an INSERT with any customer",
+    sql: "CREATE POLICY more ON orders FOR INSERT TO dashboard WITH CHECK (store > 0)",
+    code: "policy_check_open",
+    object: "more on public.orders",
+    also: ["policies_or"],
+  },
+  {
+    name: "an UPDATE without WITH CHECK",
+    sql: `DROP POLICY own ON orders; CREATE POLICY own ON orders FOR SELECT TO dashboard USING (customer = customer());
+      CREATE POLICY change ON orders FOR UPDATE TO dashboard USING (customer = customer())`,
+    code: "policy_without_check",
+    object: "change on public.orders",
+  },
+  {
+    name: "a policy of a role that queries inherit",
+    sql: `CREATE ROLE support; GRANT support TO dashboard; CREATE POLICY help ON orders FOR SELECT TO support USING (true)`,
+    code: "policy_open",
+    object: "help on public.orders",
+    also: [...READ, "policies_or"],
+  },
+  {
+    name: "a default value of the setting in the database",
+    sql: "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET app.customer = 1', current_database()); END $$",
+    code: "default_setting",
+    object: "the database",
+    also: READ,
+  },
+  {
+    name: "set_config for the connection",
+    sql: "",
+    as: (number) => `SET LOCAL ROLE dashboard; SELECT set_config('app.customer', '${number}', false)`,
+    code: "setting_survives",
+    object: "app.customer",
+  },
+  {
+    name: "a CASE that shows everything without a setting",
+    sql: "ALTER POLICY own ON orders USING (CASE WHEN customer() IS NULL THEN true ELSE customer = customer() END)",
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+    also: READ,
+  },
+  {
+    name: "an empty setting that shows everything",
+    sql: "ALTER POLICY own ON orders USING (current_setting('app.customer', true) = '' OR customer = customer())",
+    code: "missing_setting_allowed",
+    object: "own on public.orders",
+    also: [...READ, "policy_open"],
+  },
+  {
+    name: "a column for everybody",
+    sql: "GRANT SELECT (note) ON orders TO PUBLIC",
+    code: "granted_to_public",
+    object: "public.orders",
+  },
+  {
+    name: "policies on a table whose row-level security is off",
+    sql: "CREATE TABLE bills (id int PRIMARY KEY, customer bigint); CREATE POLICY own ON bills USING (customer = customer()); GRANT SELECT ON bills TO dashboard",
+    code: "rls_disabled",
+    object: "public.bills",
+  },
+  {
+    name: "a definer's procedure in another schema",
+    sql: `CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO dashboard;
+      CREATE PROCEDURE app.sweep() LANGUAGE sql SECURITY DEFINER AS 'DELETE FROM public.orders'`,
+    code: "security_definer",
+    object: "app.sweep()",
+  },
 ];
 
 const EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC;";
