@@ -11,7 +11,7 @@ export type Role = {
   replication: boolean;
 };
 
-export type Privilege = "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE" | "REFERENCES" | "TRIGGER";
+type Privilege = "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE" | "REFERENCES" | "TRIGGER";
 
 /** A table, view, materialized view or foreign table. */
 export type Relation = {

@@ -19,7 +19,7 @@ export type CustomerView = { became: Became; view: View };
 export type Compared = { table: string; rows: [number, number] };
 
 /** Runs the SQL of a customer. @throws CommandError without PostgreSQL's message, which may contain values. */
-export async function runSetup(database: Database, { option, statements }: Setup): Promise<void> {
+async function runSetup(database: Database, { option, statements }: Setup): Promise<void> {
   for (const [index, statement] of statements.entries())
     try {
       await database.query(statement);

@@ -82,7 +82,7 @@ const INEXACT =
   /~~|(?<![<>!=~@])~\*?(?!~)|\bsimilar\s+to\b|\b(?:starts_with|strpos|lower|upper|initcap|btrim|ltrim|rtrim|substr|substring|position)\s*\(|"(?:left|right|substring|position)"\s*\(/i;
 
 /** What can be true of one id alone, unless a pattern says otherwise. */
-const EXACT = /(?<![<>!])=|\bin\b|\bany\b|\bexists\b|@>|<@/i;
+const EXACT = /(?<![<>!])=|\bin\b|\bany\b|\bexists\b|\bdistinct from\b|@>|<@/i;
 
 /** Whether a function gets the row, which may then compare it. */
 const isGivenRow = (part: string, columns: readonly string[]): boolean =>
