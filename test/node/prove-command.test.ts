@@ -163,6 +163,11 @@ describe("ug prove on a server", () => {
       });
       const same = await proveAt(url, ...bothFrom(asCustomer(1), `${asCustomer(1)} -- 2`));
       expect(same.stderr).toContain("sets the same role and the same settings");
+      await postgres.run("REVOKE dashboard FROM backend");
+      const denied = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)));
+      expect(denied.stderr).toContain(
+        "42501, permission denied. The user in DATABASE_URL must be a member of the role",
+      );
       const unknown = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), "--allow", "nowhere.at_all");
       expect(unknown.stderr).toContain("--allow names a table, view or function that does not exist");
     },

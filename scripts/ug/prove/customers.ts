@@ -1,9 +1,9 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
-import { begin, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
+import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
 import { type Findings, listed, type Mistake } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
-import { asRole, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
+import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
 
 /** The SQL of one customer, statement by statement, and the option that gave it. */
 export type Setup = { option: string; statements: readonly string[] };
@@ -24,9 +24,11 @@ async function runSetup(database: Database, { option, statements }: Setup): Prom
     try {
       await database.query(statement);
     } catch (error) {
-      throw couldNotTell(
-        `statement ${index + 1} of the SQL of ${option} failed: ${reasonOf(error)}. Try it with psql, as the user in DATABASE_URL.`,
-      );
+      const isRole = codeOf(error) === "42501" && /^set\b.*\brole\b/is.test(statement);
+      const advice = isRole
+        ? "The user in DATABASE_URL must be a member of the role: GRANT <role> TO <user>."
+        : "Try it with psql, as the user in DATABASE_URL.";
+      throw couldNotTell(`statement ${index + 1} of the SQL of ${option} failed: ${reasonOf(error)}. ${advice}`);
     }
 }
 
@@ -42,9 +44,13 @@ async function becameOf(database: Database, settings: readonly string[]): Promis
   return { role: row?.role ?? "", values: JSON.stringify(await settingsOf(database, settings)) };
 }
 
-async function readAll(database: Database, tables: readonly Relation[]): Promise<View> {
+async function readAll(
+  database: Database,
+  tables: readonly Relation[],
+  read: (database: Database, table: Relation) => Promise<Seen>,
+): Promise<View> {
   const view: View = new Map();
-  for (const table of tables) view.set(table.oid, await readTable(database, table));
+  for (const table of tables) view.set(table.oid, await read(database, table));
   return view;
 }
 
@@ -56,7 +62,7 @@ export async function readAsNobody(
 ): Promise<Map<string, View>> {
   const views = new Map<string, View>();
   for (const role of roles) {
-    const view = await asRole(database, role, () => readAll(database, tables));
+    const view = await asRole(database, role, () => readAll(database, tables, probeTable));
     if (view) views.set(role, view);
   }
   return views;
@@ -81,7 +87,7 @@ export const readAsCustomer = (
 ): Promise<CustomerView> =>
   undone(database, async () => {
     await runSetup(database, setup);
-    return { became: await becameOf(database, settings), view: await readAll(database, tables) };
+    return { became: await becameOf(database, settings), view: await readAll(database, tables, readTable) };
   });
 
 /** Finds tables of which somebody sees rows without being a customer. */

@@ -76,8 +76,14 @@ const checkAttributes = (role: Role, queries: QueryRoles): Mistake[] =>
       code,
       object: identifier(role.name),
       message: `${identifier(role.name)}, ${wayTo(role.name, queries)}, ${what}.`,
-      fix: without(role, queries, `ALTER ROLE ${identifier(role.name)} ${off}; or connect as an ordinary role.`),
+      fix: without(role, queries, fixOf(role, off, queries)),
     }));
+
+/** The role that a server is made with must stay a superuser, so a login of its own comes first. */
+const fixOf = (role: Role, off: string, { login }: QueryRoles): string =>
+  role.superuser && role.name === login
+    ? "Let the backend log in as an ordinary role: CREATE ROLE <backend> LOGIN NOINHERIT; GRANT <role of the customers' queries> TO <backend>;"
+    : `ALTER ROLE ${identifier(role.name)} ${off};`;
 
 /** An owner can disable row-level security, and without FORCE its policies do not bind it. */
 const checkOwners = ({ roles, relations }: Catalogue, queries: QueryRoles): Mistake[] =>

@@ -32,28 +32,36 @@ async function keyOf(database: Database, { oid, columns, keyColumns }: Relation)
   return `pg_catalog.md5(ROW(${keyColumns.map(identifier).join(", ")})::pg_catalog.text)`;
 }
 
+/** Whether the present role sees any row of a table. */
+export const probeTable = (database: Database, relation: Relation): Promise<Seen> =>
+  refusable(database, () => findAny(database, relation));
+
 /** What the present role sees of a table; of `among`, if it is given: the places of rows that another one has seen. */
-export async function readTable(database: Database, relation: Relation, among?: readonly string[]): Promise<Seen> {
+export const readTable = (database: Database, relation: Relation, among?: readonly string[]): Promise<Seen> =>
+  refusable(database, async () => {
+    const key = await keyOf(database, relation);
+    if (key === undefined) return findAny(database, relation);
+    const places = among?.map((id) => id.slice(id.indexOf("("))).filter((place) => place.startsWith("("));
+    const only = places && places.length > 0 ? " WHERE ctid = ANY($1::pg_catalog.tid[])" : "";
+    const rows = await rowsOf<{ id: string }>(
+      database,
+      `SELECT ${key} AS id FROM ${qualified(relation)}${only} LIMIT ${ROWS_MAX}`,
+      only === "" ? [] : [places],
+    );
+    return rows.length === 0 ? { kind: "none" } : { kind: "rows", ids: rows.map(({ id }) => id) };
+  });
+
+/** Reads, and takes an error for what it tells of the role. */
+async function refusable(database: Database, read: () => Promise<Seen>): Promise<Seen> {
   try {
-    return await undone(database, async () => {
-      const key = await keyOf(database, relation);
-      if (key === undefined) return await countAny(database, relation);
-      const places = among?.map((id) => id.slice(id.indexOf("("))).filter((place) => place.startsWith("("));
-      const only = places && places.length > 0 ? " WHERE ctid = ANY($1::pg_catalog.tid[])" : "";
-      const rows = await rowsOf<{ id: string }>(
-        database,
-        `SELECT ${key} AS id FROM ${qualified(relation)}${only} LIMIT ${ROWS_MAX}`,
-        only === "" ? [] : [places],
-      );
-      return rows.length === 0 ? { kind: "none" } : { kind: "rows", ids: rows.map(({ id }) => id) };
-    });
+    return await undone(database, read);
   } catch (error) {
     // A policy that casts a missing setting fails, and shows no row. That is safe.
     return isFailure(codeOf(error)) ? { kind: "unknown", reason: reasonOf(error) } : { kind: "refused" };
   }
 }
 
-async function countAny(database: Database, relation: Relation): Promise<Seen> {
+async function findAny(database: Database, relation: Relation): Promise<Seen> {
   const rows = await rowsOf(database, `SELECT 1 FROM ${qualified(relation)} LIMIT 1`);
   return { kind: rows.length > 0 ? "some" : "none" };
 }
