@@ -70,6 +70,7 @@ const HELP = helpOf({
     ["ug keys issue --workspace acme --environment Testing --name backend", "an API key for an integrator"],
     ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
     ["ug doctor --url https://groups.example.com", "find what is wrong"],
+    ["ug prove --as-file one.sql --as-file two.sql", "find out whether your database keeps two customers apart"],
   ],
   notes: `Credentials come from the environment, or from --key-file, and never from arguments, which other users can read:
   API_KEY          an API key (ugk_…), for the environment that it belongs to

@@ -49,8 +49,10 @@ export type Policy = {
   check: string | null;
   /** The functions of the integrator in it. */
   functions: number[];
-  /** The roles, by name, to which it applies. */
+  /** The roles, by name, to which it applies: those in `grantees`, and their members. */
   roles: string[];
+  /** The roles that CREATE POLICY named; none for PUBLIC. */
+  grantees: string[];
 };
 
 /** A function that is no part of PostgreSQL or an extension. */
@@ -175,7 +177,8 @@ const POLICIES = `
       FROM regexp_matches(concat(p.polqual::text, p.polwithcheck::text), ':(?:func|opfunc)id (\\d+)', 'g') m
       WHERE (m)[1]::int8 >= 16384) AS functions,
     ARRAY(SELECT r.rolname::text FROM pg_roles r WHERE r.oid = ANY($1::oid[]) AND EXISTS (
-      SELECT FROM unnest(p.polroles) q WHERE CASE WHEN q = 0 THEN true ELSE pg_has_role(r.oid, q, 'USAGE') END)) AS roles
+      SELECT FROM unnest(p.polroles) q WHERE CASE WHEN q = 0 THEN true ELSE pg_has_role(r.oid, q, 'USAGE') END)) AS roles,
+    ARRAY(SELECT r.rolname::text FROM pg_roles r WHERE r.oid = ANY(p.polroles)) AS grantees
   FROM pg_policy p ORDER BY p.polrelid, p.polname`;
 
 const FUNCTIONS = `

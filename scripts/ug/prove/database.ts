@@ -31,6 +31,10 @@ const MEANINGS: Record<string, string> = {
   "55P03": "another session locks the table",
   "57014": "it took too long",
   "57P03": "the server is starting or stopping",
+  ECONNREFUSED: "no server listens there",
+  ENOENT: "there is no such socket",
+  ENOTFOUND: "the host does not exist",
+  unknown: "the server does not respond, or closed the connection",
 };
 
 /** PostgreSQL's code of an error, or that of the system, such as ECONNREFUSED. */

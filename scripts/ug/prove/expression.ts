@@ -61,6 +61,8 @@ function conjunctsOf(sql: string): string[] {
 
 /** What the names in an expression mean. */
 export type Names = {
+  /** The table that a policy is of. */
+  table: string;
   columns: readonly string[];
   /** Columns in which texts that differ are equal, because of their type or collation. */
   foldedColumns: readonly string[];
@@ -84,16 +86,21 @@ const INEXACT =
 /** What can be true of one id alone, unless a pattern says otherwise. */
 const EXACT = /(?<![<>!])=|\bin\b|\bany\b|\bexists\b|\bdistinct from\b|@>|<@/i;
 
-/** Whether a function gets the row, which may then compare it. */
-const isGivenRow = (part: string, columns: readonly string[]): boolean =>
-  [...part.matchAll(/[\w"]\(/g)].some(({ index }) => mentions(within(part, index + 1), columns));
+/** Whether a part names one of these columns of the policy's table. In a subquery, their names have the table's before them. */
+const mentions = (part: string, table: string, columns: readonly string[]): boolean =>
+  columns.some((column) =>
+    new RegExp(`(?<![\\w$.':"])(?:"?${escaped(table)}"?\\.)?"?${escaped(column)}"?(?![\\w$(.])`).test(part),
+  );
 
-const mentions = (part: string, columns: readonly string[]): boolean =>
-  columns.some((column) => new RegExp(`(?<![\\w$.':])(?:\\w+\\.)?"?${escaped(column)}"?(?![\\w$(.])`).test(part));
+/** Whether a function gets the row, which may then compare it. */
+const isGivenRow = (part: string, { table, columns }: Names): boolean =>
+  [...part.matchAll(/[\w"]\(/g)].some(({ index }) => mentions(within(part, index + 1), table, columns));
 
 /** Whether a condition about the row and the caller can hold for similar ids too. */
-const isInexact = (part: string, { columns, foldedColumns }: Names): boolean =>
-  INEXACT.test(part) || !(EXACT.test(part) || isGivenRow(part, columns)) || mentions(part, foldedColumns);
+const isInexact = (part: string, names: Names): boolean =>
+  INEXACT.test(part) ||
+  !(EXACT.test(part) || isGivenRow(part, names)) ||
+  mentions(part, names.table, names.foldedColumns);
 
 /** How one alternative fails to bind a row to who is asking; `undefined` if it binds it. */
 function weaknessOf(alternative: string, names: Names): Weakness | undefined {
@@ -101,7 +108,7 @@ function weaknessOf(alternative: string, names: Names): Weakness | undefined {
   if (/^(?:false|null(?:::boolean)?)$/i.test(alternative)) return undefined;
   if (!dependsOnCaller(alternative, names.callerFunctions)) return "ignores_caller";
   const binding = conjunctsOf(alternative).filter(
-    (part) => dependsOnCaller(part, names.callerFunctions) && mentions(part, names.columns),
+    (part) => dependsOnCaller(part, names.callerFunctions) && mentions(part, names.table, names.columns),
   );
   // An alternative may be nested: (a OR true) AND b.
   const strict = binding.filter((part) => {

@@ -52,20 +52,33 @@ export const settingNamesOf = ({ policies, functions }: Catalogue): string[] =>
 /** Finds the mistakes in the policies of one table that bind one of the roles. */
 export function checkPolicies(policies: Policies, relation: Relation): Mistake[] {
   const own = policies.catalogue.policies.filter((each) => each.relation === relation.oid && each.roles.length > 0);
+  const { name: table, columns, foldedColumns } = relation;
+  const names: Names = { table, columns, foldedColumns, callerFunctions: policies.callerFunctions };
+  const isOpen = (policy: Policy) => !own.some((guard) => isGuarded(policies, policy, guard, names));
+  const permissive = own.filter((policy) => policy.permissive && isOpen(policy));
   const bindsQueries = ({ roles }: Policy) => roles.some((role) => isOfQueries(role, policies.queries));
-  const bound = own.filter(bindsQueries);
-  const permissive = bound.filter((policy) => policy.permissive);
-  const { columns, foldedColumns } = relation;
-  const names: Names = { columns, foldedColumns, callerFunctions: policies.callerFunctions };
+  const bound = permissive.filter(bindsQueries);
   const check = (policy: Policy) => [...checkUsing(policy, relation, names), ...checkNewRows(policy, relation, names)];
   return [
-    ...permissive.flatMap(check),
-    ...own
-      .filter((policy) => policy.permissive && !bindsQueries(policy) && check(policy).length > 0)
+    ...bound.flatMap((policy) => check(policy).map((mistake) => withMembership(mistake, policy, policies.queries))),
+    ...permissive
+      .filter((policy) => !bindsQueries(policy) && check(policy).length > 0)
       .flatMap((policy) => policy.roles.map((role) => reachableRole(role, policies.queries, relation))),
     ...bound.flatMap((policy) => checkMissingSetting(policies, policy, relation)),
-    ...checkAlternatives(permissive, relation, policies.queries),
+    ...checkAlternatives(bound, relation, policies.queries),
   ];
+}
+
+/** Whether a restrictive policy compares each row that a permissive one lets through, for the same roles and commands. */
+function isGuarded(policies: Policies, policy: Policy, guard: Policy, names: Names): boolean {
+  const check = guard.check ?? guard.using;
+  return (
+    !guard.permissive &&
+    policy.roles.every((role) => guard.roles.includes(role)) &&
+    ["*", policy.command].includes(guard.command) &&
+    [guard.using, check].every((condition) => condition !== null && weaknessesOf(condition, names).length === 0) &&
+    !isMissingAllowed(policies, guard)
+  );
 }
 
 const named = (policy: Policy, relation: Relation): string => `${identifier(policy.name)} on ${qualified(relation)}`;
@@ -78,6 +91,14 @@ const mayWrite = (relation: Relation, policy: Policy): boolean =>
         (each === "INSERT" && "a*".includes(policy.command)) || (each === "UPDATE" && "w*".includes(policy.command)),
     ),
   );
+
+/** Queries may have a policy by way of a role that they inherit. Then the membership may be wrong, and not the policy. */
+function withMembership(mistake: Mistake, { grantees, roles }: Policy, queries: QueryRoles): Mistake {
+  if (grantees.length === 0 || grantees.some((name) => isOfQueries(name, queries))) return mistake;
+  const members = roles.filter((role) => isOfQueries(role, queries)).map(identifier);
+  const revoke = `REVOKE ${grantees.map(identifier).join(", ")} FROM ${members.join(", ")};`;
+  return { ...mistake, fix: `If the policy is for another program: ${revoke} Otherwise: ${mistake.fix}` };
+}
 
 const checkUsing = (policy: Policy, relation: Relation, names: Names): Mistake[] =>
   weaknessesOf(policy.using ?? "false", names).map((weakness) => ({
@@ -103,12 +124,18 @@ function checkNewRows(policy: Policy, relation: Relation, names: Names): Mistake
   }));
 }
 
-function checkMissingSetting({ catalogue, callerFunctions }: Policies, policy: Policy, relation: Relation): Mistake[] {
+/** Whether a policy, or a function in it, gives a missing setting a meaning. */
+function isMissingAllowed({ catalogue, callerFunctions }: Policies, policy: Policy): boolean {
   const bodies = functionsOf(catalogue, policy)
     .filter(({ language }) => READ_LANGUAGES.includes(language))
     .map(({ definition }) => definition);
-  const texts = [policy.using, policy.check, ...bodies].filter((text) => text !== null);
-  if (!texts.some((text) => allowsMissingSetting(text, callerFunctions))) return [];
+  return [policy.using, policy.check, ...bodies].some(
+    (text) => text !== null && allowsMissingSetting(text, callerFunctions),
+  );
+}
+
+function checkMissingSetting(policies: Policies, policy: Policy, relation: Relation): Mistake[] {
+  if (!isMissingAllowed(policies, policy)) return [];
   return [
     {
       code: "missing_setting_allowed",

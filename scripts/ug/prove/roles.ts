@@ -39,7 +39,7 @@ export const reachableRole = (name: string, queries: QueryRoles, { schema, name:
   code: "reachable_role",
   object: identifier(name),
   message: `${identifier(name)}, ${wayTo(name, queries)}, may use rows of ${qualified({ schema, name: table })} of more than one customer.`,
-  fix: `REVOKE ${identifier(name)} FROM ${identifier(queries.login)}; and give its program a login of its own.`,
+  fix: `REVOKE ${identifier(name)} FROM ${identifier(queries.login)}; or from the role by way of which it is a member. Give the other program a login of its own.`,
 });
 
 /** The fix for a role that has too many rights. */

@@ -410,6 +410,27 @@ export const PLANTED: readonly PlantedMistake[] = [
     code: "security_definer",
     object: "app.sweep()",
   },
+  {
+    name: "a subquery that asks nothing of the row",
+    sql: "DELETE FROM orders WHERE customer = 3; ALTER POLICY own ON orders USING (EXISTS (SELECT FROM orders o WHERE o.customer = customer()))",
+    code: "policy_open",
+    object: "own on public.orders",
+  },
+  {
+    name: "an UPDATE that takes rows of others",
+    sql: "CREATE POLICY take ON orders FOR UPDATE TO dashboard USING (true) WITH CHECK (customer = customer())",
+    code: "policy_open",
+    object: "take on public.orders",
+    also: ["policies_or"],
+  },
+  {
+    name: "a restrictive policy that a missing setting passes",
+    sql: `ALTER POLICY own ON orders USING (true);
+      CREATE POLICY limited ON orders AS RESTRICTIVE TO dashboard USING (customer() IS NULL OR customer = customer())`,
+    code: "policy_open",
+    object: "own on public.orders",
+    also: ["seen_without_setting"],
+  },
 ];
 
 const EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC;";
@@ -457,6 +478,19 @@ export const CORRECT_TOO: readonly { name: string; sql: string; as: (number: num
       CREATE POLICY own ON lines FOR SELECT TO dashboard
         USING (EXISTS (SELECT FROM orders WHERE orders.id = lines.order_id AND orders.customer = customer()));
       GRANT SELECT ON lines TO dashboard`,
+    as: asCustomer,
+  },
+  {
+    name: "a restrictive policy below one for all rows, and one that is optional",
+    sql: `ALTER POLICY own ON orders USING (true);
+      CREATE POLICY limited ON orders AS RESTRICTIVE TO dashboard USING (customer = (SELECT customer())) WITH CHECK (customer = customer());
+      CREATE POLICY store ON orders AS RESTRICTIVE TO dashboard
+        USING (nullif(current_setting('app.store', true), '') IS NULL OR store = current_setting('app.store', true)::int)`,
+    as: asCustomer,
+  },
+  {
+    name: "a login that inherits the role of its queries",
+    sql: "ALTER ROLE backend INHERIT; CREATE SEQUENCE numbers; GRANT USAGE, SELECT ON SEQUENCE numbers TO dashboard; CREATE TABLE internal (id int)",
     as: asCustomer,
   },
 ];
