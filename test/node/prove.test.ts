@@ -76,6 +76,29 @@ describe.for(ENGINES)("ug prove on $name", ({ name, isThere, start }) => {
     expect(compared).not.toEqual([]);
   });
 
+  it.skipIf(!isThere)(`names what it cannot judge${skipped}`, async ({ expect }) => {
+    const { mistakes, unjudged } = await proofOf(`
+      CREATE RULE also AS ON INSERT TO orders DO ALSO SELECT 1;
+      CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN NEW; END';
+      CREATE TRIGGER copies AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION copy();
+      CREATE SEQUENCE numbers; GRANT SELECT ON numbers TO dashboard;
+      CREATE FUNCTION mine(bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 = customer(); END';
+      ALTER POLICY own ON orders USING (mine(customer));
+      CREATE TABLE bare (customer bigint); ALTER TABLE bare ENABLE ROW LEVEL SECURITY; ALTER TABLE bare FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON bare FOR SELECT TO dashboard USING (customer = customer()); GRANT SELECT ON bare TO dashboard`);
+    expect(mistakes).toEqual([]);
+    expect(unjudged).toEqual(
+      expect.arrayContaining([
+        "The rule also of public.orders runs as the owner of the table: read it yourself.",
+        "The trigger copies of public.orders calls public.copy(), which runs as its owner: read it yourself.",
+        "The sequence public.numbers can be read: it counts the rows of all customers.",
+        "The body of public.mine(bigint), which a policy calls, was searched for defaults, and not understood.",
+        "customer 1 and customer 2 sees no row of public.bare, so no rows were compared.",
+        "public.countries was not checked, because of --allow.",
+      ]),
+    );
+  });
+
   it.skipIf(!isThere).for(PLANTED)(
     `finds $name${skipped}`,
     async ({ sql, as, code, object, also = [] }, { expect }) => {

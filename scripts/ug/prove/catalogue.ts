@@ -84,6 +84,10 @@ export type Catalogue = {
   creatable: { role: string; schema: string }[];
   roleSettings: { role: string | null; names: string[] }[];
   readableSequences: string[];
+  /** Tables of PostgreSQL itself, with hashes of passwords or samples of all rows. */
+  systemTables: { role: string; table: string }[];
+  /** Rules of tables, and functions of triggers, that run as somebody else. */
+  ownersCode: string[];
 };
 
 /** A name with its schema, as SQL writes it. */
@@ -137,6 +141,8 @@ export function readCatalogue(database: Database, roles: Role[]): Promise<Catalo
       creatable: await rowsOf(database, CREATABLE, [bound]),
       roleSettings: await rowsOf(database, ROLE_SETTINGS, [roles.map(({ oid }) => oid)]),
       readableSequences: (await rowsOf<{ name: string }>(database, SEQUENCES, [bound])).map(({ name }) => name),
+      systemTables: await rowsOf(database, SYSTEM_TABLES, [bound]),
+      ownersCode: (await rowsOf<{ name: string }>(database, OWNERS_CODE)).map(({ name }) => name),
     };
   });
 }
@@ -221,4 +227,20 @@ const SEQUENCES = `
   SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'S' AND ${USER_SCHEMA} AND EXISTS (SELECT FROM pg_roles r WHERE r.oid = ANY($1::oid[])
     AND r.oid <> c.relowner AND has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_sequence_privilege(r.oid, c.oid, 'SELECT'))
+  ORDER BY 1`;
+
+const SYSTEM_TABLES = `
+  SELECT r.rolname::text AS role, c.relname::text AS table FROM pg_roles r, pg_class c
+  WHERE r.oid = ANY($1::oid[]) AND c.relnamespace = 'pg_catalog'::regnamespace
+    AND c.relname IN ('pg_authid', 'pg_shadow', 'pg_statistic', 'pg_statistic_ext_data', 'pg_largeobject', 'pg_user_mapping')
+    AND has_any_column_privilege(r.oid, c.oid, 'SELECT')
+  ORDER BY 1, 2`;
+
+const OWNERS_CODE = `
+  SELECT format('The rule %I of %s runs as the owner of the table', w.rulename, c.oid::regclass) AS name
+  FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE w.rulename <> '_RETURN' AND ${USER_SCHEMA}
+  UNION ALL
+  SELECT format('The trigger %I of %s calls %s, which runs as its owner', t.tgname, t.tgrelid::regclass, f.oid::regprocedure)
+  FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid WHERE f.prosecdef AND NOT t.tgisinternal
   ORDER BY 1`;

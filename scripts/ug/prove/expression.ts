@@ -1,7 +1,8 @@
 /** What can be read from the text of a policy, as PostgreSQL writes it back, without its literals. */
 
-/** Texts in quotation marks become empty ones, so that no word in them counts. Names keep theirs. */
-const withoutLiterals = (sql: string): string => sql.replaceAll(/[eE]?'(?:[^']|'')*'/g, "''");
+/** Texts in quotation marks become the same one, so that no word in them counts. Empty ones stay, and names keep theirs. */
+const withoutLiterals = (sql: string): string =>
+  sql.replaceAll(/[eE]?'(?:[^']|'')*'/g, (literal) => (literal === "''" ? literal : "'…'"));
 
 /** What tells who is asking: a setting, or the role. */
 const CALLER = /\bcurrent_setting\s*\(|\b(?:current_user|session_user|current_role)\b|\bpg_has_role\s*\(/i;

@@ -120,6 +120,7 @@ function checkCatalogue(
     ],
     unjudged: [
       ...functions.unjudged,
+      ...catalogue.ownersCode.map((sentence) => `${sentence}: read it yourself.`),
       ...catalogue.readableSequences.map(
         (name) => `The sequence ${name} can be read: it counts the rows of all customers.`,
       ),

@@ -59,6 +59,12 @@ export function checkRoles(catalogue: Catalogue, queries: QueryRoles): Mistake[]
       message: `${identifier(role)}, ${wayTo(role, queries)}, is a member of ${of}, whose rights reach beyond the tables of one customer.`,
       fix: `REVOKE ${of} FROM ${identifier(role)};`,
     })),
+    ...catalogue.systemTables.map(({ role, table }) => ({
+      code: "system_table",
+      object: `pg_catalog.${table}`,
+      message: `${identifier(role)}, ${wayTo(role, queries)}, may read this table of PostgreSQL, which has hashes of passwords, or values of the rows of all customers.`,
+      fix: `REVOKE ALL ON pg_catalog.${table} FROM PUBLIC, ${identifier(role)};`,
+    })),
     ...catalogue.creatable.map(({ role, schema }) => ({
       code: "schema_create",
       object: identifier(schema),

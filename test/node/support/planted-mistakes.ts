@@ -13,6 +13,7 @@ export const RESET = `
     FOR each IN SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> 'postgres' LOOP
       EXECUTE format('DROP ROLE %I', each.rolname);
     END LOOP;
+    REVOKE ALL ON pg_catalog.pg_statistic FROM PUBLIC;
     EXECUTE 'ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM PUBLIC';
     EXECUTE format('ALTER DATABASE %I RESET ALL', current_database());
     CREATE SCHEMA public;
@@ -430,6 +431,18 @@ export const PLANTED: readonly PlantedMistake[] = [
     code: "policy_open",
     object: "own on public.orders",
     also: ["seen_without_setting"],
+  },
+  {
+    name: "samples of all rows",
+    sql: "GRANT SELECT ON pg_catalog.pg_statistic TO dashboard",
+    code: "system_table",
+    object: "pg_catalog.pg_statistic",
+  },
+  {
+    name: "a setting that makes an administrator",
+    sql: "ALTER POLICY own ON orders USING (customer = customer() OR current_setting('app.admin', true) = 'on')",
+    code: "policy_open",
+    object: "own on public.orders",
   },
 ];
 
