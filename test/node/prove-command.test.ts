@@ -146,7 +146,7 @@ describe("ug prove on a server", () => {
       const failed = await proveAt(url, ...bothFrom(failing, asCustomer(2)));
       expect(failed).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("statement 3") });
       const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)));
-      expect(stdout).toContain("customer 1 and customer 2 sees no row of public.numbers");
+      expect(stdout).toContain("customer 1 and customer 2 see no row of public.numbers");
       expect(failed.stderr + stdout).not.toContain(SECRET);
     },
   );

@@ -93,7 +93,7 @@ describe.for(ENGINES)("ug prove on $name", ({ name, isThere, start }) => {
         "The trigger copies of public.orders calls public.copy(), which runs as its owner: read it yourself.",
         "The sequence public.numbers can be read: it counts the rows of all customers.",
         "The body of public.mine(bigint), which a policy calls, was searched for defaults, and not understood.",
-        "customer 1 and customer 2 sees no row of public.bare, so no rows were compared.",
+        "customer 1 and customer 2 see no row of public.bare, so no rows were compared.",
         "public.countries was not checked, because of --allow.",
       ]),
     );

@@ -1,7 +1,7 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
-import { type Findings, listed, type Mistake } from "./finding.ts";
+import { type Findings, listed, type Mistake, verb } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
 
@@ -122,7 +122,7 @@ export function checkNobody(
 const seenWithoutSetting = (roles: readonly string[], table: Relation): Mistake => ({
   code: "seen_without_setting",
   object: qualified(table),
-  message: `${listed(roles.map(identifier))} sees rows of this table although nobody has set the customer.`,
+  message: `${listed(roles.map(identifier))} ${verb(roles, ["sees", "see"])} rows of this table although nobody has set the customer.`,
   fix: `Compare the customer's column with nullif(current_setting('<setting>', true), '') in every permissive policy of ${qualified(table)}: NULL is equal to no row.`,
 });
 
@@ -184,7 +184,8 @@ function gapsOf(name: string, seen: readonly Seen[]): string[] {
   if (seen.some(({ kind }) => kind === "some"))
     return [`Rows of ${name} cannot be told apart: the role may read neither all its columns nor its primary key.`];
   const blind = seen.flatMap((each, index) => (seesRows(each) ? [] : [`customer ${index + 1}`]));
-  if (blind.length > 0) return [`${blind.join(" and ")} sees no row of ${name}, so no rows were compared.`];
+  if (blind.length > 0)
+    return [`${blind.join(" and ")} ${verb(blind, ["sees", "see"])} no row of ${name}, so no rows were compared.`];
   if (seen.some((each) => idsOf(each).length >= ROWS_MAX))
     return [`${name} is large: ${ROWS_MAX} rows of each customer were compared.`];
   return [];

@@ -23,3 +23,7 @@ export function listed(names: readonly string[]): string {
   const [shown, more] = [names.slice(0, 5), names.length - 5];
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
+
+/** The form of a verb for these names: `["sees", "see"]` for one and for several. */
+export const verb = (names: readonly string[], [one, several]: readonly [string, string]): string =>
+  names.length === 1 ? one : several;

@@ -1,7 +1,7 @@
 /** Finds tables, views and functions that row-level security does not cover. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
-import { listed, type Mistake } from "./finding.ts";
+import { listed, type Mistake, verb } from "./finding.ts";
 import { checkPolicies, type Policies } from "./policies.ts";
 
 const KINDS = { r: "table", p: "table", v: "view", m: "materialized view", f: "foreign table" } as const;
@@ -164,7 +164,7 @@ function checkGrants(relation: Relation): Mistake[] {
     mistakes.push({
       code: "privilege_beyond_policies",
       object,
-      message: `${listed(rolesThat(relation, beyond).map(identifier))} has ${beyond.join(", ")} on this table. Policies do not limit these: TRUNCATE deletes the rows of all customers, and foreign keys and triggers see them.`,
+      message: `${listed(rolesThat(relation, beyond).map(identifier))} ${verb(rolesThat(relation, beyond), ["has", "have"])} ${beyond.join(", ")} on this table. Policies do not limit these: TRUNCATE deletes the rows of all customers, and foreign keys and triggers see them.`,
       fix: `REVOKE ${beyond.join(", ")} ON ${object} FROM ${[...(relation.publicPrivileges.length > 0 ? ["PUBLIC"] : []), ...rolesThat(relation, beyond).map(identifier)].join(", ")};`,
     });
   return mistakes;
