@@ -12,23 +12,18 @@ import type { Setup } from "../prove/customers.ts";
 import { withDatabase } from "../prove/database.ts";
 import { type Proof, prove } from "../prove/prove.ts";
 
-type Options = { as: string[]; asFile: string[]; allow: string[]; json?: boolean };
+type Options = { as?: string[]; asFile?: string[]; allow?: string[]; json?: boolean };
 
-const collected = (value: string, before: string[]): string[] => [...before, value];
+const collected = (value: string, before: string[] = []): string[] => [...before, value];
 
 export const proveCommand = (): Command =>
   new Command("prove")
     .description(
       "Prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes.",
     )
-    .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected, [])
-    .option("--as-file <file>", "the same from a file", collected, [])
-    .option(
-      "--allow <name>",
-      "a table, view or function that you have checked, and all customers may use",
-      collected,
-      [],
-    )
+    .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected)
+    .option("--as-file <file>", "the same from a file", collected)
+    .option("--allow <name>", "a table, view or function that you have checked, and all customers may use", collected)
     .option("--json", "print JSON, also for a failure")
     .addHelpText(
       "after",
@@ -53,13 +48,13 @@ tell is an error with the code could_not_tell.`,
         throw new CommandError(
           "Set DATABASE_URL in the environment, as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.",
         );
-      const proof = await prove((use) => withDatabase(url, use), { setups, allow: options.allow });
+      const proof = await prove((use) => withDatabase(url, use), { setups, allow: options.allow ?? [] });
       await print(options.json ? jsonLineOf(bodyOf(proof)) : textOf(proof));
       if (proof.mistakes.length > 0) process.exitCode = 1;
     });
 
 /** @throws UsageError unless there are two different customers. */
-function setupsOf({ as, asFile }: Options): [Setup, Setup] {
+function setupsOf({ as = [], asFile = [] }: Options): [Setup, Setup] {
   const texts = [
     ...as.map((sql) => ({ option: "--as", sql })),
     ...asFile.map((file) => ({ option: "--as-file", sql: contentOf(file) })),
