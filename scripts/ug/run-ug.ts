@@ -57,6 +57,10 @@ const COMMANDS: Record<string, Entry> = {
     summary: "say what a credential may do",
     load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
   },
+  prove: {
+    summary: "prove that your database shows no customer the rows of another",
+    load: async () => (await import("./commands/prove.ts")).proveCommand(),
+  },
   doctor: {
     summary: "find what is wrong with a deployment",
     load: async () => (await import("./commands/doctor.ts")).doctorCommand(),
@@ -70,18 +74,20 @@ const HELP = helpOf({
     ["ug keys issue --workspace acme --environment Testing --name backend", "an API key for an integrator"],
     ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
     ["ug doctor --url https://groups.example.com", "find what is wrong"],
+    ["ug prove --as-file one.sql --as-file two.sql", "find out whether your database keeps two customers apart"],
   ],
   notes: `Credentials come from the environment, or from --key-file, and never from arguments, which other users can read:
   API_KEY          an API key (ugk_…), for the environment that it belongs to
   OPERATOR_KEY     the key of an operator (ugo_…)
   OPERATOR_TOKEN   the bootstrap token. For a service on this machine, it is also read from .dev.vars
+  DATABASE_URL     the database that ug prove examines
 
 Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --workspace and --environment, NO_COLOR.
 In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage. With --json, failures are JSON too, with a code and a request id.`,
 });
 
-/** Credentials of this service, and sessions. None belongs into arguments. */
-const CREDENTIAL = /\bug[kot]_[\w-]{20}|\beyJ[\w-]+\.[\w-]+\./;
+/** Credentials of this service, sessions, and the address of a database, which has its password in it. None belongs into arguments. */
+const CREDENTIAL = /\bug[kot]_[\w-]{20}|\beyJ[\w-]+\.[\w-]+\.|\bpostgres(?:ql)?:\/\//;
 
 /**
  * Runs a command line, without the names of the program and its script. Returns the exit code, and never throws for a failure
@@ -92,8 +98,8 @@ export async function runUg(args: readonly string[]): Promise<number> {
   try {
     if (args.some((arg) => CREDENTIAL.test(arg)))
       throw new UsageError(
-        "An argument looks like a credential, and other users of this machine can read arguments. Set API_KEY or OPERATOR_KEY in the\n" +
-          "environment, or put it in a file and give --key-file.",
+        "An argument looks like a credential, and other users of this machine can read arguments. Set API_KEY, OPERATOR_KEY or\n" +
+          "DATABASE_URL in the environment, or put a key in a file and give --key-file.",
       );
     const program = await programFor(args);
     if (args.length === 0) program.help();

@@ -50,8 +50,8 @@ export type View = {
 export type BindQueryInput = {
   /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses; 16 KiB at most. */
   sql: string;
-  /** `"?"` by default. */
-  placeholders?: "?" | "$1" | undefined;
+  /** What your database's driver takes: `"?"` by default. With `"%s"` (psycopg, PyMySQL) a `%` of the template is doubled. */
+  placeholders?: "?" | "$1" | "%s" | undefined;
 };
 
 /** SQL that a database can run. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
-import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
+import { PLACEHOLDER_STYLES, type PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
 const VARIABLES = new Map<string, unknown>([
   ["id", "acme"],
@@ -97,7 +97,7 @@ describe("bindTemplate", () => {
     "/* ( */ {{user_group.regions}} /* ) */",
     "x IN ({{user_group.one}} + 1)",
   ])("refuses a list that is no item of a list: %s", (template, { expect }) => {
-    for (const style of ["?", "$1"] as const)
+    for (const style of PLACEHOLDER_STYLES)
       expect(bind(template, style)).toMatchObject({ ok: false, failure: { code: "unusable_variable" } });
   });
 
@@ -110,7 +110,7 @@ describe("bindTemplate", () => {
     "x = ANY({{user_group.regions}}, {{id}})",
     "[[x = {{id}} AND x = ANY ]] [[({{user_group.regions}})]]",
   ])("advises IN for a list in %s", (template, { expect }) => {
-    for (const style of ["?", "$1"] as const)
+    for (const style of PLACEHOLDER_STYLES)
       expect(bind(template, style)).toMatchObject({
         ok: false,
         failure: {
@@ -143,6 +143,32 @@ describe("bindTemplate", () => {
       ok: true,
       value: { sql: "a[$1] || b[1:$2] ?| c AND d @> e" },
     });
+  });
+
+  it("doubles each percent sign of the template for the drivers of Python", ({ expect }) => {
+    expect(
+      bind("x %{{user_group.tier}}% 2 AND y LIKE 'a%s' -- 100%\n AND z IN ({{user_group.regions}})", "%s"),
+    ).toEqual({
+      ok: true,
+      value: { sql: "x %%%s%% 2 AND y LIKE 'a%%s' -- 100%%\n AND z IN (%s, %s)", params: [2, "eu", "us"], dropped: [] },
+    });
+    expect(bind("x % 2", "?")).toMatchObject({ ok: true, value: { sql: "x % 2" } });
+  });
+
+  it("binds an array of PostgreSQL with %s, and refuses what MySQL reads in another way", ({ expect }) => {
+    expect(bind("x = ANY(ARRAY[{{user_group.regions}}])", "%s")).toMatchObject({
+      ok: true,
+      value: { sql: "x = ANY(ARRAY[%s, %s])" },
+    });
+    for (const template of [
+      "'it\\'s' {{id}}",
+      "--x\n{{id}}",
+      "$$ ' $$ {{id}}",
+      "# it's\n{{id}}",
+      "owner = $1",
+      "x = :x",
+    ])
+      expect(bind(template, "%s")).toMatchObject({ ok: false, failure: { code: "invalid_template" } });
   });
 
   it("numbers the placeholders of PostgreSQL, and changes no operator or backslash", ({ expect }) => {
@@ -188,7 +214,7 @@ describe("bindTemplate", () => {
     expect(bind("{{id}}^2, '$1', a$1")).toMatchObject({ ok: true, value: { sql: "?^2, '$1', a$1" } });
   });
 
-  it.for(["?", "$1"] as const)("refuses with %s text that a driver would join to a value", (style, { expect }) => {
+  it.for(PLACEHOLDER_STYLES)("refuses with %s text that a driver would join to a value", (style, { expect }) => {
     for (const [template, position] of [
       ["5 -{{user_group.tier}}", 3],
       ["x <> E'a'{{id}}", 9],
@@ -374,7 +400,7 @@ describe("for any values", () => {
   it("the SQL is the template's text with placeholders, and the values are its parameters", ({ expect }) => {
     const parts = fc.array(fc.tuple(texts, fc.option(values, { nil: undefined })), { minLength: 1, maxLength: 8 });
     fc.assert(
-      fc.property(parts, fc.constantFrom<PlaceholderStyle>("?", "$1"), (pieces, style) => {
+      fc.property(parts, fc.constantFrom(...PLACEHOLDER_STYLES), (pieces, style) => {
         const variables = new Map<string, unknown>();
         const expected: unknown[] = [];
         let template = "";
@@ -386,7 +412,7 @@ describe("for any values", () => {
           variables.set(`v${index}`, value);
           template += `({{v${index}}}) `;
           const listed = [value].flat();
-          sql += `(${listed.map((_, offset) => (style === "?" ? "?" : `$${expected.length + offset + 1}`)).join(", ")}) `;
+          sql += `(${listed.map((_, offset) => (style === "$1" ? `$${expected.length + offset + 1}` : style)).join(", ")}) `;
           expected.push(...listed);
         }
         expect(bindTemplate(template, variables, style)).toEqual({

@@ -236,6 +236,10 @@ describe("POST /api/viewer/query", () => {
       { success: 1, sql: "x = $1", params: [2], dropped: [] },
     ],
     [
+      { sql: "x = {{user_group.tier}} AND y LIKE 'a%'", placeholders: "%s" },
+      { success: 1, sql: "x = %s AND y LIKE 'a%%'", params: [2], dropped: [] },
+    ],
+    [
       { sql: "1 = 1 [[AND x = {{user_group.gone}}]]", placeholders: "?" },
       { success: 1, sql: "1 = 1 ", params: [], dropped: ["user_group.gone"] },
     ],

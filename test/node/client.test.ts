@@ -151,7 +151,8 @@ describe("viewers", () => {
 
   it("bind SQL, and get the position of a template's error", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
-    const bindQuery = (sql: string, placeholders?: "?" | "$1") => viewer(group.token).bindQuery({ sql, placeholders });
+    const bindQuery = (sql: string, placeholders?: "?" | "$1" | "%s") =>
+      viewer(group.token).bindQuery({ sql, placeholders });
     expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({
       sql: "SELECT ?",
       params: ["client bind"],
@@ -159,6 +160,7 @@ describe("viewers", () => {
     });
     expect((await bindQuery("SELECT 1 [[+ {{user_group.gone}}]]")).dropped).toEqual(["user_group.gone"]);
     expect((await bindQuery("SELECT {{user_group_id}}", "$1")).sql).toBe("SELECT $1");
+    expect((await bindQuery("SELECT 5 % {{user_group_id}}", "%s")).sql).toBe("SELECT 5 %% %s");
     expect(await errorOf(bindQuery("SELECT {{region}}"))).toMatchObject({
       code: "unknown_variable",
       variable: "region",

@@ -305,6 +305,8 @@ it.for([
   ["embedding.md", "sign-up.ts"],
   ["embedding.md", "backend.ts"],
   ["verifying.md", "row-level-security.sql"],
+  ["verifying.md", "bound_query.py"],
+  ["verifying.md", "customer-databases.ts"],
 ] as const)("docs/%s shows %s as it is", ([page, file], { expect }) => {
   expect(readFileSync(`docs/${page}`, "utf8")).toContain(
     `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
@@ -316,6 +318,8 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "VerifySession.java",
     "backend.ts",
     "bound-query.ts",
+    "bound_query.py",
+    "customer-databases.ts",
     "page.html",
     "requirements.txt",
     "row-level-security.sql",

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import pgPromise from "pg-promise";
 import { afterAll, describe, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
-import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
+import { PLACEHOLDER_STYLES, type PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
 /**
  * Bound templates in real databases: with parameters, and as drivers run them that write the values into the SQL text. A
@@ -62,6 +62,16 @@ const runOnSqlite = async (sql: string, params: unknown[] = []) =>
     .prepare(sql)
     .all(...params.map((value) => (typeof value === "boolean" ? Number(value) : value) as SQLInputValue));
 
+/** SQL as Python's drivers read it: `%s` is a placeholder wherever it stands, and two percent signs are one. */
+const inPython = (sql: string, write: (index: number) => string) => {
+  let next = 0;
+  return sql.replace(/%(.)/gs, (_, after) => {
+    if (after === "%") return "%";
+    if (after !== "s") throw new SyntaxError(`%${after} is no placeholder.`);
+    return write(next++);
+  });
+};
+
 /** The ways to run a bound query: first with parameters, then with the values in the text. */
 const RUNS: Record<PlaceholderStyle, ((sql: string, params: unknown[]) => Promise<object[]>)[]> = {
   $1: [
@@ -76,6 +86,16 @@ const RUNS: Record<PlaceholderStyle, ((sql: string, params: unknown[]) => Promis
       let next = 0;
       return runOnSqlite(sql.replace(/\?/g, () => literal(params[next++])));
     },
+  ],
+  // psycopg, which numbers the placeholders; then psycopg2, which writes values.
+  "%s": [
+    async (sql, params) =>
+      runOnPostgres(
+        inPython(sql, (index) => `$${index + 1}`),
+        params,
+      ),
+    async (sql, params) => runOnPostgres(inPython(sql, (index) => literal(params[index]))),
+    async (sql, params) => runOnPostgres(inPython(sql, (index) => ` ${escaped(params[index])}`)),
   ],
 };
 
@@ -130,7 +150,7 @@ describe("a list in PostgreSQL", () => {
   });
 });
 
-describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s", (style) => {
+describe.for(PLACEHOLDER_STYLES)("a template with a filter and placeholders %s", (style) => {
   const texts = fc.constantFrom("eu", "pro", ...HOSTILE);
   const groups = fc.record({
     user_group_id: fc.constantFrom("acme", ...HOSTILE),
@@ -142,6 +162,10 @@ describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s
   const conditions = fc.constantFrom(
     "plan <> {{user_group.text}}",
     "plan <> 'US$1'",
+    "plan NOT LIKE '%s' || {{user_group.text}}",
+    "n % 7 <> {{user_group.n}} -- 100%s\n",
+    "n %{{user_group.n}} < 9",
+    "n < {{user_group.n}}%9",
     "plan <> E'\\\\' || {{user_group.text}}",
     "plan <> 'it''s' -- it's $1\n",
     "plan <> $q$ $1 ' $q$",
@@ -177,7 +201,25 @@ describe.for(["$1", "?"] as const)("a template with a filter and placeholders %s
     .array(
       fc.oneof(
         fc.constantFrom(...VARIABLE),
-        fc.constantFrom("plan", "'", "'a'", "E'", "E'a'", "U&", "\\", "\\'", "$1", "$$", "$q$", "?", '"', "`", "1"),
+        fc.constantFrom(
+          "plan",
+          "'",
+          "'a'",
+          "E'",
+          "E'a'",
+          "U&",
+          "\\",
+          "\\'",
+          "$1",
+          "$$",
+          "$q$",
+          "?",
+          "%",
+          "%s",
+          '"',
+          "`",
+          "1",
+        ),
         fc.constantFrom(
           "--",
           "-- ",

@@ -216,7 +216,7 @@ function writeSql(
   let units = 0;
   for (const [index, piece] of pieces.entries()) {
     if (piece.kind === "text") {
-      sql.push(piece.text);
+      sql.push(textFor(piece.text, style));
       continue;
     }
     const isList = Array.isArray(piece.value);
@@ -235,10 +235,15 @@ function writeSql(
     )
       return fail({ code: "unusable_variable", variable: piece.name });
     params.push(...parameters.values);
-    sql.push(parameters.values.map((_, offset) => (style === "?" ? "?" : `$${first + offset}`)).join(", "));
+    sql.push(parameters.values.map((_, offset) => placeholderFor(first + offset, style)).join(", "));
   }
   return ok({ sql: sql.join(""), params });
 }
+
+/** Python's drivers read every percent sign, in strings and comments too, and two as one. */
+const textFor = (text: string, style: PlaceholderStyle): string => (style === "%s" ? text.replaceAll("%", "%%") : text);
+
+const placeholderFor = (number: number, style: PlaceholderStyle): string => (style === "$1" ? `$${number}` : style);
 
 /** The parameters that stand for a value, and their length as JSON; `undefined` for a value that cannot be a parameter. */
 function parametersOf(value: unknown): Parameters | undefined {

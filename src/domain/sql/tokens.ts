@@ -3,12 +3,13 @@ import { fail, ok, type Result } from "../result.ts";
 /**
  * Splits an SQL template into tokens. It knows enough of the SQL of PostgreSQL, MySQL and SQLite to recognise strings, quoted
  * identifiers, comments and dollar quotes, in which a placeholder would not be a placeholder. Where databases disagree on a
- * text, or where a driver that writes the values into the SQL text itself (mysql, mysql2, pg-promise) disagrees with its
- * database, the text is refused.
+ * text, or where a driver that writes the values into the SQL text itself (mysql, mysql2, PyMySQL, psycopg2, pg-promise)
+ * disagrees with its database, the text is refused.
  */
 
-/** How placeholders are written: `?` each, or `$1`, `$2` and so on. */
-export type PlaceholderStyle = "?" | "$1";
+/** How placeholders are written: `?` each, or `$1`, `$2` and so on, or `%s` each. */
+export const PLACEHOLDER_STYLES = ["?", "$1", "%s"] as const;
+export type PlaceholderStyle = (typeof PLACEHOLDER_STYLES)[number];
 
 export type Source = { template: string; style: PlaceholderStyle };
 
@@ -23,7 +24,9 @@ export type Token = TextToken | VariableToken | { kind: "[["; end: number } | { 
 /** A name after its first character. Databases read every character outside ASCII as a letter. */
 const NAME = "[A-Za-z_\\u0080-\\u{10ffff}][A-Za-z0-9_\\u0080-\\u{10ffff}]*";
 
-type Quoted = { first: string; begin: RegExp; whole: RegExp; name: string; only?: PlaceholderStyle };
+/** With `$1` the database is PostgreSQL. With the others it may be MySQL, too. */
+const isPerhapsMysql = (style: PlaceholderStyle): boolean => style !== "$1";
+type Quoted = { first: string; begin: RegExp; whole: RegExp; name: string; in?: readonly PlaceholderStyle[] };
 
 /** Texts that are one token: their first character, how they begin, how far they reach, and with which placeholders they exist. */
 const QUOTED: Quoted[] = [
@@ -32,9 +35,9 @@ const QUOTED: Quoted[] = [
   { first: '"', begin: /"/y, whole: /"(?:[^"]|"")*"/y, name: "quoted identifier" },
   { first: "`", begin: /`/y, whole: /`(?:[^`]|``)*`/y, name: "quoted identifier" },
   // In SQLite. In PostgreSQL these are subscripts.
-  { first: "[", begin: /\[(?!\[)/y, whole: /\[[^\]]*\]/y, name: "quoted identifier", only: "?" },
+  { first: "[", begin: /\[(?!\[)/y, whole: /\[[^\]]*\]/y, name: "quoted identifier", in: ["?"] },
   // In MySQL. In PostgreSQL this is an operator.
-  { first: "#", begin: /#/y, whole: /#[^\n]*/y, name: "comment", only: "?" },
+  { first: "#", begin: /#/y, whole: /#[^\n]*/y, name: "comment", in: ["?", "%s"] },
   { first: "-", begin: /--/y, whole: /--[^\n]*/y, name: "comment" },
   { first: "/", begin: /\/\*/y, whole: /\/\*[\s\S]*?\*\//y, name: "comment" },
   {
@@ -49,7 +52,7 @@ const QUOTED_BY_FIRST = new Map(QUOTED.flatMap((quoted) => [...quoted.first].map
 /** Quoted texts on which databases or drivers disagree. */
 const AMBIGUOUS: { is: (text: string, style: PlaceholderStyle) => boolean; reason: string }[] = [
   {
-    is: (text, style) => style === "?" && /^[eE]?['"]/.test(text) && /\\['"]/.test(text),
+    is: (text, style) => isPerhapsMysql(style) && /^[eE]?['"]/.test(text) && /\\['"]/.test(text),
     reason:
       "Databases disagree on a backslash before a quote. Double the quote instead, or use a variable for this text.",
   },
@@ -59,7 +62,7 @@ const AMBIGUOUS: { is: (text: string, style: PlaceholderStyle) => boolean; reaso
     reason: "Some drivers replace a question mark here with a value. Remove it, or use a variable for this text.",
   },
   {
-    is: (text, style) => style === "?" && /^--[^\t-\r ]/.test(text),
+    is: (text, style) => isPerhapsMysql(style) && /^--[^\t-\r ]/.test(text),
     reason: "Databases disagree on a comment without a space after its two dashes. Add a space.",
   },
   {
@@ -68,13 +71,13 @@ const AMBIGUOUS: { is: (text: string, style: PlaceholderStyle) => boolean; reaso
       "Databases disagree on nested comments, and on comments that begin with an exclamation mark. Use a plain comment.",
   },
   {
-    is: (text, style) => style === "?" && text.startsWith("$"),
+    is: (text, style) => isPerhapsMysql(style) && text.startsWith("$"),
     reason: "Databases disagree on dollar quotes: MySQL reads names, SQLite reads placeholders. Use single quotes.",
   },
   {
     // PostgreSQL reads brackets, `#` and backticks as operators, and MySQL reads `#` as the beginning of a comment.
     is: (text, style) =>
-      ((style === "?" ? /^[[#`]/ : /^`/).test(text) && /['"]|--|\/\*|\$[^\s$]*\$/.test(text)) ||
+      ((isPerhapsMysql(style) ? /^[[#`]/ : /^`/).test(text) && /['"]|--|\/\*|\$[^\s$]*\$/.test(text)) ||
       (style === "?" && text.startsWith("[") && text.includes("#")),
     reason: "Some databases read quotes and comments in this text as SQL. Remove them from it.",
   },
@@ -91,6 +94,7 @@ const VARIABLE = /\{\{[^{}]*\}\}/y;
 const FOREIGN_PLACEHOLDER = {
   "?": /\?|[$:@][\w\u0080-\u{10ffff}]/uy,
   $1: /\?(?![|&]|\s*')|[$:@][\w\u0080-\u{10ffff}]/uy,
+  "%s": /\?(?![|&]|\s*')|[$:@][\w\u0080-\u{10ffff}]/uy,
 };
 
 /** Text next to a variable with which its placeholder, or the value in its place, could be read as something else. */
@@ -133,7 +137,7 @@ export function findLoneControl({ template }: Source): Refusal | undefined {
 export function readToken(source: Source, at: number): Result<Token, Refusal> {
   const { template, style } = source;
   const quoted = QUOTED_BY_FIRST.get(template.charAt(at));
-  if (quoted && (quoted.only ?? style) === style && findEnd(quoted.begin, template, at) !== undefined)
+  if (quoted && (quoted.in ?? [style]).includes(style) && findEnd(quoted.begin, template, at) !== undefined)
     return readQuoted(template, at, quoted);
 
   const end = findEnd(PLAIN, template, at);

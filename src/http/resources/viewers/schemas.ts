@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../../limits.ts";
 import { lazy, withMeta } from "../fields.ts";
 
@@ -18,8 +19,9 @@ export const QueryBody = lazy(() =>
         description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
       },
     ),
-    placeholders: withMeta(z._default(z.enum(["?", "$1"], { error: 'Give "?" or "$1".' }), "?"), {
-      description: "How placeholders are written: ? each, or $1, $2 and so on.",
+    placeholders: withMeta(z._default(z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1" or "%s".' }), "?"), {
+      description:
+        "How placeholders are written: ? each, or $1, $2 and so on, or %s each (psycopg, PyMySQL; a % of the template becomes %%).",
     }),
   }),
 );

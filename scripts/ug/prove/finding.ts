@@ -1,0 +1,29 @@
+/** What the prover has found. */
+
+/** A mistake that lets a customer see or change rows of another one, or would with the next change. */
+export type Mistake = {
+  /** A fact in snake_case, for programs. */
+  code: string;
+  /** The role, table, policy, view or function. */
+  object: string;
+  message: string;
+  /** What to do; SQL where SQL does it. */
+  fix: string;
+};
+
+/** What one run has found. Nothing in it is a value of a row. */
+export type Findings = {
+  mistakes: Mistake[];
+  /** What the prover did not or cannot judge. */
+  unjudged: string[];
+};
+
+/** Joins names for a sentence, and counts those beyond the first five. */
+export function listed(names: readonly string[]): string {
+  const [shown, more] = [names.slice(0, 5), names.length - 5];
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
+/** The form of a verb for these names: `["sees", "see"]` for one and for several. */
+export const verb = (names: readonly string[], [one, several]: readonly [string, string]): string =>
+  names.length === 1 ? one : several;

@@ -1,0 +1,83 @@
+/** A PostgreSQL server of Debian's packages, for one test file. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { waitUntil } from "./service.ts";
+
+const PACKAGES = "/usr/lib/postgresql";
+const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).toSorted((a, b) => Number(b) - Number(a)) : [];
+const programs = versions
+  .map((version) => join(PACKAGES, version, "bin"))
+  .find((bin) => existsSync(join(bin, "initdb")));
+
+/** Whether PostgreSQL is installed; the names of the tests that need it say so. */
+export const hasPostgres = programs !== undefined;
+
+/** PostgreSQL refuses to run as root. */
+function ordinaryUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const idOf = (option: string) => Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));
+  return { uid: idOf("-u"), gid: idOf("-g") };
+}
+
+export type Postgres = {
+  /** The address by which a role logs in, over a socket that only this machine has. */
+  url: (role: string) => string;
+  /** Runs SQL as a superuser. */
+  run: (sql: string) => Promise<void>;
+  /** A copy of everything in the server as SQL. */
+  dump: () => string;
+  stop: () => Promise<void>;
+};
+
+/** Starts an empty server. */
+export async function startPostgres(): Promise<Postgres> {
+  const user = ordinaryUser();
+  const folder = mkdtempSync(join(tmpdir(), "postgres-"));
+  if (user) chownSync(folder, user.uid, user.gid);
+  // Processes of other users may connect, such as a client that runs as root.
+  chmodSync(folder, 0o755);
+  const data = join(folder, "data");
+  const program = (name: string) => join(programs ?? "", name);
+  const at = { cwd: folder, ...user };
+  execFileSync(program("initdb"), ["-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync"], {
+    ...at,
+    stdio: "ignore",
+  });
+  const settings = [`unix_socket_directories=${folder}`, "listen_addresses=", "fsync=off", "max_connections=20"];
+  const server = spawn(program("postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
+    ...at,
+    stdio: "ignore",
+  });
+  const url = (role: string) => `postgresql://${role}@localhost/postgres?host=${encodeURIComponent(folder)}`;
+  const run = async (sql: string) => {
+    const client = new pg.Client({ connectionString: url("postgres") });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  await waitUntil(
+    () =>
+      run("SELECT 1").then(
+        () => true,
+        () => false,
+      ),
+    "PostgreSQL accepts connections",
+  );
+  return {
+    url,
+    run,
+    dump: () =>
+      execFileSync(program("pg_dumpall"), ["-h", folder, "-U", "postgres"], { cwd: folder, encoding: "utf8" })
+        // Random in each dump.
+        .replaceAll(/^\\(?:un)?restrict .*$/gm, ""),
+    stop: async () => {
+      const ended = once(server, "exit");
+      server.kill("SIGQUIT");
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
