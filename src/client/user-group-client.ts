@@ -4,6 +4,7 @@ import { type GroupsById, groupsById } from "./resources/groups-by-id.ts";
 import { type MintSessionInput, mintSession, type ViewerSession } from "./resources/viewer-session.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
+import { ViewerClient } from "./viewer-client.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -17,8 +18,10 @@ export interface UserGroupClient extends GroupsById, EnvironmentClient {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns the calls that the interface declares.
 export class UserGroupClient {
   readonly #connection: Connection;
+  readonly #options: ConnectionOptions;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
+    this.#options = options;
     this.#connection = new Connection(options, "apiKey", apiKey, serverProtocol);
     const calls: GroupsById & EnvironmentClient = {
       ...groupsById(this.#connection),
@@ -30,6 +33,11 @@ export class UserGroupClient {
   /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
   mintSession(input: MintSessionInput, options?: CallOptions): Promise<ViewerSession> {
     return mintSession(this.#connection, input, options);
+  }
+
+  /** The calls of a page that has presented this session to your server. They have the session's rights, and not your API key's. */
+  asViewer({ session }: { session: string }): ViewerClient {
+    return new ViewerClient({ ...this.#options, token: session });
   }
 
   /** Gets the name, the environment and the scopes of the API key. */

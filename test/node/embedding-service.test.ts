@@ -34,7 +34,7 @@ beforeAll(async () => {
   const installed = join(project, "node_modules", "user-group-service");
   mkdirSync(installed, { recursive: true });
   cpSync("client/package.json", join(installed, "package.json"));
-  for (const entry of ["index", "viewer"])
+  for (const entry of ["index", "server", "viewer"])
     await build({
       entryPoints: [`src/client/${entry}.ts`],
       outfile: join(installed, "dist", `${entry}.js`),
@@ -99,8 +99,9 @@ async function listen(handler: (request: Request) => Response | Promise<Response
 
 /** Asks a backend for a session, as the page does. */
 async function askForSession(address: string) {
-  const response = await fetch(`${address}/session`, { method: "POST" });
-  return { status: response.status, cached: response.headers.get("Cache-Control"), body: await response.json() };
+  const response = await fetch(`${address}/session`, { method: "POST", headers: { Origin: address } });
+  const body = (await response.json()) as { session: { token: string } };
+  return { status: response.status, cached: response.headers.get("Cache-Control"), body };
 }
 
 /** Debian's chromium; where there is none, these tests are skipped. */
@@ -114,7 +115,7 @@ describe("the backend of a page", () => {
     expect(await askForSession(address)).toMatchObject({
       status: 403,
       cached: "no-store",
-      body: { problem: "suspended", message: expect.stringMatching(/suspended/) },
+      body: { error: { code: "user_group_suspended", message: expect.stringMatching(/suspended/) } },
     });
     expect(log()).toBe("");
   });
@@ -125,7 +126,10 @@ describe("the backend of a page", () => {
     const { address, log } = await startBackend("gone");
     expect((await askForSession(address)).status).toBe(200);
     await groups.removeByNumber({ teamId });
-    expect(await askForSession(address)).toMatchObject({ status: 404, body: { problem: "no_such_customer" } });
+    expect(await askForSession(address)).toMatchObject({
+      status: 404,
+      body: { error: { code: "user_group_not_found" } },
+    });
     expect(log()).toBe("");
     expect(await groups.restore({ teamId })).toMatchObject({ userGroupId: "gone" });
     expect((await askForSession(address)).status).toBe(200);
@@ -133,7 +137,7 @@ describe("the backend of a page", () => {
 
   it("asks a person who is signed out to sign in", async ({ expect }) => {
     const { address, log } = await startBackend("");
-    expect(await askForSession(address)).toMatchObject({ status: 401, body: { problem: "signed_out" } });
+    expect(await askForSession(address)).toMatchObject({ status: 401, body: { error: { code: "signed_out" } } });
     expect(log()).toBe("");
   });
 
@@ -143,17 +147,23 @@ describe("the backend of a page", () => {
     await operator.revokeKey({ ...WORKSPACE, id: own.id });
     const { address, log } = await startBackend("key gone", { apiKey: own.key });
     const { status, body } = await askForSession(address);
-    expect(status).toBe(503);
-    expect(body).toMatchObject({ problem: "service_down" });
+    // A page does not retry a 500: only a person can repair this.
+    expect(status).toBe(500);
+    expect(body).toMatchObject({ error: { code: "service_unavailable" } });
     expect(JSON.stringify(body)).not.toMatch(/key|credential|sign in/i);
-    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for key gone: credential_revoked: /)]);
+    expect(log().trim().split("\n")).toEqual([
+      expect.stringMatching(/^No session for "key gone": credential_revoked: /),
+    ]);
     expect(log()).not.toContain(own.key);
   });
 
   it("reports a service that is down in one line without a stack trace", async ({ expect }) => {
     const { address, log } = await startBackend("acme", { serviceUrl: `http://localhost:${await freePort()}` });
-    expect(await askForSession(address)).toMatchObject({ status: 503, body: { problem: "service_down" } });
-    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for acme: network_error: /)]);
+    expect(await askForSession(address)).toMatchObject({
+      status: 503,
+      body: { error: { code: "service_unavailable" } },
+    });
+    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for "acme": network_error: /)]);
   });
 });
 
@@ -308,7 +318,7 @@ describe("a page with a chart", () => {
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "origins", name: "Origins" });
       const { address } = await startBackend("origins");
-      const { token } = (await askForSession(address)).body as { token: string };
+      const { token } = (await askForSession(address)).body.session;
       const { url: elsewhere } = await standIn(() => ({
         status: 200,
         headers: { "Content-Type": "text/html" },
