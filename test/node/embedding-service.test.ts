@@ -1,7 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -13,6 +12,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { freePort } from "./support/free-port.ts";
 import { waitUntil } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
@@ -60,15 +60,6 @@ async function signUp(customer: string): Promise<number> {
   const env = { ...process.env, SERVICE_URL: url, API_KEY: writerKey, CUSTOMER: customer };
   const { stdout } = await promisify(execFile)(process.execPath, ["sign-up.ts"], { cwd: project, env });
   return JSON.parse(stdout).team_id;
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "localhost");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address ? address.port : 0;
 }
 
 /** Runs the backend of the recipe for a customer until the test ends. `log` returns what it has logged besides its address. */
