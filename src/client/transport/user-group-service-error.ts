@@ -67,6 +67,18 @@ export type ErrorFacts = Partial<Omit<UserGroupServiceError, keyof Error | "code
 /**
  * The error of all calls. It never holds a credential: texts of the service and the network are redacted, and there is no
  * `cause`, which could hold the request.
+ *
+ * @example
+ * import { UserGroupClient, UserGroupServiceError } from "user-group-service/client";
+ *
+ * const groups = new UserGroupClient({ url: "http://localhost:8787", apiKey: process.env.API_KEY ?? "" });
+ * try {
+ *   await groups.mintSession({ userGroupId: "nobody" });
+ * } catch (error) {
+ *   if (!(error instanceof UserGroupServiceError)) throw error;
+ *   console.info(error.code, error.status);
+ * }
+ * // user_group_not_found 404
  */
 export class UserGroupServiceError extends Error {
   override readonly name = "UserGroupServiceError";
