@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vites
 import { docExamples } from "./support/doc-examples.ts";
 import { nodeOf } from "./support/node-versions.ts";
 import { freshCopy, removeCopy } from "./support/service.ts";
+import { standIn } from "./support/stand-in.ts";
 
 const { url, key, operatorToken } = inject("service");
 const CHROMIUM = "/usr/bin/chromium";
@@ -181,17 +182,17 @@ it.skipIf(!existsSync(CHROMIUM))(
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
     onTestFinished(() => browser.close());
     const page = await browser.newPage();
-    // Nobody listens there. A page of another host than localhost may not call a service on this machine.
-    await page.route("http://localhost:59999/**", (route) => {
-      const { pathname } = new URL(route.request().url());
-      if (pathname === "/") return route.fulfill({ contentType: "text/html", body: "<title>Site</title>" });
-      return route.fulfill({ path: join(installed, "dist", pathname.slice(1)), contentType: "text/javascript" });
-    });
-    await page.goto("http://localhost:59999/");
+    // A page that a test makes up may not call a service on this machine, so a server has to serve it.
+    const { url: site } = await standIn(({ path }) => ({
+      status: 200,
+      headers: { "Content-Type": path.endsWith(".js") ? "text/javascript" : "text/html" },
+      body: path.endsWith(".js") ? readFileSync(join(installed, "dist", path), "utf8") : "<title>Site</title>",
+    }));
+    await page.goto(site);
     const { UserGroupClient } = await import(join(installed, "dist/index.js"));
     const groups = new UserGroupClient({ url, apiKey: key });
     await groups.ensure({ userGroupId: "packed", name: "Packed Inc." });
-    const session = await groups.mintSession({ userGroupId: "packed", origins: ["http://localhost:59999"] });
+    const session = await groups.mintSession({ userGroupId: "packed", origins: [site] });
     for (const file of ["viewer.js", "index.js"]) {
       const shown = await page.evaluate(
         `import("/${file}").then(({ ViewerClient }) =>
