@@ -5,7 +5,7 @@ import { getCookie, setCookie } from "hono/cookie";
 import { secureHeaders } from "hono/secure-headers";
 import type { UserGroupClient } from "user-group-service/client";
 import { requireSession, sessionHandler } from "user-group-service/server";
-import { PEOPLE, type Person } from "./people.ts";
+import { CUSTOMERS, PEOPLE, type Person } from "./people.ts";
 import type { openSales } from "./sales.ts";
 
 const PERIODS = [3, 6, 12];
@@ -92,5 +92,7 @@ export function productApp({ origin, serviceUrl, audience, groups, sales }: Prod
 const script = (c: Context, text: string) => c.body(text, 200, { "Content-Type": "text/javascript" });
 
 /** The people are the product's own, so that their names need no escaping. */
-const buttonOf = ({ id, name, role, customer }: Person) =>
-  `<button type="submit" name="person" value="${id}"><strong>${name}</strong> <span>${role}, ${customer}</span></button>`;
+function buttonOf({ id, name, role, customer }: Person): string {
+  const company = CUSTOMERS.find((each) => each.id === customer)?.name;
+  return `<button type="submit" name="person" value="${id}"><strong>${name}</strong> <span>${role}, ${company}</span></button>`;
+}

@@ -17,7 +17,7 @@ function svgElement(name, attributes, text = "") {
 
 /** One column for each month. */
 export function columns(months) {
-  const [width, height, labels] = [48, 180, 40];
+  const [width, height, labels] = [56, 180, 40];
   const highest = Math.max(1, ...months.map(({ amount }) => amount));
   const names = months.map(({ label }) => monthName.format(new Date(`${label}-01`)));
   const chart = svgElement("svg", {
