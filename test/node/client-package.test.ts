@@ -129,6 +129,11 @@ it.for(RESOLUTIONS)("the examples of the docs compile with the types as %s find 
   expect(compile(project, args, ["example.ts", ...others.map((_, index) => `other-${index}.ts`)])).toBe("");
 });
 
+/** The programs of the page on the server kit, which are for several frameworks, and those of the package's README. */
+const shown = ["docs/server-kit.md", "client/README.md"].flatMap((file) =>
+  [...readFileSync(file, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
+);
+
 describe("the examples in the docstrings", () => {
   const folder = join(project, "docstrings");
   const examples = docExamples();
@@ -139,22 +144,22 @@ describe("the examples in the docstrings", () => {
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     symlinkSync(installed, join(folder, "node_modules", "user-group-service"));
     // Those of the adapters need their frameworks.
-    for (const name of ["express", "fastify", "@types"])
+    for (const name of ["express", "fastify", "hono", "@types"])
       symlinkSync(resolve("node_modules", name), join(folder, "node_modules", name));
     for (const [index, { program }] of examples.entries())
       writeFileSync(join(folder, fileOf(index)), program.replaceAll("http://localhost:8787", url));
+    for (const [index, program] of shown.entries()) writeFileSync(join(folder, `shown-${index}.ts`), program);
   });
 
-  it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args], { expect }) => {
-    // The types of Express and Fastify do not compile themselves without this.
-    expect(
-      compile(
-        folder,
-        [...args, "--skipLibCheck", "true"],
-        examples.map((_, index) => fileOf(index)),
-      ),
-    ).toBe("");
-  });
+  it.for(RESOLUTIONS)(
+    "and the programs of the pages compile with the types as %s find them",
+    ([, args], { expect }) => {
+      const files = [...examples.map((_, index) => fileOf(index)), ...shown.map((_, index) => `shown-${index}.ts`)];
+      expect(shown).toHaveLength(7);
+      // The types of Express and Fastify do not compile themselves without this.
+      expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
+    },
+  );
 
   it.for(examples.map(({ name, printed }, index) => [name, printed, index] as const))(
     "%s prints what it says",
@@ -171,8 +176,8 @@ describe("the examples in the docstrings", () => {
       ["index", "server", "viewer"].map((file) => import(join(installed, `dist/${file}.js`))),
     );
     const names = new Set(exported.flatMap((module) => Object.keys(module)));
-    const shown = examples.map(({ name }) => name.split(" ")[0]);
-    expect([...names].filter((name) => !shown.includes(name))).toEqual([]);
+    const explained = examples.map(({ name }) => name.split(" ")[0]);
+    expect([...names].filter((name) => !explained.includes(name))).toEqual([]);
   });
 });
 
