@@ -3,27 +3,32 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { parseArgs } from "node:util";
+import { runCommand } from "./command.ts";
 import { demoFiles } from "./serve/demo.ts";
 import { readPort } from "./serve/options.ts";
+import { print } from "./support/output.ts";
+import { CommandError } from "./ug/errors.ts";
 
-const USAGE = `Usage: npm run demo [-- --port PORT --service-port PORT --persist-to DIR]
+const USAGE = `Usage: npm run demo -- [--port PORT] [--service-port PORT] [--persist-to DIR]
 
-Starts the service at http://localhost:8787 and a product at http://localhost:3000, in which two customers look at their sales.`;
+Starts the service at http://localhost:8788, and at http://localhost:3000 a product in which two customers look at their sales.
 
-const { values } = parseArgs({
-  options: {
-    port: { type: "string", default: "3000" },
-    "service-port": { type: "string", default: "8787" },
-    "persist-to": { type: "string", default: ".ug/product" },
-    help: { type: "boolean", default: false },
-  },
-});
+  --port PORT           the port of the product; 0 takes any free one
+  --service-port PORT   the port of the service; 0 takes any free one
+  --persist-to DIR      the folder that holds the service's state; .ug/product by default`;
+
+const OPTIONS = {
+  port: { type: "string", default: "3000" },
+  "service-port": { type: "string", default: "8788" },
+  "persist-to": { type: "string", default: ".ug/product" },
+} as const;
 
 /** The port that an option names; for 0, one that nobody listens on. */
 async function portOf(option: string): Promise<number> {
-  const server = createServer().listen(readPort(option), "localhost");
-  await Promise.race([once(server, "listening"), once(server, "error").then(([error]) => Promise.reject(error))]);
+  const port = readPort(option);
+  if (port !== 0) return port;
+  const server = createServer().listen(0, "localhost");
+  await once(server, "listening");
   const address = server.address();
   server.close();
   await once(server, "close");
@@ -39,39 +44,50 @@ function printed(child: ChildProcess, pattern: RegExp): Promise<void> {
         output += chunk;
         if (pattern.test(output)) resolve();
       });
-    child.on("exit", () => reject(new Error(output)));
+    // The advice of `ug serve` about a busy port, in the words of this command.
+    const advice = () => output.trim().replace("npm start -- --port", "npm run demo -- --service-port");
+    child.on("close", () => reject(new CommandError(advice())));
   });
 }
 
-async function main(): Promise<void> {
-  if (values.help) return console.info(USAGE);
-  const persistTo = values["persist-to"];
-  const [port, servicePort] = [await portOf(values.port), await portOf(values["service-port"])];
-  const children: ChildProcess[] = [];
-  const start = (args: string[], env: NodeJS.ProcessEnv = {}) => {
-    const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
-    children.push(child);
-    return child;
-  };
-  // Whatever ends, all end: a product without its service shows nothing.
-  const stop = () => {
-    for (const child of children) child.kill("SIGTERM");
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+/** The processes of the demo. Whatever ends, all end: a product without its service shows nothing. */
+class Processes {
+  readonly #children: ChildProcess[] = [];
 
+  start(args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    this.#children.push(child);
+    return child;
+  }
+
+  stop(): void {
+    for (const child of this.#children) child.kill("SIGTERM");
+  }
+
+  async firstEnd(): Promise<void> {
+    await Promise.race(this.#children.map((child) => once(child, "exit")));
+  }
+}
+
+async function run(options: Record<keyof typeof OPTIONS, string>): Promise<void> {
+  const persistTo = options["persist-to"];
+  const [port, servicePort] = [await portOf(options.port), await portOf(options["service-port"])];
   const serviceUrl = `http://localhost:${servicePort}`;
   const serve = ["scripts/ug.mjs", "serve", "--demo", "--port", `${servicePort}`, "--persist-to", persistTo];
   const keys = demoFiles({ persistTo });
+
+  const processes = new Processes();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => processes.stop());
   try {
-    await printed(start(serve), /Ctrl-C stops the service/);
+    await printed(processes.start(serve), /Ctrl-C stops the service/);
     const env = { SERVICE_URL: serviceUrl, API_KEY: readFileSync(keys.key, "utf8").trim(), PORT: `${port}` };
-    const product = start(["examples/product/start.ts"], env);
-    product.stderr?.pipe(process.stderr);
+    const product = processes.start(["examples/product/start.ts"], env);
     await printed(product, /The product is at/);
-    console.info(introductionOf(`http://localhost:${port}`, serviceUrl, keys.operatorKey));
-    await Promise.race(children.map((child) => once(child, "exit")));
+    product.stderr?.pipe(process.stderr);
+    await print(introductionOf(`http://localhost:${port}`, serviceUrl, keys.operatorKey));
+    await processes.firstEnd();
   } finally {
-    stop();
+    processes.stop();
   }
 }
 
@@ -85,7 +101,4 @@ The service is at ${serviceUrl}. In another terminal, be its operator:
 
 Ctrl-C stops both.`;
 
-await main().catch((error: Error) => {
-  console.error(error.message);
-  process.exitCode = 1;
-});
+await runCommand({ usage: USAGE, options: OPTIONS, run });

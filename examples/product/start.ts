@@ -18,6 +18,10 @@ const customers = await Promise.all(
 );
 const sales = await openSales(customers);
 const app = productApp({ origin, serviceUrl: SERVICE_URL, audience: AUDIENCE, groups, sales });
-serve({ fetch: app.fetch, hostname: "localhost", port: Number(PORT) }, () =>
+const server = serve({ fetch: app.fetch, hostname: "localhost", port: Number(PORT) }, () =>
   console.info(`The product is at ${origin}`),
 );
+server.on("error", (error) => {
+  console.error(`The product cannot listen on port ${PORT}: ${error.message}. Choose another PORT.`);
+  process.exit(1);
+});
