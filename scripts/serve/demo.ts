@@ -22,7 +22,7 @@ export class NoDemoKeys extends Error {}
 type Answer = { key: string; error: { code: string; message: string } };
 
 /** The files with the demo's keys for a state. They are outside of the state folder, which holds no credential. */
-export function demoFiles({ persistTo }: ServeOptions): { key: string; operatorKey: string } {
+export function demoFiles({ persistTo }: Pick<ServeOptions, "persistTo">): { key: string; operatorKey: string } {
   const state = resolve(persistTo);
   const hash = createHash("sha256").update(state).digest("hex").slice(0, 8);
   const key = join(FOLDER, state === resolve(DEFAULT_STATE_FOLDER) ? "default" : `${basename(state)}-${hash}`);

@@ -18,6 +18,16 @@ export interface OperatorClient extends ApiKeys, Operators, Environments, FeedRe
 /**
  * The calls of an operator: API keys, operators and environments. The methods of events read the deployment's own feed;
  * `inEnvironment` leads to the groups and the feed of one environment.
+ *
+ * @example
+ * import { OperatorClient } from "user-group-service/client";
+ *
+ * const operator = new OperatorClient({ url: "http://localhost:8787", operatorKey: process.env.OPERATOR_KEY ?? "" });
+ * const environment = { workspace: "examples", environment: "Testing" } as const;
+ * const { apiKey } = await operator.issueKey({ ...environment, name: "reader", access: "read" });
+ * for await (const { name } of operator.listKeys(environment)) console.info(name);
+ * // reader
+ * await operator.revokeKey({ ...environment, id: apiKey.id, reason: "It was an example." });
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns the calls that the interface declares.
 export class OperatorClient {
@@ -40,7 +50,16 @@ export class OperatorClient {
     return whoami(this.#connection, options);
   }
 
-  /** Returns the calls of one environment. */
+  /**
+   * Returns the calls of one environment.
+   *
+   * @example
+   * const { groups: found } = await operator
+   *   .inEnvironment({ workspace: "demo", environment: "Testing" })
+   *   .listPage({ userGroupId: "never created" });
+   * console.info(found.length);
+   * // 0
+   */
   inEnvironment(environment: Environment): EnvironmentClient {
     return environmentClient(this.#connection, environmentQuery(environment));
   }

@@ -4,6 +4,7 @@ import { type GroupsById, groupsById } from "./resources/groups-by-id.ts";
 import { type MintSessionInput, mintSession, type ViewerSession } from "./resources/viewer-session.ts";
 import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
+import { ViewerClient } from "./viewer-client.ts";
 
 /** The service's address, and the API key of one environment. */
 export type UserGroupClientOptions = ConnectionOptions & {
@@ -13,12 +14,24 @@ export type UserGroupClientOptions = ConnectionOptions & {
 
 export interface UserGroupClient extends GroupsById, EnvironmentClient {}
 
-/** The user groups of one environment, for servers that have its API key. */
+/**
+ * The user groups of one environment, for servers that have its API key.
+ *
+ * @example
+ * import { UserGroupClient } from "user-group-service/client";
+ *
+ * const groups = new UserGroupClient({ url: "http://localhost:8787", apiKey: process.env.API_KEY ?? "" });
+ * const { group } = await groups.ensure({ userGroupId: "example", name: "Example Inc." });
+ * console.info(group.name);
+ * // Example Inc.
+ */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns the calls that the interface declares.
 export class UserGroupClient {
   readonly #connection: Connection;
+  readonly #options: ConnectionOptions;
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
+    this.#options = options;
     this.#connection = new Connection(options, "apiKey", apiKey, serverProtocol);
     const calls: GroupsById & EnvironmentClient = {
       ...groupsById(this.#connection),
@@ -27,12 +40,41 @@ export class UserGroupClient {
     Object.assign(this, calls);
   }
 
-  /** Mints a short-lived viewer session for a page. It creates no group, and changes nothing. */
+  /**
+   * Mints a short-lived viewer session for a page. It creates no group, and changes nothing.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "minting" });
+   * const session = await groups.mintSession({ userGroupId: "minting", viewerId: "jane", viewerProperties: { store: 7 } });
+   * console.info(session.expiresInSeconds);
+   * // 300
+   */
   mintSession(input: MintSessionInput, options?: CallOptions): Promise<ViewerSession> {
     return mintSession(this.#connection, input, options);
   }
 
-  /** Gets the name, the environment and the scopes of the API key. */
+  /**
+   * The calls of a page that has presented this session to your server. They have the session's rights, and not your API key's.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "presented", properties: { plan: "gold" } });
+   * const { token } = await groups.mintSession({ userGroupId: "presented" });
+   * const { variables } = await groups.asViewer({ session: token }).view();
+   * console.info(variables["user_group.plan"]);
+   * // gold
+   */
+  asViewer({ session }: { session: string }): ViewerClient {
+    return new ViewerClient({ ...this.#options, token: session });
+  }
+
+  /**
+   * Gets the name, the environment and the scopes of the API key.
+   *
+   * @example
+   * const { kind, workspace, environment } = await groups.whoami();
+   * console.info(kind, workspace, environment);
+   * // api_key demo Testing
+   */
   whoami(options?: CallOptions): Promise<Caller> {
     return whoami(this.#connection, options);
   }

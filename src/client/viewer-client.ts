@@ -63,7 +63,22 @@ export type BoundQuery = {
   dropped: string[];
 };
 
-/** The calls of a dashboard, with the token of a user group or viewer sessions. It works in browsers, on any origin. */
+/**
+ * The calls of a dashboard, with the token of a user group or viewer sessions. It works in browsers, on any origin.
+ *
+ * @example
+ * import { UserGroupClient, ViewerClient } from "user-group-service/client";
+ *
+ * const url = "http://localhost:8787";
+ * const groups = new UserGroupClient({ url, apiKey: process.env.API_KEY ?? "" });
+ * await groups.ensure({ userGroupId: "viewed", name: "Viewed Inc." });
+ *
+ * // In a page: session: () => fetch("/session", { method: "POST" })
+ * const viewer = new ViewerClient({ url, session: () => groups.mintSession({ userGroupId: "viewed" }) });
+ * const { group } = await viewer.view();
+ * console.info(group.name);
+ * // Viewed Inc.
+ */
 export class ViewerClient {
   readonly #connection: Connection | SessionConnection;
 
@@ -82,7 +97,16 @@ export class ViewerClient {
     return { group: toViewedGroup(body.object("user_group")), variables: body.json("variables") };
   }
 
-  /** Replaces each variable of the template by a placeholder. Values become parameters, never text of the SQL. */
+  /**
+   * Replaces each variable of the template by a placeholder. Values become parameters, never text of the SQL.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "binding" });
+   * const viewer = new ViewerClient({ url, session: () => groups.mintSession({ userGroupId: "binding" }) });
+   * const { sql, params } = await viewer.bindQuery({ sql: "SELECT * FROM orders WHERE customer = {{user_group_id}}" });
+   * console.info(sql, params);
+   * // SELECT * FROM orders WHERE customer = ? [ 'binding' ]
+   */
   async bindQuery({ sql, placeholders }: BindQueryInput, options?: CallOptions): Promise<BoundQuery> {
     const call = { path: "/api/viewer/query", body: { sql, placeholders }, retryable: true };
     const { body } = await this.#connection.send({ method: "POST", ...call }, options);

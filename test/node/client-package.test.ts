@@ -1,11 +1,17 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { promisify } from "node:util";
+import { chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { docExamples } from "./support/doc-examples.ts";
+import { nodeOf } from "./support/node-versions.ts";
 import { freshCopy, removeCopy } from "./support/service.ts";
+import { standIn } from "./support/stand-in.ts";
 
-const { url, key } = inject("service");
+const { url, key, operatorToken } = inject("service");
+const CHROMIUM = "/usr/bin/chromium";
 /** The programs of the document that import the package. */
 const [example = "", ...others] = [
   ...readFileSync("docs/typescript-client.md", "utf8").matchAll(
@@ -51,15 +57,15 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
     expect.arrayContaining([
       "README.md",
       "package.json",
-      ...["index", "viewer"].flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.d.ts`]),
+      ...["index", "server", "viewer"].flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.d.ts`]),
     ]),
   );
   expect(
     files.filter(
-      (file) => !/^(README\.md|package\.json|dist\/((index|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
+      (file) => !/^(README\.md|package\.json|dist\/((index|server|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
     ),
   ).toEqual([]);
-  for (const entry of ["index.js", "viewer.js"])
+  for (const entry of ["index.js", "server.js", "viewer.js"])
     expect(readFileSync(join(installed, "dist", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
@@ -72,14 +78,17 @@ const programOf = (name: string): string | undefined =>
     .find((file) => existsSync(file));
 
 const RUNTIMES: [string, string | undefined, string[]][] = [
-  ["the project's Node", process.execPath, ["example.js"]],
-  ["the system's Node", programOf("node"), ["example.js"]],
+  ["the project's Node 24", process.execPath, ["example.js"]],
+  ["Node 22", nodeOf("22.23.3"), ["example.js"]],
+  ["Node 20", nodeOf("20.20.2"), ["example.js"]],
   ["Deno", programOf("deno"), ["run", "--allow-env=API_KEY", "--allow-net", "example.ts"]],
   ["Bun", programOf("bun"), ["run", "example.ts"]],
 ];
 
 describe.for(RUNTIMES)("on %s", ([, program, args]) => {
-  it.skipIf(!program)("the example of the docs runs with the package, imported by its name", ({ expect }) => {
+  const skipped = program ? "" : ", skipped: it is not installed, and npm does not find it";
+
+  it.skipIf(!program)(`the example of the docs runs with the package, imported by its name${skipped}`, ({ expect }) => {
     const { stdout, stderr, status } = spawnSync(program ?? "", args, {
       cwd: project,
       encoding: "utf8",
@@ -98,19 +107,103 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
   });
 });
 
-it.for([
+const RESOLUTIONS = [
   ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
-  ["Node", ["--module", "nodenext"]],
-] as const)("the examples of the docs compile with the types as %s find them", ([, args], { expect }) => {
-  const { stdout } = spawnSync(
+  ["Node 16 and newer", ["--module", "node16"]],
+  ["the present Node", ["--module", "nodenext"]],
+] as const;
+
+/** Compiles programs, and returns what the compiler says. */
+const compile = (folder: string, args: readonly string[], programs: readonly string[]): string =>
+  spawnSync(
     resolve("node_modules/.bin/tsc"),
     [
       ...["--ignoreConfig", "--noEmit", "--strict", "--target", "es2022", "--skipLibCheck", "false", ...args],
-      ...["--typeRoots", resolve("node_modules/@types"), "--types", "node", "example.ts"],
-      ...others.map((_, index) => `other-${index}.ts`),
+      ...["--typeRoots", resolve("node_modules/@types"), "--types", "node", ...programs],
     ],
-    { cwd: project, encoding: "utf8" },
-  );
+    { cwd: folder, encoding: "utf8" },
+  ).stdout;
+
+it.for(RESOLUTIONS)("the examples of the docs compile with the types as %s find them", ([, args], { expect }) => {
   expect(others).toHaveLength(1);
-  expect(stdout).toBe("");
+  expect(compile(project, args, ["example.ts", ...others.map((_, index) => `other-${index}.ts`)])).toBe("");
 });
+
+/** The programs of the page on the server kit, which are for several frameworks, and those of the package's README. */
+const shown = ["docs/server-kit.md", "client/README.md"].flatMap((file) =>
+  [...readFileSync(file, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
+);
+
+describe("the examples in the docstrings", () => {
+  const folder = join(project, "docstrings");
+  const examples = docExamples();
+  const fileOf = (index: number) => `example-${index}.ts`;
+
+  beforeAll(() => {
+    mkdirSync(join(folder, "node_modules"), { recursive: true });
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    symlinkSync(installed, join(folder, "node_modules", "user-group-service"));
+    // Those of the adapters need their frameworks.
+    for (const name of ["express", "fastify", "hono", "@types"])
+      symlinkSync(resolve("node_modules", name), join(folder, "node_modules", name));
+    for (const [index, { program }] of examples.entries())
+      writeFileSync(join(folder, fileOf(index)), program.replaceAll("http://localhost:8787", url));
+    for (const [index, program] of shown.entries()) writeFileSync(join(folder, `shown-${index}.ts`), program);
+  });
+
+  it.for(RESOLUTIONS)(
+    "and the programs of the pages compile with the types as %s find them",
+    ([, args], { expect }) => {
+      const files = [...examples.map((_, index) => fileOf(index)), ...shown.map((_, index) => `shown-${index}.ts`)];
+      expect(shown).toHaveLength(7);
+      // The types of Express and Fastify do not compile themselves without this.
+      expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
+    },
+  );
+
+  it.for(examples.map(({ name, printed }, index) => [name, printed, index] as const))(
+    "%s prints what it says",
+    async ([, printed, index], { expect }) => {
+      const env = { ...process.env, API_KEY: key, OPERATOR_KEY: operatorToken, NODE_OPTIONS: "" };
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [fileOf(index)], { cwd: folder, env });
+      expect(stderr).toBe("");
+      expect(stdout.split("\n").slice(0, -1)).toEqual(printed);
+    },
+  );
+
+  it("are there for each function and each class that the package exports", async ({ expect }) => {
+    const exported = await Promise.all(
+      ["index", "server", "viewer"].map((file) => import(join(installed, `dist/${file}.js`))),
+    );
+    const names = new Set(exported.flatMap((module) => Object.keys(module)));
+    const explained = examples.map(({ name }) => name.split(" ")[0]);
+    expect([...names].filter((name) => !explained.includes(name))).toEqual([]);
+  });
+});
+
+it.skipIf(!existsSync(CHROMIUM))(
+  `the package's files for pages run in a browser${existsSync(CHROMIUM) ? "" : ", skipped: chromium is missing"}`,
+  async ({ expect }) => {
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    // A page that a test makes up may not call a service on this machine, so a server has to serve it.
+    const { url: site } = await standIn(({ path }) => ({
+      status: 200,
+      headers: { "Content-Type": path.endsWith(".js") ? "text/javascript" : "text/html" },
+      body: path.endsWith(".js") ? readFileSync(join(installed, "dist", path), "utf8") : "<title>Site</title>",
+    }));
+    await page.goto(site);
+    const { UserGroupClient } = await import(join(installed, "dist/index.js"));
+    const groups = new UserGroupClient({ url, apiKey: key });
+    await groups.ensure({ userGroupId: "packed", name: "Packed Inc." });
+    const session = await groups.mintSession({ userGroupId: "packed", origins: [site] });
+    for (const file of ["viewer.js", "index.js"]) {
+      const shown = await page.evaluate(
+        `import("/${file}").then(({ ViewerClient }) =>
+          new ViewerClient({ url: "${url}", session: async () => (${JSON.stringify(session)}) }).view())`,
+      );
+      expect(shown, file).toMatchObject({ group: { name: "Packed Inc." } });
+    }
+  },
+);

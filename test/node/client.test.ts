@@ -571,7 +571,8 @@ function typeChecks(): void {
 it("has types that match the results", () => {
   expectTypeOf(typeChecks).returns.toBeVoid();
   expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
-  expectTypeOf<RefusalCode | "network_error" | "timeout" | "unexpected_answer">().toEqualTypeOf<ErrorCode>();
+  type Own = "network_error" | "timeout" | "unexpected_answer" | "signed_out" | "service_unavailable";
+  expectTypeOf<RefusalCode | Own>().toEqualTypeOf<ErrorCode>();
   expectTypeOf(groups.ensure).returns.resolves.toHaveProperty("created").toEqualTypeOf<boolean>();
   expectTypeOf<UpdatedGroup["properties"]>().toEqualTypeOf<JsonObject | null>();
   expectTypeOf(groups.rotateToken).returns.resolves.not.toHaveProperty("properties");

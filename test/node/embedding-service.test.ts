@@ -1,7 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -13,6 +12,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { freePort } from "./support/free-port.ts";
 import { waitUntil } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const installed = join(project, "node_modules", "user-group-service");
   mkdirSync(installed, { recursive: true });
   cpSync("client/package.json", join(installed, "package.json"));
-  for (const entry of ["index", "viewer"])
+  for (const entry of ["index", "server", "viewer"])
     await build({
       entryPoints: [`src/client/${entry}.ts`],
       outfile: join(installed, "dist", `${entry}.js`),
@@ -60,15 +60,6 @@ async function signUp(customer: string): Promise<number> {
   const env = { ...process.env, SERVICE_URL: url, API_KEY: writerKey, CUSTOMER: customer };
   const { stdout } = await promisify(execFile)(process.execPath, ["sign-up.ts"], { cwd: project, env });
   return JSON.parse(stdout).team_id;
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "localhost");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address ? address.port : 0;
 }
 
 /** Runs the backend of the recipe for a customer until the test ends. `log` returns what it has logged besides its address. */
@@ -99,8 +90,9 @@ async function listen(handler: (request: Request) => Response | Promise<Response
 
 /** Asks a backend for a session, as the page does. */
 async function askForSession(address: string) {
-  const response = await fetch(`${address}/session`, { method: "POST" });
-  return { status: response.status, cached: response.headers.get("Cache-Control"), body: await response.json() };
+  const response = await fetch(`${address}/session`, { method: "POST", headers: { Origin: address } });
+  const body = (await response.json()) as { session: { token: string } };
+  return { status: response.status, cached: response.headers.get("Cache-Control"), body };
 }
 
 /** Debian's chromium; where there is none, these tests are skipped. */
@@ -114,7 +106,7 @@ describe("the backend of a page", () => {
     expect(await askForSession(address)).toMatchObject({
       status: 403,
       cached: "no-store",
-      body: { problem: "suspended", message: expect.stringMatching(/suspended/) },
+      body: { error: { code: "user_group_suspended", message: expect.stringMatching(/suspended/) } },
     });
     expect(log()).toBe("");
   });
@@ -125,7 +117,10 @@ describe("the backend of a page", () => {
     const { address, log } = await startBackend("gone");
     expect((await askForSession(address)).status).toBe(200);
     await groups.removeByNumber({ teamId });
-    expect(await askForSession(address)).toMatchObject({ status: 404, body: { problem: "no_such_customer" } });
+    expect(await askForSession(address)).toMatchObject({
+      status: 404,
+      body: { error: { code: "user_group_not_found" } },
+    });
     expect(log()).toBe("");
     expect(await groups.restore({ teamId })).toMatchObject({ userGroupId: "gone" });
     expect((await askForSession(address)).status).toBe(200);
@@ -133,7 +128,7 @@ describe("the backend of a page", () => {
 
   it("asks a person who is signed out to sign in", async ({ expect }) => {
     const { address, log } = await startBackend("");
-    expect(await askForSession(address)).toMatchObject({ status: 401, body: { problem: "signed_out" } });
+    expect(await askForSession(address)).toMatchObject({ status: 401, body: { error: { code: "signed_out" } } });
     expect(log()).toBe("");
   });
 
@@ -143,17 +138,23 @@ describe("the backend of a page", () => {
     await operator.revokeKey({ ...WORKSPACE, id: own.id });
     const { address, log } = await startBackend("key gone", { apiKey: own.key });
     const { status, body } = await askForSession(address);
-    expect(status).toBe(503);
-    expect(body).toMatchObject({ problem: "service_down" });
+    // A page does not retry a 500: only a person can repair this.
+    expect(status).toBe(500);
+    expect(body).toMatchObject({ error: { code: "service_unavailable" } });
     expect(JSON.stringify(body)).not.toMatch(/key|credential|sign in/i);
-    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for key gone: credential_revoked: /)]);
+    expect(log().trim().split("\n")).toEqual([
+      expect.stringMatching(/^No session for "key gone": credential_revoked: /),
+    ]);
     expect(log()).not.toContain(own.key);
   });
 
   it("reports a service that is down in one line without a stack trace", async ({ expect }) => {
     const { address, log } = await startBackend("acme", { serviceUrl: `http://localhost:${await freePort()}` });
-    expect(await askForSession(address)).toMatchObject({ status: 503, body: { problem: "service_down" } });
-    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for acme: network_error: /)]);
+    expect(await askForSession(address)).toMatchObject({
+      status: 503,
+      body: { error: { code: "service_unavailable" } },
+    });
+    expect(log().trim().split("\n")).toEqual([expect.stringMatching(/^No session for "acme": network_error: /)]);
   });
 });
 
@@ -308,7 +309,7 @@ describe("a page with a chart", () => {
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "origins", name: "Origins" });
       const { address } = await startBackend("origins");
-      const { token } = (await askForSession(address)).body as { token: string };
+      const { token } = (await askForSession(address)).body.session;
       const { url: elsewhere } = await standIn(() => ({
         status: 200,
         headers: { "Content-Type": "text/html" },

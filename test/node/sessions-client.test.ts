@@ -288,6 +288,47 @@ describe("a failed mint", () => {
     expect(session).toHaveBeenCalledTimes(4);
   });
 
+  it.for([
+    [401, "signed_out"],
+    [403, "user_group_suspended"],
+    [404, "user_group_not_found"],
+    [500, "service_unavailable"],
+  ] as const)(
+    "is final if the backend answers with %i %s, and has its code and sentence",
+    async ([status, code], { expect }) => {
+      const { session, call } = startWorld();
+      session.mockImplementation(async () => Response.json(refusal(status, code).body, { status }));
+      expect(await errorOf(call())).toMatchObject({
+        name: "UserGroupServiceError",
+        code,
+        status,
+        message: `It is ${code}.`,
+      });
+      expect(session).toHaveBeenCalledTimes(1);
+    },
+  );
+
+  it("is tried again if the backend has no session at the moment, after the time that it names", async ({ expect }) => {
+    const { session, call, elapse, mintSession } = startWorld();
+    const { body } = refusal(503, "service_unavailable");
+    session.mockResolvedValueOnce(Response.json(body, { status: 503, headers: { "Retry-After": "7" } }));
+    session.mockImplementation(async () => Response.json({ success: 1, session: mintSession() }));
+    const answered = call();
+    await elapse(7 * SECOND);
+    expect(session).toHaveBeenCalledTimes(1);
+    await elapse(SECOND);
+    expect(await answered).toMatchObject({ sql: "SELECT 1" });
+    expect(session).toHaveBeenCalledTimes(2);
+  });
+
+  it("is an unexpected answer if a proxy or a page for people is in the way", async ({ expect }) => {
+    const { session, call } = startWorld({ retries: 0 });
+    session.mockImplementation(async () => new Response("<h1>Bad gateway</h1>", { status: 502 }));
+    expect(await errorOf(call())).toMatchObject({ code: "unexpected_answer", status: 502 });
+    session.mockImplementation(async () => new Response("<h1>Welcome</h1>"));
+    expect(await errorOf(call())).toBeInstanceOf(TypeError);
+  });
+
   it("leaves the old session in use, and is repeated at ever shorter distances", async ({ expect }) => {
     const { session, presented, call, elapse } = startWorld({ retries: 0 });
     await call();

@@ -57,7 +57,7 @@ const toApiKey = (key: ResponseBody): ApiKey => ({
   id: key.number("id"),
   ...toEnvironment(key),
   name: key.text("name"),
-  access: key.oneOfOrNull("access", ["read", "write"]),
+  access: key.textOrNull("access") === null ? null : key.oneOf("access", ["read", "write"]),
   scopes: key.texts("scopes"),
   ...toLifetime(key),
 });

@@ -60,6 +60,11 @@ export function groupsById(connection: Connection) {
      *
      * The group has its `token` if the API key has the scope `tokens:read`. A key without `groups:write` only gets groups, and
      * creates none.
+     *
+     * @example
+     * const { created, group } = await groups.ensure({ userGroupId: "ensured", properties: { region: "eu" } });
+     * console.info(created, group.properties);
+     * // true { region: 'eu' }
      */
     async ensure<Properties extends object>(
       input: EnsureInput<Properties>,
@@ -74,6 +79,12 @@ export function groupsById(connection: Connection) {
      * Changes the fields that are given; `null` clears. With `ifMatch` or `newUserGroupId` it is not retried, because the
      * success of a first try would make the second one fail: after a lost response, look with `ensure`. Without them, a retry
      * overwrites what another caller changed in the same fields between the tries; use `ifMatch` to prevent that.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "updated" });
+     * const { name } = await groups.update({ userGroupId: "updated", name: "Updated Inc.", ifMatch: group.etag });
+     * console.info(name);
+     * // Updated Inc.
      */
     async update<Properties extends object>(
       input: UpdateInput<Properties>,
@@ -88,6 +99,14 @@ export function groupsById(connection: Connection) {
     /**
      * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
      * With `ifMatch` it is not retried, as `update`.
+     *
+     * @example
+     * await groups.ensure({ userGroupId: "overdue" });
+     * await groups.suspend({ userGroupId: "overdue" });
+     * const refused = groups.mintSession({ userGroupId: "overdue" });
+     * console.info(await refused.catch(({ code }: UserGroupServiceError) => code));
+     * // user_group_suspended
+     * await groups.resume({ userGroupId: "overdue" });
      */
     suspend({ userGroupId, ifMatch }: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
       return calls.update({ userGroupId, ifMatch, suspended: true }, options);
@@ -98,14 +117,30 @@ export function groupsById(connection: Connection) {
       return calls.update({ userGroupId, ifMatch, suspended: false }, options);
     },
 
-    /** Replaces the current token by a new one. The old one is refused from then on, or after its grace. */
+    /**
+     * Replaces the current token by a new one. The old one is refused from then on, or after its grace.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "rotated" });
+     * const rotated = await groups.rotateToken({ currentToken: group.token, graceSeconds: 600 });
+     * console.info(rotated.token === group.token);
+     * // false
+     */
     async rotateToken(input: RotateInput, options?: OnceOptions): Promise<RotatedGroup> {
       const secret = tokenOf(input);
       const body = { current_token: secret, grace_seconds: input.graceSeconds };
       return toRotatedGroup(await sendOnce(connection, { method: "POST", path: PATH, body, secret }, options));
     },
 
-    /** Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number. */
+    /**
+     * Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "removed" });
+     * await groups.remove({ currentToken: group.token, userGroupId: "removed" });
+     * console.info((await groups.get({ teamId: group.teamId, state: "deleted" })).state);
+     * // deleted
+     */
     async remove(input: RemoveInput, options?: OnceOptions): Promise<void> {
       const secret = tokenOf(input);
       const { userGroupId, dataSourceProvidedId } = input;

@@ -116,6 +116,12 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
      * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
      * appear twice.
+     *
+     * @example
+     * for (const userGroupId of ["list-a", "list-b"]) await groups.ensure({ userGroupId });
+     * for await (const { userGroupId, state } of groups.list({ prefix: "list-" })) console.info(userGroupId, state);
+     * // list-a active
+     * // list-b active
      */
     list(input: ListInput = {}, options?: CallOptions): AsyncGenerator<ListedGroup, void, undefined> {
       return groups.items(input, options, filtersOf(input));
@@ -141,6 +147,12 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     /**
      * Merges `mapping` and `properties` into what the group has, where `updateByNumber` replaces them; `null` removes (RFC 7396). So
      * callers who change different keys do not undo each other's changes.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "merged", properties: { plan: "gold", seats: 3 } });
+     * const { properties } = await groups.mergeByNumber({ teamId: group.teamId, properties: { seats: 4 } });
+     * console.info(properties);
+     * // { plan: 'gold', seats: 4 }
      */
     async mergeByNumber<Properties extends object>(
       input: MergeInput<Properties>,
@@ -180,6 +192,12 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     /**
      * Restores a deleted group as it was, with its token. A group that exists stays as it is. It fails with
      * `user_group_id_taken` if another group has the id, and changes nothing then.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "restored" });
+     * await groups.removeByNumber({ teamId: group.teamId, reason: "by mistake" });
+     * console.info((await groups.restore({ teamId: group.teamId })).state);
+     * // active
      */
     async restore(input: RestoreInput, options?: OnceOptions): Promise<NumberedGroup> {
       const body = { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken, reason: input.reason };

@@ -70,6 +70,14 @@ export const sessionEnds = (connection: Connection, environment: Query) => ({
   /**
    * Ends viewer sessions at once, but for those that may answer their viewers themselves. The group's token goes on working, and
    * sessions that are minted later are not affected. What has ended stays ended.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "leaving" });
+   * const { token } = await groups.mintSession({ userGroupId: "leaving", viewerId: "jane" });
+   * await groups.endSessions({ userGroupId: "leaving", viewerId: "jane", reason: "signed out" });
+   * const refused = groups.asViewer({ session: token }).view();
+   * console.info(await refused.catch(({ code }: UserGroupServiceError) => code));
+   * // credential_revoked
    */
   async endSessions(input: EndSessionsInput, options?: CallOptions): Promise<void> {
     const body = {

@@ -1,7 +1,13 @@
 import type { JsonValue } from "./json.ts";
 import { ResponseBody } from "./response-body.ts";
 import { isTransient, Retries, type RetryOptions } from "./retries.ts";
-import { type ErrorFacts, type Issue, type RefusalCode, UserGroupServiceError } from "./user-group-service-error.ts";
+import {
+  type ErrorFacts,
+  type Issue,
+  type RefusalCode,
+  type SessionRefusalCode,
+  UserGroupServiceError,
+} from "./user-group-service-error.ts";
 
 /** The part of the standard's `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -57,9 +63,9 @@ export type Protocol = {
   /** Encodes a call, without its credential. Throws a `TypeError` for what cannot be sent unchanged. */
   encode: (call: Call, retryable: boolean) => EncodedCall;
   /** The refusals that these calls may get. */
-  codes: readonly RefusalCode[];
+  codes: readonly (RefusalCode | SessionRefusalCode)[];
   /** What a refusal has besides its code and message: facts, and sentences for the message of the error. */
-  detailsOf: (code: RefusalCode, refusal: ResponseBody) => { facts: ErrorFacts; sentences?: string[] };
+  detailsOf: (code: string, refusal: ResponseBody) => { facts: ErrorFacts; sentences?: string[] };
 };
 
 /** A successful response. */
@@ -69,8 +75,8 @@ export type ServiceResponse = {
   unexpected: (what: string) => UserGroupServiceError;
 };
 
-/** An operator's key has 59 characters or more after its prefix; a text such as hugo_boss is none. The last is a session. */
-const CREDENTIAL = /ug[kt]_(?:customer|testing|untagged)_[\w-]+|ugo_[\w-]{20,}|eyJ[\w-]+\.[\w.-]+/g;
+/** The tag is one of three words. An operator's key has 59 characters or more after its prefix; a text such as hugo_boss is none. The last is a session. */
+const CREDENTIAL = /ug[kt]_[a-z]+_[\w-]+|ugo_[\w-]{20,}|eyJ[\w-]+\.[\w.-]+/g;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;
 const ISSUES_IN_MESSAGE_MAX = 3;
@@ -117,47 +123,42 @@ export class Connection {
   }
 
   async #try(url: string, init: RequestInit, call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
+    const redact = this.#redactorFor(call);
     const request = async (abort: AbortSignal) => {
       // Not called as a method of this object: browsers and Workers then refuse their own fetch.
       const fetch = this.#fetch;
-      const response = await fetch(url, { ...init, signal: abort });
-      return { response, text: await response.text() };
+      return readResponse(await fetch(url, { ...init, signal: abort }), redact, this.#protocol);
     };
-    const redact = this.#redactorFor(call);
-    const received = await this.#retries
-      .limit(request, "The service did not respond", signal)
-      .catch((error: unknown) => {
-        if (signal?.aborted) throw signal.reason;
-        throw error instanceof UserGroupServiceError
-          ? error
-          : new UserGroupServiceError("network_error", `The service did not respond: ${redact(messagesOf(error))}`);
-      });
-    return readResponse(received.response, received.text, redact, this.#protocol);
+    return await this.#retries.limit(request, "The service did not respond", signal).catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      throw error instanceof UserGroupServiceError
+        ? error
+        : new UserGroupServiceError("network_error", `The service did not respond: ${redact(messagesOf(error))}`);
+    });
   }
 
   /** Returns a function that replaces each known credential, and each text of a credential's form. */
   #redactorFor({ secret }: Call): (text: string) => string {
-    const secrets = [this.#credential, ...(typeof secret === "string" && secret !== "" ? [secret] : [])];
+    const secrets = [this.#credential, ...(secret ? [String(secret)] : [])];
     const forms = new Set(secrets.flatMap((known) => [known, JSON.stringify(known).slice(1, -1)]));
-    return (text) =>
-      [...forms]
-        .reduce((rest, known) => rest.replaceAll(known, "[credential]"), text)
-        .replaceAll(CREDENTIAL, "[credential]");
+    return (text) => redactForms([...forms].reduce((rest, known) => rest.replaceAll(known, "[credential]"), text));
   }
 }
 
+/** Replaces each text of a credential's form. */
+export const redactForms = (text: string): string => text.replaceAll(CREDENTIAL, "[credential]");
+
 /** Returns a successful response. Throws the service's refusal, or `unexpected_answer` for any other response. */
-function readResponse(
+export async function readResponse(
   response: Response,
-  text: string,
   redact: (text: string) => string,
   protocol: Protocol,
-): ServiceResponse {
+): Promise<ServiceResponse> {
+  const text = await response.text();
   const { status, headers, ok } = response;
-  const requestId = headers.get("X-Request-Id");
   const facts: ErrorFacts = {
     status,
-    requestId: requestId === null ? undefined : redact(requestId),
+    requestId: redact(headers.get("X-Request-Id") ?? "") || undefined,
     retryAfterMs: retryAfterMsOf(headers.get("Retry-After")),
   };
   const unexpected = (what: string) =>
@@ -192,7 +193,7 @@ function sentencesOf(issues: readonly Issue[]): string[] {
 }
 
 /** Parses a text as JSON, with its strings mapped by `map`. Returns `undefined` for a text that is not JSON. */
-function parse(text: string, map?: (text: string) => string): JsonValue | undefined {
+export function parse(text: string, map?: (text: string) => string): JsonValue | undefined {
   try {
     return JSON.parse(text, map && ((_, value) => (typeof value === "string" ? map(value) : value)));
   } catch {
@@ -223,11 +224,14 @@ function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/`)
     throw new TypeError("Give url as an origin without a path, such as https://groups.example.com.");
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && (isLoopback || allowHttp === true)))
-    throw new TypeError("Give url as https://…, or set allowHttp.");
+  if (!isProtected(url, allowHttp)) throw new TypeError("Give url as https://…, or set allowHttp.");
   return url.origin;
 }
+
+/** Whether nobody on the way can read or change a call: by TLS, on this machine, or because the caller says so. */
+export const isProtected = ({ protocol, hostname }: URL, allowHttp: boolean | undefined): boolean =>
+  protocol === "https:" ||
+  (protocol === "http:" && (allowHttp === true || /^(localhost|127\.[\d.]+|\[::1])$/.test(hostname)));
 
 /** Returns `text` if it can be the value of a header. The error does not repeat it: it may be a secret. */
 export function headerValue(name: string, text: string | undefined): string {

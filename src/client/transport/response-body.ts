@@ -3,8 +3,16 @@ import type { JsonObject, JsonValue } from "./json.ts";
 /** What the wire calls `environment` and `api_environment_tag`; `null` is the environment without a tag. */
 export type EnvironmentTag = "Customer" | "Testing" | null;
 
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+type Field = JsonValue | undefined;
+
+const isText = (value: Field) => typeof value === "string";
+const isNumber = (value: Field) => typeof value === "number";
+const isArray = (value: Field): value is JsonValue[] => Array.isArray(value);
+const isObject = (value: Field): value is JsonObject => typeof value === "object" && value !== null && !isArray(value);
+const areTexts = (value: Field): value is string[] => isArray(value) && value.every(isText);
+const areKeys = (value: Field): value is (string | number)[] =>
+  isArray(value) && value.every((key) => isText(key) || isNumber(key));
+const hasTexts = (value: Field): value is Record<string, string> => isObject(value) && areTexts(Object.values(value));
 
 /**
  * Reads fields of a response by their names on the wire. Each has the type of the method that reads it; otherwise the method
@@ -27,29 +35,23 @@ export class ResponseBody {
   }
 
   text(name: string): string {
-    const value = this.#fields[name];
-    return typeof value === "string" ? value : this.#refuse(name);
+    return this.#read(name, isText);
   }
 
   textOrNull(name: string): string | null {
-    return this.#isNull(name) ? null : this.text(name);
+    return this.#readOrNull(name, isText);
   }
 
   number(name: string): number {
-    const value = this.#fields[name];
-    return typeof value === "number" ? value : this.#refuse(name);
+    return this.#read(name, isNumber);
   }
 
   numberOrNull(name: string): number | null {
-    return this.#isNull(name) ? null : this.number(name);
+    return this.#readOrNull(name, isNumber);
   }
 
   oneOf<const Value extends string | boolean>(name: string, values: readonly Value[]): Value {
     return values.find((value) => value === this.#fields[name]) ?? this.#refuse(name);
-  }
-
-  oneOfOrNull<const Value extends string>(name: string, values: readonly Value[]): Value | null {
-    return this.#isNull(name) ? null : this.oneOf(name, values);
   }
 
   /** It must be there: without it, the response would be about the environment without a tag. */
@@ -58,34 +60,27 @@ export class ResponseBody {
   }
 
   json(name: string): JsonObject {
-    const value = this.#fields[name];
-    return isObject(value) ? value : this.#refuse(name);
+    return this.#read(name, isObject);
   }
 
   jsonOrNull(name: string): JsonObject | null {
-    return this.#isNull(name) ? null : this.json(name);
+    return this.#readOrNull(name, isObject);
   }
 
   textsOrNull(name: string): Record<string, string> | null {
-    const value = this.jsonOrNull(name);
-    const isOfTexts = (object: JsonObject): object is Record<string, string> =>
-      Object.values(object).every((item) => typeof item === "string");
-    return value === null || isOfTexts(value) ? value : this.#refuse(name);
+    return this.#readOrNull(name, hasTexts);
   }
 
   values(name: string): JsonValue[] {
-    const value = this.#fields[name];
-    return Array.isArray(value) ? value : this.#refuse(name);
+    return this.#read(name, isArray);
   }
 
   texts(name: string): string[] {
-    const texts = this.values(name);
-    return texts.every((text) => typeof text === "string") ? texts : this.#refuse(name);
+    return this.#read(name, areTexts);
   }
 
   keys(name: string): (string | number)[] {
-    const keys = this.values(name);
-    return keys.every((key) => typeof key === "string" || typeof key === "number") ? keys : this.#refuse(name);
+    return this.#read(name, areKeys);
   }
 
   object(name: string): ResponseBody {
@@ -96,8 +91,13 @@ export class ResponseBody {
     return this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
   }
 
-  #isNull(name: string): boolean {
-    return (this.#fields[name] ?? null) === null;
+  #read<Value extends JsonValue>(name: string, isValid: (value: Field) => value is Value): Value {
+    const value = this.#fields[name];
+    return isValid(value) ? value : this.#refuse(name);
+  }
+
+  #readOrNull<Value extends JsonValue>(name: string, isValid: (value: Field) => value is Value): Value | null {
+    return this.#fields[name] == null ? null : this.#read(name, isValid);
   }
 
   #refuse(name: string): never {

@@ -1,6 +1,6 @@
 import type { Call, EncodedCall, Protocol, Query } from "./connection.ts";
 import type { ResponseBody } from "./response-body.ts";
-import { REFUSAL_CODES, type RefusalCode } from "./user-group-service-error.ts";
+import { REFUSAL_CODES } from "./user-group-service-error.ts";
 
 /** The calls of servers. */
 export const serverProtocol: Protocol = { encode, codes: REFUSAL_CODES, detailsOf };
@@ -59,7 +59,7 @@ function refuseInexact(this: unknown, key: string, value: unknown): unknown {
 }
 
 /** What the caller lacks, of a refusal with `insufficient_access`. */
-function detailsOf(_code: RefusalCode, refusal: ResponseBody) {
+function detailsOf(_code: string, refusal: ResponseBody) {
   const textOf = (name: string) => (refusal.has(name) ? refusal.text(name) : undefined);
   const requiredScope = textOf("required_scope");
   const requiredRole = textOf("required_role");

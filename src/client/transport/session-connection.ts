@@ -1,4 +1,13 @@
-import { type Call, type CallOptions, Connection, type ConnectionOptions, type ServiceResponse } from "./connection.ts";
+import {
+  type Call,
+  type CallOptions,
+  Connection,
+  type ConnectionOptions,
+  parse,
+  readResponse,
+  redactForms,
+  type ServiceResponse,
+} from "./connection.ts";
 import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
 import { withTimeout } from "./with-timeout.ts";
@@ -6,8 +15,11 @@ import { withTimeout } from "./with-timeout.ts";
 /** A viewer session: the `session` of `POST /api/viewer_sessions`, or what `mintSession` of a `UserGroupClient` returns. */
 export type MintedSession = { token: string } & ({ expires_in_seconds: number } | { expiresInSeconds: number });
 
-/** Gets a new viewer session from your own backend, which alone may mint one: the session, or the service's whole answer. */
-export type SessionFunction = () => Promise<MintedSession | { session: MintedSession }>;
+/**
+ * Gets a new viewer session from your own backend, which alone may mint one. It resolves to the `Response` of your
+ * `sessionHandler`, to the service's whole answer, or to the session.
+ */
+export type SessionFunction = () => Promise<Response | MintedSession | { session: MintedSession }>;
 
 /** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
 type Session = { token: string; connection: Connection; renewAt: number; endsAt: number };
@@ -21,7 +33,7 @@ const RENEWED_AT = 0.8;
  */
 export class SessionConnection {
   readonly #options: ConnectionOptions;
-  readonly #mint: SessionFunction;
+  readonly #mint: () => Promise<unknown>;
   readonly #retries: Retries;
   #session: Session | undefined;
   #minting: Promise<Session> | undefined;
@@ -31,7 +43,7 @@ export class SessionConnection {
     if (typeof mint !== "function") throw new TypeError("Give session as a function.");
     this.#options = options;
     // It may also throw instead of rejecting.
-    this.#mint = async () => mint();
+    this.#mint = async () => received(await mint());
     this.#retries = new Retries(options);
     // Throws for options that cannot work before the first session is there.
     connect(options, "unminted");
@@ -95,8 +107,14 @@ export class SessionConnection {
 
 const connect = (options: ConnectionOptions, token: string) => new Connection(options, "token", token, viewerProtocol);
 
+/** The body of a response. Throws the refusal of the backend's `sessionHandler`, with its code and sentence. */
+async function received(minted: unknown): Promise<unknown> {
+  if (!(minted instanceof Response)) return minted;
+  return minted.ok ? parse(await minted.text()) : readResponse(minted, redactForms, viewerProtocol);
+}
+
 /** The error does not repeat the value: it may hold a session. */
-function checked(minted: object | null | undefined): { token: string; seconds: number } {
+function checked(minted: unknown): { token: string; seconds: number } {
   const { session = minted } = Object(minted);
   const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;

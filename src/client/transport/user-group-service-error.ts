@@ -48,13 +48,16 @@ export const REFUSAL_CODES = [
 /** One of the service's own codes. */
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
+/** The two codes that only the `sessionHandler` of your backend has: nobody is signed in, and it gets no session. */
+export type SessionRefusalCode = "signed_out" | "service_unavailable";
+
 /**
- * Why a call failed: a refusal of the service, or one of three problems that the client saw. `network_error`: no response,
+ * Why a call failed: a refusal of the service or of your backend's `sessionHandler`, or one of three problems that the client saw. `network_error`: no response,
  * or an incomplete one; `timeout`: none within `timeoutMs`; `unexpected_answer`: a response that this version of the client
  * does not understand, such as a proxy's page or a redirect. After these three it is unknown whether the call changed
  * anything.
  */
-export type ErrorCode = RefusalCode | "network_error" | "timeout" | "unexpected_answer";
+export type ErrorCode = RefusalCode | SessionRefusalCode | "network_error" | "timeout" | "unexpected_answer";
 
 /** One invalid field of a request: its path, in the wire's names from the top down, and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
@@ -65,16 +68,28 @@ export type ErrorFacts = Partial<Omit<UserGroupServiceError, keyof Error | "code
 /**
  * The error of all calls. It never holds a credential: texts of the service and the network are redacted, and there is no
  * `cause`, which could hold the request.
+ *
+ * @example
+ * import { UserGroupClient, UserGroupServiceError } from "user-group-service/client";
+ *
+ * const groups = new UserGroupClient({ url: "http://localhost:8787", apiKey: process.env.API_KEY ?? "" });
+ * try {
+ *   await groups.mintSession({ userGroupId: "nobody" });
+ * } catch (error) {
+ *   if (!(error instanceof UserGroupServiceError)) throw error;
+ *   console.info(error.code, error.status);
+ * }
+ * // user_group_not_found 404
  */
 export class UserGroupServiceError extends Error {
   override readonly name = "UserGroupServiceError";
-  readonly code: ErrorCode;
+  declare readonly code: ErrorCode;
   /** The HTTP status; `undefined` if there was no response. */
   declare readonly status: number | undefined;
   /** Identifies the request in the operator's log. */
   declare readonly requestId: string | undefined;
   /** All invalid fields of the request, for `invalid_body`. The message has the first few. */
-  readonly issues: readonly Issue[];
+  declare readonly issues: readonly Issue[];
   /** For `insufficient_access`: the scope that the API key lacks. */
   declare readonly requiredScope: string | undefined;
   /** For `insufficient_access`: the role that the operator needs. */
@@ -89,9 +104,7 @@ export class UserGroupServiceError extends Error {
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
     super(message);
-    this.code = code;
-    this.issues = [];
     // Written out one by one, the facts would take too much of the 4 KiB of a page.
-    Object.assign(this, facts);
+    Object.assign(this, { code, issues: [], ...facts });
   }
 }

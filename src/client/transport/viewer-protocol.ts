@@ -1,12 +1,17 @@
 import type { Protocol } from "./connection.ts";
 
-/** The calls of viewers. A page loads this, so it has neither queries nor the codes of other calls. */
+/** The calls of viewers, and of a page to its backend. A page loads this, so it has neither queries nor the codes of other calls. */
 export const viewerProtocol: Protocol = {
-  encode: ({ method, path, body, headers = {} }) =>
-    body
-      ? { method, path, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) }
-      : { method, path, headers },
+  encode: ({ method, path, body, headers }) => ({
+    method,
+    path,
+    headers: { ...(body && { "Content-Type": "application/json" }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  }),
   codes: [
+    "signed_out",
+    "service_unavailable",
+    "user_group_not_found",
     "body_timeout",
     "unauthenticated",
     "credential_expired",

@@ -6,7 +6,10 @@ const callbacks = new WeakMap<EventTarget, Set<() => void>>();
 
 /** The only listener of each signal, however many calls share it: Node 20 warns of a leak at the eleventh listener. */
 const runCallbacks = ({ currentTarget }: Event): void => {
-  for (const callback of [...((currentTarget && callbacks.get(currentTarget)) ?? [])]) callback();
+  if (currentTarget)
+    callbacks.get(currentTarget)?.forEach((callback) => {
+      callback();
+    });
 };
 
 /** Calls `callback` when the signal is aborted. The function that it returns removes the callback. */

@@ -1,0 +1,30 @@
+/** `npm run pictures`: takes the pictures of the documents. It needs Debian's chromium, and the ports of `npm run demo`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const FOLDER = "docs/pictures";
+const SIZE = { width: 900, height: 760 };
+
+const state = mkdtempSync(join(tmpdir(), "pictures-"));
+const demo = spawn(process.execPath, ["scripts/demo.ts", "--persist-to", state], {
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  await Promise.race([once(demo.stdout, "data"), once(demo, "exit").then(() => Promise.reject(new Error("No demo.")))]);
+  const page = await browser.newPage({ viewport: SIZE, colorScheme: "light" });
+  await page.goto("http://localhost:3000");
+  await page.getByRole("button", { name: "Ada Moreno" }).click();
+  await page.locator("#report").waitFor();
+  mkdirSync(FOLDER, { recursive: true });
+  await page.screenshot({ path: join(FOLDER, "product.png"), fullPage: true });
+} finally {
+  await browser.close();
+  demo.kill("SIGTERM");
+  await once(demo, "exit");
+  rmSync(state, { recursive: true, force: true });
+}

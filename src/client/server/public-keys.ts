@@ -1,0 +1,75 @@
+import type { Fetch } from "../transport/connection.ts";
+import type { Jwt } from "./verified-session.ts";
+
+/** The service publishes a new key 15 minutes before it signs, for verifiers that keep the keys for 5. */
+const KEPT_MS = 300_000;
+/** Texts with invented key ids cause one request in this time. */
+const REFRESH_MS_MIN = 30_000;
+const FETCH_MS_MAX = 5_000;
+
+const ES256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+
+/** Whether the key's owner has signed this. */
+type Verify = (signature: Uint8Array<ArrayBuffer>, signed: string) => Promise<boolean>;
+type Keys = { byId: Map<string, Verify>; fetchedAt: number };
+
+/** Thrown when the public keys cannot be fetched. */
+export class KeysUnavailable extends Error {}
+
+/** The service's public keys, fetched when a session first needs them, and again when they are old. */
+export class PublicKeys {
+  readonly #url: string;
+  readonly #fetch: Fetch;
+  #keys: Keys | undefined;
+  #fetching: Promise<Keys> | undefined;
+
+  constructor(url: string, fetch: Fetch) {
+    this.#url = url;
+    this.#fetch = fetch;
+  }
+
+  /** Whether a key of the service has signed the session. Rejects with `KeysUnavailable`. */
+  async hasSigned({ header, signature, signed }: Jwt): Promise<boolean> {
+    // Only this algorithm: a header that chooses another one is an attack. `crit` names extensions, and sessions have none.
+    if (header.alg !== "ES256" || header.typ !== "JWT" || "crit" in header || typeof header.kid !== "string")
+      return false;
+    const verify = await this.#find(header.kid);
+    return (await verify?.(signature, signed)) ?? false;
+  }
+
+  async #find(kid: string): Promise<Verify | undefined> {
+    const ageMs = this.#keys === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#keys.fetchedAt;
+    const isOld = ageMs > KEPT_MS || (ageMs > REFRESH_MS_MIN && !this.#keys?.byId.has(kid));
+    const { byId } = isOld || !this.#keys ? await this.#refresh() : this.#keys;
+    return byId.get(kid);
+  }
+
+  #refresh(): Promise<Keys> {
+    this.#fetching ??= this.#request().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #request(): Promise<Keys> {
+    const fetchedAt = performance.now();
+    try {
+      const fetch = this.#fetch;
+      // A redirect could lead to somebody else's keys.
+      const response = await fetch(this.#url, { redirect: "manual", signal: AbortSignal.timeout(FETCH_MS_MAX) });
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      const keys: unknown[] = Object(await response.json()).keys;
+      this.#keys = { byId: new Map(await Promise.all(keys.map(toVerify))), fetchedAt };
+      return this.#keys;
+    } catch (error) {
+      throw new KeysUnavailable(`The public keys of ${this.#url} cannot be fetched: ${error}`);
+    }
+  }
+}
+
+/** A key of the set (RFC 7517), by its id. */
+async function toVerify(jwk: unknown): Promise<[string, Verify]> {
+  const { kid, kty, crv, x, y } = Object(jwk);
+  const key = await crypto.subtle.importKey("jwk", { kty, crv, x, y }, ES256, false, ["verify"]);
+  return [kid, (signature, signed) => crypto.subtle.verify(ES256, key, signature, new TextEncoder().encode(signed))];
+}

@@ -1,0 +1,160 @@
+import { type Fetch, isProtected } from "../transport/connection.ts";
+import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
+import type { UserGroupClient } from "../user-group-client.ts";
+import { failureOf, maySucceedLater } from "./failure.ts";
+import { checkedOrigins, isFrom } from "./origins.ts";
+import { KeysUnavailable, PublicKeys } from "./public-keys.ts";
+import { refusal } from "./refusal.ts";
+import {
+  type Expected,
+  type Jwt,
+  parseJwt,
+  problemOf,
+  toVerifiedSession,
+  type VerifiedSession,
+} from "./verified-session.ts";
+
+const VIEW_MS_MAX = 8_000;
+
+/** Whose sessions your API takes, and how it verifies them. */
+export type RequireSessionOptions = {
+  /** The environment, as `<workspace>/Customer`, `/Testing` or `/untagged`: in another one, the same number is another customer. */
+  audience: string;
+  /** Where people see your pages, such as `https://app.example.com`; 1 to 10. Pages of other sites are refused. */
+  origins: readonly string[];
+} & (
+  | {
+      /**
+       * The address of the service's public keys, such as `https://groups.example.com/.well-known/jwks.json`. Sessions are verified
+       * without a call of the service, and one that was revoked is accepted until it expires.
+       */
+      jwks: string | URL;
+      /** The service's `PUBLIC_URL`, if it is not the origin of `jwks`. */
+      issuer?: string | undefined;
+      /** With `true`, `jwks` may be `http://` of another machine. Who can change the answer on the way can then forge sessions. */
+      allowHttp?: boolean | undefined;
+      /** The global `fetch` by default. */
+      fetch?: Fetch | undefined;
+      client?: undefined;
+    }
+  | {
+      /** Asks the service about each session, so that its end and a suspension are in force at once. Any API key will do. */
+      client: Pick<UserGroupClient, "asViewer">;
+      jwks?: undefined;
+    }
+);
+
+/** Finds whom a session belongs to in your own records, as a `User` of your own. With `undefined` or `null`, the answer is 404. */
+export type FindUser<User> = (session: VerifiedSession) => User | null | undefined | Promise<User | null | undefined>;
+
+/** Returns the session that a request presents, or the answer that refuses the request. */
+export type SessionCheck<Session extends VerifiedSession = VerifiedSession> = (
+  request: Request,
+) => Promise<Session | Response>;
+
+/**
+ * Checks the viewer session that a page presents to your own API: its signature, issuer, environment, expiry and origins. Return the
+ * `Response` that it may return: it refuses the request.
+ *
+ * It verifies ES256 with Web Crypto and needs no package: there is one algorithm, one kind of key and one issuer.
+ *
+ * @example
+ * import { UserGroupClient } from "user-group-service/client";
+ * import { requireSession } from "user-group-service/server";
+ *
+ * const url = "http://localhost:8787";
+ * const client = new UserGroupClient({ url, apiKey: process.env.API_KEY ?? "" });
+ * await client.ensure({ userGroupId: "required", name: "Required" });
+ *
+ * const check = requireSession({
+ *   jwks: `${url}/.well-known/jwks.json`,
+ *   audience: "demo/Testing",
+ *   origins: ["https://app.example.com"],
+ * });
+ *
+ * const orders = async (request: Request) => {
+ *   const session = await check(request);
+ *   if (session instanceof Response) return session;
+ *   return Response.json({ customer: session.userGroupId, person: session.viewerId });
+ * };
+ *
+ * const { token } = await client.mintSession({ userGroupId: "required", viewerId: "jane" });
+ * const present = (text: string) => ({ headers: { Authorization: `Bearer ${text}` } });
+ * const response = await orders(new Request("https://api.example.com/orders", present(token)));
+ * console.info(response.status, await response.text());
+ * // 200 {"customer":"required","person":"jane"}
+ * console.info((await orders(new Request("https://api.example.com/orders", present("eyJ.forged.x")))).status);
+ * // 401
+ */
+export function requireSession(options: RequireSessionOptions): SessionCheck;
+export function requireSession<User>(
+  options: RequireSessionOptions & { user: FindUser<User> },
+): SessionCheck<VerifiedSession & { user: User }>;
+export function requireSession(options: RequireSessionOptions & { user?: FindUser<unknown> }): SessionCheck {
+  const origins = checkedOrigins(options.origins);
+  if (!/^[a-z0-9][a-z0-9-]*\/(Customer|Testing|untagged)$/.test(options.audience))
+    throw new TypeError("Give audience as <workspace>/<environment>, such as acme/Customer.");
+  const verify = options.client === undefined ? offline(options) : online(options);
+  return async (request) => {
+    if (!isFrom(request, origins)) return refusal("origin_not_allowed");
+    const [, token] = /^(?:Bearer|Token) +(\S+)$/i.exec(request.headers.get("Authorization") ?? "") ?? [];
+    const jwt = parseJwt(token ?? "");
+    if (token === undefined || jwt === undefined) return refusal("unauthenticated");
+
+    const expected = { audience: options.audience, origin: request.headers.get("Origin") };
+    const verified = await verify({ token, jwt, expected });
+    if (verified instanceof Response || options.user === undefined) return verified;
+    const user = await options.user(verified);
+    return user === undefined || user === null ? refusal("user_group_not_found") : { ...verified, user };
+  };
+}
+
+/** A session whose signature nobody has verified yet. */
+type Presented = { token: string; jwt: Jwt; expected: Expected };
+type Verify = (presented: Presented) => Promise<VerifiedSession | Response>;
+
+/** Verifies with the public keys alone. */
+function offline(options: RequireSessionOptions & { client?: undefined }): Verify {
+  const url = URL.canParse(String(options.jwks)) ? new URL(options.jwks) : undefined;
+  if (!url || !isProtected(url, options.allowHttp))
+    throw new TypeError("Give jwks as https://…/.well-known/jwks.json, or set allowHttp.");
+  const { issuer = url.origin } = options;
+  const keys = new PublicKeys(url.href, options.fetch ?? ((address, init) => fetch(address, init)));
+  return async ({ token, jwt, expected }) => {
+    try {
+      if (!(await keys.hasSigned(jwt)))
+        return refusal("unauthenticated", { message: "No key of this service has signed this." });
+    } catch (error) {
+      if (!(error instanceof KeysUnavailable)) throw error;
+      console.error(error.message);
+      return refusal("service_unavailable");
+    }
+    return problemOf(jwt.claims, { ...expected, issuer }) ?? toVerifiedSession(jwt.claims, token);
+  };
+}
+
+/** Asks the service, which verifies the signature: the claims are not to be trusted before its answer. */
+function online({ client }: RequireSessionOptions & { jwks?: undefined }): Verify {
+  return async ({ token, jwt, expected }) => {
+    const problem = problemOf(jwt.claims, expected);
+    if (problem) return problem;
+    try {
+      const signal = AbortSignal.timeout(VIEW_MS_MAX);
+      // Without a maximal age, a session may answer its viewer itself for a while, although it has ended.
+      const { variables } = await client.asViewer({ session: token }).view({ maxAgeSeconds: 0 }, { signal });
+      return { ...toVerifiedSession(jwt.claims, token), variables };
+    } catch (error) {
+      return refusalOf(failureOf(error));
+    }
+  };
+}
+
+/** The refusal of the service, in the kit's words. */
+function refusalOf(failure: UserGroupServiceError): Response {
+  const { code, status } = failure;
+  if (code === "credential_expired" || code === "credential_revoked" || code === "user_group_suspended")
+    return refusal(code);
+  if (status === 401) return refusal("unauthenticated");
+  console.error(`A session could not be verified: ${code}: ${failure.message}`);
+  return refusal("service_unavailable", maySucceedLater(failure) ? {} : { status: 500 });
+}

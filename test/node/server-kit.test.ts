@@ -1,0 +1,469 @@
+import { existsSync } from "node:fs";
+import { build } from "esbuild";
+import { type Browser, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { requireSession, sessionHandler, type VerifiedSession } from "../../src/client/server.ts";
+import { freePort } from "./support/free-port.ts";
+import { type Person, SERVERS } from "./support/kit-servers.ts";
+import { forgedSessions, mintSessions } from "./support/sessions.ts";
+import { refusal, standIn } from "./support/stand-in.ts";
+
+const CHROMIUM = "/usr/bin/chromium";
+const hasChromium = existsSync(CHROMIUM);
+const skipped = hasChromium ? "" : ", skipped: chromium is missing";
+
+const { url, operatorToken } = inject("service");
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const ENVIRONMENT = { workspace: "kit", environment: "Customer" } as const;
+const AUDIENCE = "kit/Customer";
+const JWKS = `${url}/.well-known/jwks.json`;
+const ORIGIN = "https://app.example.com";
+
+let groups: UserGroupClient;
+let viewerScript: string;
+beforeAll(async () => {
+  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...ENVIRONMENT, name: "writer" })).key });
+  const { outputFiles } = await build({
+    entryPoints: ["src/client/viewer.ts"],
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  viewerScript = outputFiles[0]?.text ?? "";
+});
+
+/** A key that can mint sessions and nothing else. */
+const newMintingKey = async () => {
+  const { apiKey, key } = await operator.issueKey({ ...ENVIRONMENT, name: "backend", scopes: ["sessions:create"] });
+  return { id: apiKey.id, key };
+};
+
+const errorIn = async (response: Response) => {
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  return { status: response.status, code: error.code, cached: response.headers.get("Cache-Control") };
+};
+
+/** A page that shows the group, and what the site's own API says of its session, or the code of the error. */
+const pageOf = (serviceUrl: string) => `<!doctype html><title>Kit</title><p role="status"></p><script type="module">
+  import { ViewerClient } from "/viewer.js";
+  const session = () => fetch("/session", { method: "POST" });
+  const viewer = new ViewerClient({ url: "${serviceUrl}", session, backoffMs: 20 });
+  try {
+    const { group } = await viewer.view();
+    const headers = { Authorization: "Bearer " + (await viewer.session()).token };
+    const response = await fetch("/orders", { headers });
+    document.querySelector("p").textContent = group.name + " " + response.status + " " + (await response.text());
+  } catch (error) {
+    document.querySelector("p").textContent = "code " + error.code;
+  }
+</script>`;
+
+describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    if (hasChromium)
+      browser = await chromium.launch({
+        executablePath: CHROMIUM,
+        args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
+      });
+  });
+  afterAll(() => browser?.close());
+
+  /** Starts a site in which the cookie of Jane is valid, if she has a customer. `requests` counts those of the page. */
+  async function startSite(customer: string | undefined, options: { checksOnline?: boolean } = {}) {
+    const minting = await newMintingKey();
+    const port = await freePort();
+    const address = `http://localhost:${port}`;
+    let isDown = false;
+    const client = new UserGroupClient({
+      url,
+      apiKey: minting.key,
+      retries: 0,
+      fetch: (target, init) => (isDown ? Promise.reject(new TypeError("refused")) : fetch(target, init)),
+    });
+    const rules = { audience: AUDIENCE, origins: [address] };
+    const onFailure = vi.fn();
+    await SERVERS[kind]?.({
+      port,
+      people: new Map(customer === undefined ? [] : [["sid=1", { id: "jane", customer }]]),
+      options: {
+        client,
+        customer: (person) => person.customer,
+        viewer: (person) => ({ viewerId: person.id }),
+        origins: [address],
+        onFailure,
+      },
+      check: requireSession(options.checksOnline ? { client, ...rules } : { jwks: JWKS, ...rules }),
+      page: pageOf(url),
+      viewerScript,
+    });
+    const requests: string[] = [];
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    await context.addCookies([{ name: "sid", value: "1", url: address }]);
+    const page = await context.newPage();
+    page.on("response", (response) => {
+      if (response.request().method() !== "OPTIONS")
+        requests.push(`${response.request().method()} ${new URL(response.url()).pathname} ${response.status()}`);
+    });
+    const open = async () => {
+      requests.length = 0;
+      await page.goto(address);
+      const shown = page.getByRole("status").filter({ hasText: /./ });
+      return shown.innerText();
+    };
+    return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
+  }
+
+  it.skipIf(!hasChromium)(`a page sees its customer, and its API knows who asks${skipped}`, async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
+    const { open, requests, onFailure } = await startSite(`shop ${kind}`);
+    expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+    expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
+      "GET / 200",
+      "GET /viewer.js 200",
+      "POST /session 200",
+      "GET /api/viewer 200",
+      "GET /orders 200",
+    ]);
+    expect(onFailure).not.toHaveBeenCalled();
+  });
+
+  it.skipIf(!hasChromium)(`a page that has no session says why, and asks once${skipped}`, async ({ expect }) => {
+    const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
+    const signedOut = await startSite(undefined);
+    expect(await signedOut.open()).toBe("code signed_out");
+    expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
+
+    const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
+    await groups.suspend({ userGroupId: `ending ${kind}` });
+    const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
+    expect(await open()).toBe("code user_group_suspended");
+    expect(asked(requests)).toEqual(["POST /session 403"]);
+    await groups.removeByNumber({ teamId: group.teamId });
+    expect(await open()).toBe("code user_group_not_found");
+    expect(asked(requests)).toEqual(["POST /session 404"]);
+    expect(onFailure).not.toHaveBeenCalled();
+    await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
+    expect(await open()).toBe("code service_unavailable");
+    expect(asked(requests)).toEqual(["POST /session 500"]);
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ code: "credential_revoked" }),
+      `ending ${kind}`,
+    );
+  });
+
+  it.skipIf(!hasChromium)(`a page tries again while the service is down${skipped}`, async ({ expect }) => {
+    await groups.ensure({ userGroupId: `down ${kind}` });
+    const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
+    goDown();
+    expect(await open()).toBe("code service_unavailable");
+    expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
+    expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
+  });
+
+  it.skipIf(!hasChromium)(
+    `an API that asks the service sees the end of a session at once${skipped}`,
+    async ({ expect }) => {
+      const userGroupId = `online ${kind}`;
+      const { group } = await groups.ensure({ userGroupId, name: "Online" });
+      const { open, address } = await startSite(userGroupId, { checksOnline: true });
+      expect(await open()).toBe(`Online 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      const { token } = await groups.mintSession({ userGroupId, viewerId: "jane", maxStaleSeconds: 300 });
+      const ask = async () => {
+        const response = await fetch(`${address}/orders`, { headers: { Authorization: `Bearer ${token}` } });
+        return response.status === 200 ? 200 : errorIn(response);
+      };
+      expect(await ask()).toBe(200);
+      await groups.suspend({ userGroupId });
+      expect(await ask()).toEqual({ status: 403, code: "user_group_suspended", cached: "no-store" });
+      await groups.resume({ userGroupId });
+      expect(await ask()).toBe(200);
+      await groups.endSessions({ userGroupId, viewerId: "jane" });
+      expect(await ask()).toEqual({ status: 401, code: "credential_revoked", cached: "no-store" });
+    },
+  );
+
+  it.skipIf(!hasChromium)(`a request without a session never reaches the API${skipped}`, async ({ expect }) => {
+    const { address } = await startSite(undefined);
+    const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
+    const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
+    for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
+      expect(await ask({ ...headers })).toEqual(refused);
+    expect(await ask({ Origin: "https://thief.example" })).toMatchObject({ status: 403, code: "origin_not_allowed" });
+  });
+});
+
+describe("sessionHandler", () => {
+  const person: Person = { id: "jane", customer: "handled", store: 7 };
+  const session = {
+    token: "eyJ.a.b",
+    expiresAt: "2035-01-01T00:05:00.000Z",
+    expiresInSeconds: 300,
+    maxStaleSeconds: 0,
+  };
+  const post = (headers: Record<string, string> = {}) => new Request(`${ORIGIN}/session`, { method: "POST", headers });
+
+  const handlerOf = (mintSession: UserGroupClient["mintSession"], more: object = {}) =>
+    sessionHandler({
+      client: { mintSession },
+      user: () => person,
+      customer: (user) => user.customer,
+      viewer: (user) => ({ viewerId: user.id, viewerProperties: { store: user.store } }),
+      origins: [`${ORIGIN}/`],
+      onFailure: () => {},
+      ...more,
+    });
+
+  it("mints what the person may see, for the pages of its origins", async ({ expect }) => {
+    const mintSession = vi.fn(async () => session);
+    const handler = handlerOf(mintSession, { expiresInSeconds: 60, maxStaleSeconds: 30 });
+    const response = await handler(post({ Origin: ORIGIN }));
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(await response.json()).toEqual({
+      success: 1,
+      session: { token: "eyJ.a.b", expires_at: session.expiresAt, expires_in_seconds: 300, max_stale_seconds: 0 },
+    });
+    expect(mintSession).toHaveBeenCalledExactlyOnceWith(
+      {
+        userGroupId: "handled",
+        viewerId: "jane",
+        viewerProperties: { store: 7 },
+        origins: [ORIGIN],
+        expiresInSeconds: 60,
+        maxStaleSeconds: 30,
+        includeVariables: undefined,
+      },
+      { signal: expect.any(AbortSignal) },
+    );
+  });
+
+  it.for([
+    ["a GET, which a browser may cache", new Request(`${ORIGIN}/session`), 405, "method_not_allowed"],
+    ["a page of another site", post({ Origin: "https://thief.example" }), 403, "origin_not_allowed"],
+    ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
+  ] as const)("refuses %s before it reads who has signed in", async ([, request, status, code], { expect }) => {
+    const user = vi.fn(() => person);
+    const response = await handlerOf(async () => session, { user })(request);
+    expect(await errorIn(response)).toEqual({ status, code, cached: "no-store" });
+    expect(user).not.toHaveBeenCalled();
+  });
+
+  it("finds no customer for a person who has none, without a call of the service", async ({ expect }) => {
+    const mintSession = vi.fn(async () => session);
+    const response = await handlerOf(mintSession, { customer: () => undefined })(post());
+    expect(await errorIn(response)).toMatchObject({ status: 404, code: "user_group_not_found" });
+    expect(mintSession).not.toHaveBeenCalled();
+  });
+
+  it("passes on how long the service asks to wait", async ({ expect }) => {
+    const { url: busy } = await standIn(() => refusal(429, "rate_limited", {}, { "Retry-After": "7" }));
+    const client = new UserGroupClient({ url: busy, apiKey: "ugk_testing_x", retries: 0 });
+    const response = await handlerOf((input, options) => client.mintSession(input, options))(post());
+    expect(response.status).toBe(503);
+    expect(response.headers.get("Retry-After")).toBe("7");
+  });
+
+  it("answers before the page gives up, if the service is silent", async ({ expect }) => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(new DOMException("Too late.", "TimeoutError")), ms);
+      return controller.signal;
+    });
+    onTestFinished(() => timeout.mockRestore());
+    const mintSession = vi.fn(
+      (_: unknown, options: { signal?: AbortSignal | undefined } = {}) =>
+        new Promise<never>((_resolve, reject) => {
+          options.signal?.addEventListener("abort", () => reject(options.signal?.reason));
+        }),
+    );
+    const answered = handlerOf(mintSession)(post());
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(await errorIn(await answered)).toMatchObject({ status: 503, code: "service_unavailable" });
+  });
+
+  it("leaves a bug of the integrator to the server's own handling of errors", async ({ expect }) => {
+    const bug = new TypeError("user.company is undefined");
+    const customer = () => {
+      throw bug;
+    };
+    await expect(handlerOf(async () => session, { customer })(post())).rejects.toBe(bug);
+    await expect(handlerOf(() => Promise.reject(bug))(post())).rejects.toBe(bug);
+  });
+
+  it.for([[[]], [["app.example.com"]], [["https://app.example.com/page"]], [Array(11).fill(ORIGIN)]])(
+    "refuses origins that cannot work: %j",
+    ([origins], { expect }) => {
+      expect(() => handlerOf(async () => session, { origins })).toThrow(/^Give .*origins.*https:\/\/app.example.com/);
+    },
+  );
+
+  it("has the integrator's own type of a person", () => {
+    sessionHandler({
+      client: groups,
+      user: (_request, _context: { user?: Person }) => _context.user,
+      customer: (user) => {
+        expectTypeOf(user).toEqualTypeOf<Person>();
+        return user.customer;
+      },
+      viewer: ({ id, store }) => ({ viewerId: id, viewerProperties: { store } }),
+      origins: [ORIGIN],
+    });
+  });
+});
+
+describe("requireSession offline", () => {
+  const OFFLINE = { audience: "verifiers/Customer", origins: [ORIGIN, "https://other.example"] };
+
+  /** Serves the keys of the tests, and returns how an API answers a request with a token. */
+  async function startApi(options: Partial<Parameters<typeof requireSession>[0]> = {}) {
+    let reply: Parameters<typeof standIn>[0] = () => "drop";
+    const { url: issuer, received } = await standIn((...all) => reply(...all));
+    const { jwks } = mintSessions([{ issuer, providedId: "initech" }]);
+    reply = () => ({ status: 200, headers: { "Content-Type": "application/json" }, body: jwks });
+    const check = requireSession({ ...OFFLINE, jwks: `${issuer}/.well-known/jwks.json`, ...options } as never);
+    const answer = async (token: string, headers: Record<string, string> = {}) => {
+      const result = await check(
+        new Request("https://api.example.com", { headers: { Authorization: `Bearer ${token}`, ...headers } }),
+      );
+      return result instanceof Response ? errorIn(result) : result;
+    };
+    const mint = (session: object) => mintSessions([{ issuer, providedId: "initech", ...session }]).tokens[0] ?? "";
+    return { issuer, received, answer, mint, setReply: (next: typeof reply) => (reply = next) };
+  }
+
+  it("accepts a session, and says whose it is", async ({ expect }) => {
+    const { answer, mint, received } = await startApi();
+    const token = mint({ teamId: 12, viewerId: "jane" });
+    expect(await answer(token)).toMatchObject({
+      ...{ teamId: 12, userGroupId: "initech", viewerId: "jane", viewerProperties: {}, variables: {}, token },
+      claims: { team_id: 12, aud: "verifiers/Customer" },
+    });
+    await answer(token);
+    expect(received.map(({ path }) => path)).toEqual(["/.well-known/jwks.json"]);
+  });
+
+  it("refuses every text that is no session of this environment", async ({ expect }) => {
+    const { answer, mint, issuer } = await startApi();
+    const { valid, wrong } = forgedSessions(issuer, 4);
+    expect(await answer(valid)).toMatchObject({ teamId: 4 });
+    const texts = { ...wrong, "a session of another workspace": mint({ workspace: "other" }) };
+    for (const [what, text] of Object.entries(texts))
+      expect(await answer(text), what).toMatchObject({
+        status: 401,
+        code: what === "an end in the past" ? "credential_expired" : "unauthenticated",
+      });
+  });
+
+  it("accepts a session from the pages of its origins alone", async ({ expect }) => {
+    const { answer, mint } = await startApi();
+    const limited = mint({ origins: [ORIGIN] });
+    expect(await answer(limited)).toMatchObject({ userGroupId: "initech" });
+    expect(await answer(limited, { Origin: ORIGIN })).toMatchObject({ userGroupId: "initech" });
+    for (const Origin of ["https://other.example", "https://thief.example", "null"])
+      expect(await answer(limited, { Origin })).toMatchObject({ status: 403, code: "origin_not_allowed" });
+    expect(await answer(mint({}), { Origin: "https://other.example" })).toMatchObject({ userGroupId: "initech" });
+    expect(await answer(mint({}), { Origin: "https://thief.example" })).toMatchObject({ code: "origin_not_allowed" });
+  });
+
+  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async ({ expect }) => {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const { answer, mint, received, issuer } = await startApi();
+    const stranger = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
+    await answer(mint({}));
+    for (let time = 0; time < 10; time += 1) await answer(stranger);
+    expect(received).toHaveLength(1);
+    now = 31_000;
+    await Promise.all([answer(stranger), answer(stranger)]);
+    expect(received).toHaveLength(2);
+    now += 299_000;
+    await answer(mint({}));
+    expect(received).toHaveLength(2);
+    now += 2_000;
+    await answer(mint({}));
+    expect(received).toHaveLength(3);
+  });
+
+  it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const { answer, mint, setReply } = await startApi();
+    const token = mint({});
+    const { jwks } = mintSessions([]);
+    for (const reply of [
+      "drop",
+      { status: 302, headers: { Location: "https://thief.example" } },
+      { status: 200, body: "<html>" },
+      { status: 200, body: {} },
+      { status: 503 },
+    ] as const) {
+      setReply(() => reply);
+      expect(await answer(token)).toEqual({ status: 503, code: "service_unavailable", cached: "no-store" });
+    }
+    expect(logged).toHaveBeenCalledTimes(5);
+    setReply(() => ({ status: 200, body: jwks }));
+    expect(await answer(token)).toMatchObject({ userGroupId: "initech" });
+  });
+
+  it("finds the integrator's own record of the customer, or is 404", async ({ expect }) => {
+    const customers = new Map([[12, { plan: "gold" }]]);
+    const user = (session: VerifiedSession) => customers.get(session.teamId);
+    const { answer, mint } = await startApi({ user } as object);
+    expect(await answer(mint({ teamId: 12 }))).toMatchObject({ teamId: 12, user: { plan: "gold" } });
+    expect(await answer(mint({ teamId: 13 }))).toMatchObject({ status: 404, code: "user_group_not_found" });
+    const check = requireSession({ jwks: JWKS, ...OFFLINE, user });
+    expectTypeOf(check)
+      .returns.resolves.extract<{ user: unknown }>()
+      .toHaveProperty("user")
+      .toEqualTypeOf<{ plan: string }>();
+  });
+
+  it.for<[string, object, RegExp]>([
+    ["an audience without an environment", { audience: "acme" }, /^Give audience as/],
+    ["no audience", { audience: undefined }, /^Give audience as/],
+    ["keys that anybody on the way can replace", { jwks: "http://groups.internal/jwks" }, /allowHttp/],
+    ["a text as keys", { jwks: "keys" }, /^Give jwks as https/],
+    ["no origins", { origins: [] }, /^Give origins as a list/],
+  ])("refuses %s at once", ([, wrong, message], { expect }) => {
+    expect(() => requireSession({ ...OFFLINE, jwks: JWKS, ...wrong } as never)).toThrow(message);
+  });
+
+  it("takes keys of a private network if allowHttp allows it", ({ expect }) => {
+    expect(requireSession({ ...OFFLINE, jwks: "http://groups:8787/jwks", allowHttp: true })).toBeTypeOf("function");
+  });
+});
+
+describe("requireSession online", () => {
+  it("shows the present variables, and refuses a session of another environment", async ({ expect }) => {
+    await groups.ensure({ userGroupId: "variables", properties: { plan: "gold" } });
+    const options = { client: groups, audience: AUDIENCE, origins: [ORIGIN] };
+    const check = requireSession(options);
+    const { token } = await groups.mintSession({ userGroupId: "variables", viewerProperties: { store: 7 } });
+    const request = new Request("https://api.example.com", { headers: { Authorization: `Bearer ${token}` } });
+    expect(await check(request)).toMatchObject({
+      viewerProperties: { store: 7 },
+      variables: { "user_group.plan": "gold", "viewer.store": 7 },
+    });
+    const elsewhere = await requireSession({ ...options, audience: "kit/Testing" })(request);
+    expect(await errorIn(elsewhere as Response)).toMatchObject({ status: 401, code: "unauthenticated" });
+  });
+
+  it.for([
+    ["a token of a group", async () => (await groups.ensure({ userGroupId: "tokens" })).group.token ?? ""],
+    ["an API key", async () => (await newMintingKey()).key],
+    ["a forged session", async () => forgedSessions(url, 1).valid],
+  ] as const)("refuses %s", async ([, credential], { expect }) => {
+    // The environment of the forged session, so that only the service can refuse it.
+    const check = requireSession({ client: groups, audience: "verifiers/Customer", origins: [ORIGIN] });
+    const headers = { Authorization: `Bearer ${await credential()}` };
+    const response = await check(new Request("https://api.example.com", { headers }));
+    expect(await errorIn(response as Response)).toMatchObject({ status: 401, code: "unauthenticated" });
+  });
+});
