@@ -1,16 +1,14 @@
 /** `npm run pictures`: takes the pictures of the documents. It needs Debian's chromium, and the ports of `npm run demo`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const FOLDER = "docs/pictures";
 const SIZE = { width: 900, height: 760 };
 
-const state = mkdtempSync(join(tmpdir(), "pictures-"));
-const demo = spawn(process.execPath, ["scripts/demo.ts", "--persist-to", state], {
+const demo = spawn(process.execPath, ["scripts/demo.ts", "--persist-to", ".ug/pictures"], {
   stdio: ["ignore", "pipe", "inherit"],
 });
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
@@ -26,5 +24,4 @@ try {
   await browser.close();
   demo.kill("SIGTERM");
   await once(demo, "exit");
-  rmSync(state, { recursive: true, force: true });
 }

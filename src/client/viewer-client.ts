@@ -90,7 +90,16 @@ export class ViewerClient {
         : new SessionConnection(options, session);
   }
 
-  /** Gets the group that has the token, and its variables. */
+  /**
+   * Gets the group that has the token, and its variables.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "viewing", properties: { plan: "gold" } });
+   * const viewer = new ViewerClient({ url, session: () => groups.mintSession({ userGroupId: "viewing" }) });
+   * const { group, variables } = await viewer.view();
+   * console.info(group.userGroupId, variables["user_group.plan"]);
+   * // viewing gold
+   */
   async view({ maxAgeSeconds }: ViewInput = {}, options?: CallOptions): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
     const { body } = await this.#connection.send({ method: "GET", path: "/api/viewer", headers }, options);
@@ -113,7 +122,17 @@ export class ViewerClient {
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
   }
 
-  /** Gets the session that the calls present, renewed as for them, so that your page can send it to your own API. */
+  /**
+   * Gets the session that the calls present, renewed as for them, so that your page can send it to your own API.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "current" });
+   * const viewer = new ViewerClient({ url, session: () => groups.mintSession({ userGroupId: "current" }) });
+   * const { token } = await viewer.session();
+   * const headers = { Authorization: `Bearer ${token}` };
+   * console.info((await fetch(`${url}/api/viewer`, { headers })).status);
+   * // 200
+   */
   async session({ refused }: CurrentSessionInput = {}, options?: CallOptions): Promise<CurrentSession> {
     if (this.#connection instanceof Connection) throw new TypeError("Give session instead of token.");
     const { token, endsAt } = await this.#connection.current(options, refused);

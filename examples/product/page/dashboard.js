@@ -39,11 +39,15 @@ function draw({ group, report }) {
   find("products").replaceChildren(...rows(report.products));
 }
 
+const chosenMonths = () => document.querySelector("[name=months]:checked").value;
+
 async function refresh() {
-  const { value: months } = document.querySelector("[name=months]:checked");
+  const months = chosenMonths();
   let problem;
   try {
     const [{ group }, report] = await Promise.all([viewer.view(), loadReport(months)]);
+    // Somebody has chosen another period meanwhile, whose report follows.
+    if (months !== chosenMonths()) return;
     draw({ group, report });
   } catch ({ code }) {
     problem = { code, sentence: SENTENCES[code] ?? UNAVAILABLE };

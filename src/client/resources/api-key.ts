@@ -76,7 +76,15 @@ export function apiKeysOf(connection: Connection) {
   const keys = new PagedList(connection, { path: PATH, field: "api_keys", toItem: toApiKey });
 
   return {
-    /** Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has. */
+    /**
+     * Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has.
+     *
+     * @example
+     * const environment = { workspace: "issuing", environment: "Testing" } as const;
+     * const { apiKey, key } = await operator.issueKey({ ...environment, name: "pages", scopes: ["sessions:create"] });
+     * console.info(apiKey.name, key.slice(0, 12));
+     * // pages ugk_testing_
+     */
     async issueKey(input: IssueKeyInput, options?: CallOptions): Promise<IssuedKey> {
       const { expiresInSeconds, workspace, environment, name, access, scopes, location, reason } = input;
       const fields = { workspace, environment, name, access, scopes, location, reason };
@@ -98,7 +106,16 @@ export function apiKeysOf(connection: Connection) {
       return keys.items(input, options, environmentQuery(input));
     },
 
-    /** Revokes a key at once. A second revocation changes nothing. */
+    /**
+     * Revokes a key at once. A second revocation changes nothing.
+     *
+     * @example
+     * const environment = { workspace: "revoking", environment: "Testing" } as const;
+     * const { apiKey } = await operator.issueKey({ ...environment, name: "leaked" });
+     * await operator.revokeKey({ ...environment, id: apiKey.id, reason: "It was in a log." });
+     * for await (const { revokedAt } of operator.listKeys(environment)) console.info(revokedAt !== null);
+     * // true
+     */
     async revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<void> {
       const call = {
         path: numberedPath(PATH, "id", input.id),
@@ -108,7 +125,16 @@ export function apiKeysOf(connection: Connection) {
       await connection.send({ method: "DELETE", ...call, retryable: true }, options);
     },
 
-    /** Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response. */
+    /**
+     * Issues a key to replace one, which stays valid for the grace. It is not retried after a lost response.
+     *
+     * @example
+     * const environment = { workspace: "rolling", environment: "Testing" } as const;
+     * const { apiKey } = await operator.issueKey({ ...environment, name: "yearly" });
+     * const successor = await operator.rollKey({ ...environment, id: apiKey.id, graceSeconds: 600 });
+     * console.info(successor.apiKey.name, successor.apiKey.id > apiKey.id);
+     * // yearly true
+     */
     async rollKey(input: RollKeyInput, options?: CallOptions): Promise<IssuedKey> {
       const path = `${numberedPath(PATH, "id", input.id)}/roll`;
       const call = {

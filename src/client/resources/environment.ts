@@ -56,7 +56,14 @@ export function environmentsOf(connection: Connection) {
       return { environments: items, nextCursor };
     },
 
-    /** Yields all environments of the deployment, and requests the next page when the one before is used up. */
+    /**
+     * Yields all environments of the deployment, and requests the next page when the one before is used up.
+     *
+     * @example
+     * for await (const { workspace, environment } of operator.environments())
+     *   if (workspace === "demo") console.info(environment);
+     * // Testing
+     */
     environments(
       input: EnvironmentsInput = {},
       options?: CallOptions,

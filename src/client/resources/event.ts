@@ -129,12 +129,30 @@ export function feedReader(connection: Connection, feed: Query = {}) {
       return page;
     },
 
-    /** Gets the cursor after the newest event. */
+    /**
+     * Gets the cursor after the newest event.
+     *
+     * @example
+     * const cursor = await groups.latestEventCursor();
+     * await groups.ensure({ userGroupId: "after the cursor" });
+     * const { events } = await groups.eventPage({ cursor, userGroupId: "after the cursor" });
+     * console.info(events.map(({ type }) => type));
+     * // [ 'user_group.created' ]
+     */
     async latestEventCursor(options?: CallOptions): Promise<string> {
       return (await reader.eventPage({ cursor: "latest" }, options)).nextCursor;
     },
 
-    /** Yields the events, oldest first, and ends after the newest. It requests pages as they are needed. */
+    /**
+     * Yields the events, oldest first, and ends after the newest. It requests pages as they are needed.
+     *
+     * @example
+     * await groups.ensure({ userGroupId: "with events" });
+     * await groups.suspend({ userGroupId: "with events" });
+     * for await (const { type } of groups.events({ userGroupId: "with events" })) console.info(type);
+     * // user_group.created
+     * // user_group.suspended
+     */
     async *events(input: EventsInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
       for (let { cursor } = input; ; ) {
         const page = await reader.eventPage({ ...input, cursor }, options);
@@ -148,6 +166,14 @@ export function feedReader(connection: Connection, feed: Query = {}) {
      * Yields the events, and waits for more after the newest, until its signal is aborted or the loop is left. Each event is
      * yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout, a 429, 502,
      * 503 or 504) are tried again with a growing wait. Other failures end it, such as `cursor_expired`.
+     *
+     * @example
+     * await groups.ensure({ userGroupId: "followed" });
+     * for await (const { type, group } of groups.follow({ userGroupId: "followed" })) {
+     *   console.info(type, group?.userGroupId);
+     *   break;
+     * }
+     * // user_group.created followed
      */
     async *follow(input: FollowInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
       for await (const page of reader.followPages(input, options)) yield* eventsOf(page, options);

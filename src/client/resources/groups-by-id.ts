@@ -112,7 +112,16 @@ export function groupsById(connection: Connection) {
       return calls.update({ userGroupId, ifMatch, suspended: true }, options);
     },
 
-    /** Ends the suspension of the group. Its viewers see it again, with the same token. */
+    /**
+     * Ends the suspension of the group. Its viewers see it again, with the same token.
+     *
+     * @example
+     * await groups.ensure({ userGroupId: "paid again" });
+     * await groups.suspend({ userGroupId: "paid again" });
+     * await groups.resume({ userGroupId: "paid again" });
+     * console.info((await groups.mintSession({ userGroupId: "paid again" })).expiresInSeconds);
+     * // 300
+     */
     resume({ userGroupId, ifMatch }: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
       return calls.update({ userGroupId, ifMatch, suspended: false }, options);
     },

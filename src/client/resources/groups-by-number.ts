@@ -106,7 +106,14 @@ export function groupsByNumber(connection: Connection, environment: Query) {
   };
 
   const calls = {
-    /** Gets one page of the environment's groups, in the order of `list`. */
+    /**
+     * Gets one page of the environment's groups, in the order of `list`.
+     *
+     * @example
+     * const { groups: found, nextCursor } = await groups.listPage({ userGroupId: "never created" });
+     * console.info(found, nextCursor);
+     * // [] null
+     */
     async listPage(input: ListInput = {}, options?: CallOptions): Promise<GroupPage> {
       const { items, nextCursor } = await groups.page(input, options, filtersOf(input));
       return { groups: items, nextCursor };
@@ -127,7 +134,14 @@ export function groupsByNumber(connection: Connection, environment: Query) {
       return groups.items(input, options, filtersOf(input));
     },
 
-    /** Gets a group by its number, without its token. It never creates one, and finds a deleted one only if asked for it. */
+    /**
+     * Gets a group by its number, without its token. It never creates one, and finds a deleted one only if asked for it.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "numbered" });
+     * console.info((await groups.get({ teamId: group.teamId })).userGroupId);
+     * // numbered
+     */
     async get(input: GetInput, options?: CallOptions): Promise<NumberedGroup> {
       const query = { ...environment, state: input.state };
       return toNumberedGroup(await connection.send({ method: "GET", path: pathOf(input), query }, options));
@@ -136,6 +150,12 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     /**
      * Changes the fields that are given; `null` clears. With `ifMatch` it is not retried, because the success of a first try
      * would make the second one fail: after a lost response, look with `get`.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "to rename" });
+     * const { userGroupId } = await groups.updateByNumber({ teamId: group.teamId, newUserGroupId: "renamed" });
+     * console.info(userGroupId);
+     * // renamed
      */
     async updateByNumber<Properties extends object>(
       input: UpdateByNumberInput<Properties>,
@@ -164,6 +184,12 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     /**
      * Suspends the group: its viewers are refused with `user_group_suspended` until it is resumed, and all other calls work.
      * With `ifMatch` it is not retried, as `updateByNumber`.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "unpaid" });
+     * const { state, suspendedReason } = await groups.suspendByNumber({ teamId: group.teamId, reason: "no payment" });
+     * console.info(state, suspendedReason);
+     * // suspended no payment
      */
     suspendByNumber({ teamId, ifMatch, reason }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
       return calls.updateByNumber({ teamId, ifMatch, reason, suspended: true }, options);
@@ -183,7 +209,15 @@ export function groupsByNumber(connection: Connection, environment: Query) {
       return change({ method: "POST", path: `${pathOf(input)}/rotate`, body, headers: ifMatchHeader(input) }, options);
     },
 
-    /** Deletes the group, and returns it as it can be restored until its `purgeAt`. */
+    /**
+     * Deletes the group, and returns it as it can be restored until its `purgeAt`.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "left" });
+     * const { state, purgeAt } = await groups.removeByNumber({ teamId: group.teamId, reason: "They left." });
+     * console.info(state, purgeAt !== undefined);
+     * // deleted true
+     */
     async removeByNumber(input: RemoveByNumberInput, options?: OnceOptions): Promise<NumberedGroup> {
       const call = { path: pathOf(input), body: reasonBodyOf(input), headers: ifMatchHeader(input) };
       return change({ method: "DELETE", ...call }, options);
@@ -207,6 +241,11 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     /**
      * Erases a deleted group now, and for good. It is not retried after a lost response, because a second try would fail with
      * `user_group_not_found`: repeat it, and take that error for a success.
+     *
+     * @example
+     * const { group } = await groups.ensure({ userGroupId: "erased" });
+     * await groups.removeByNumber({ teamId: group.teamId });
+     * await groups.purge({ teamId: group.teamId, reason: "They asked for it." });
      */
     async purge(input: PurgeInput, options?: CallOptions): Promise<void> {
       const call = { path: `${pathOf(input)}/purge`, query: environment, body: reasonBodyOf(input) };

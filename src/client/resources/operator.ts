@@ -60,7 +60,15 @@ export function operatorsOf(connection: Connection) {
   const operators = new PagedList(connection, { path: PATH, field: "operators", toItem: toOperator });
 
   return {
-    /** Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one. */
+    /**
+     * Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one.
+     *
+     * @example
+     * const issued = await operator.issueOperator({ name: "example", role: "viewer", expiresInSeconds: 3600 });
+     * console.info(issued.operator.role, issued.key.slice(0, 4));
+     * // viewer ugo_
+     * await operator.revokeOperator({ id: issued.operator.id, reason: "It was an example." });
+     */
     async issueOperator(input: IssueOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
       const { name, role, expiresInSeconds, reason } = input;
       const body = { name, role, expires_in_seconds: expiresInSeconds, reason };

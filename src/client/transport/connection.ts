@@ -206,8 +206,8 @@ function retryAfterMsOf(header: string | null): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   // Date.parse accepts nearly any text as a date, such as -5.
-  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+  const date = /^[A-Z][a-z]+,? /.test(text) && Date.parse(text);
+  return date ? Math.max(0, date - Date.now()) : undefined;
 }
 
 /** The messages of an error and of its causes: runtimes say only in a cause what happened to a connection. */

@@ -21,7 +21,7 @@ function examplesIn(source: string, file: string): DocExample[] {
   const found = source.matchAll(/^ *\* @example\n((?: *\*(?: .*)?\n)+?) *\*\/\n(?:\s*\/\/.*\n)*(.*)$/gm);
   return [...found].map(([, block = "", declaration = ""]) => {
     const text = block.replaceAll(/^ *\* ?/gm, "");
-    const [, symbol] = /^\s*(?:export )?(?:async )?(?:class |const |function )?(\w+)/.exec(declaration) ?? [];
+    const [, symbol] = /^\s*(?:export )?(?:async )?\*?(?:class |const |function )?(\w+)/.exec(declaration) ?? [];
     return {
       name: `${symbol} (${file})`,
       program: text.includes("import ") ? text : PRELUDE + text,
