@@ -13,7 +13,6 @@ import {
   DurableObjectUnreadable,
   StorageFull,
 } from "./durable-objects.ts";
-import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
 import { cors } from "./request/cors.ts";
@@ -108,7 +107,6 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/viewer_sessions/end", viewerSessionEnds)
   .route("/api/viewer_sessions", viewerSessions)
   .route("/.well-known/jwks.json", jwks)
-  .route("/demo", demo)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {

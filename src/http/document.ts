@@ -76,6 +76,8 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
     schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
   },
   "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
+  Location: { description: "The path to go to.", schema: { type: "string", format: "uri-reference" } },
+  Vary: { description: "The header of the request that chooses the answer.", schema: { const: "Accept" } },
   Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
   "X-Answered-By": {
     description:
@@ -222,6 +224,9 @@ function described(method: string, path: string, operation: Operation): object {
     responses: {
       ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
       [answer.status]: success(answer, answer.description),
+      ...(operation.redirectDescription && {
+        302: { description: operation.redirectDescription, headers: headerRefs(["Location", "Vary"]) },
+      }),
       ...Object.fromEntries(
         refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
           status,
