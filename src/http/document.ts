@@ -54,7 +54,7 @@ const TAGS: Record<Operation["tag"], string> = {
 const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
     "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
-  viewer_session: "A viewer session: `Authorization: Token eyJ…`. Browsers may send it.",
+  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`. Browsers may send it.",
   user_group_token:
     "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it; a page should have a session instead.",
   operator_key:

@@ -20,12 +20,10 @@ const Service = z.strictObject({
     .strictObject({
       openapi: link("this document", "/openapi.json"),
       docs: link("a page that shows it", "/docs"),
-      console: z
-        .nullable(z.string())
-        .meta({
-          description: "The path of the operators' console, or null if it is turned off.",
-          examples: ["/console"],
-        }),
+      console: z.nullable(z.string()).meta({
+        description: "The path of the operators' console, or null if it is turned off.",
+        examples: ["/console"],
+      }),
       health: link("the check that the service is configured", "/health"),
     })
     .meta({ description: "What else is here, for those who know only the address." }),
