@@ -25,7 +25,20 @@ const child = spawn(here("../node_modules/.bin/node"), ["--", here("ug/main.ts")
 // npm passes a signal on to its shell, which does not pass it on: when they have ended, this process has another parent.
 const { ppid } = process;
 if (process.env.npm_lifecycle_event) setInterval(() => process.ppid === ppid || process.exit(1), 500).unref();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// A terminal sends Ctrl-C to the child too. The child reports each signal that it handles, and gets no second copy: one that came
+// while it exits would end it by the signal instead of its exit code.
+const REPORT_MS = 100;
+let received = 0;
+let handled = 0;
+child.on("message", () => {
+  handled += 1;
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => {
+    received += 1;
+    const due = received;
+    setTimeout(() => handled < due && child.kill(signal), REPORT_MS);
+  });
 child.on("exit", (status, signal) => {
   if (signal) process.removeAllListeners(signal);
   if (signal) process.kill(process.pid, signal);

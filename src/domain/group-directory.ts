@@ -540,7 +540,7 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#parts.restore.progress();
   }
 
-  /** Takes the next page of a backup. The first one begins anew; after an invalid one nothing is left. */
+  /** Takes the next page of a backup. The first one begins again from the start; after an invalid one nothing is left. */
   async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
     const refusal = this.#parts.restore.refusalOf(page);
     if (refusal === "repeated") return ok({ isDone: this.#parts.restore.progress().isDone, isRepeated: true });

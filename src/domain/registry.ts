@@ -214,7 +214,7 @@ export class Registry extends DurableObject<Env> {
     return operator.ok ? ok({ ...this.#parts.restore.progress(), operator: operator.value }) : operator;
   }
 
-  /** Takes the next page of the registry's backup. The first one begins anew; after an invalid one nothing is left. */
+  /** Takes the next page of the registry's backup. The first one begins again from the start; after an invalid one nothing is left. */
   async restorePage(
     presented: PresentedOperator,
     page: RestorePage,

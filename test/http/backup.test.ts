@@ -267,7 +267,7 @@ describe("a restore", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("takes a page once, begins anew with page 1, and refuses any other with the number to send", async ({
+  it("takes a page once, begins again with page 1, and refuses any other with the number to send", async ({
     expect,
   }) => {
     const { pages, first, second, token } = await newPages();
@@ -335,6 +335,7 @@ describe("a restore", () => {
     await refused(await rehashed(first, (text) => text.replace('"kind":"user_group"', '"kind":"surprise"')), 2);
     await refused(await rehashed(first, (text) => text.replace('"revision":1', '"revision":"1"')), 2);
     await refused(first.slice(0, -10), linesOf(first).length);
+    await refused(first.replace(/"next_cursor":"[^"]*"/, '"next_cursor":null'), linesOf(first).length);
     await refused("\n", 1);
     await refused("{}\n", 1);
     await restore(pages.slice(0, -1));

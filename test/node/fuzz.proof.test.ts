@@ -68,6 +68,9 @@ it("answers every request with JSON and a documented code, and never with a 5xx"
     counts[response.statusCode] = (counts[response.statusCode] ?? 0) + 1;
     expect(response.statusCode).toBeLessThan(500);
     if (method === "HEAD" || response.statusCode === 204) return;
+    const isBackup = response.headers["content-type"] === "application/x-ndjson";
+    if (isBackup) asked += 1;
+    if (isBackup) return;
     const answer = JSON.parse(text);
     expect(answer.success).toBe(response.statusCode < 300 ? 1 : 0);
     if (path.startsWith("/api/") && !WORKERS_OWN.includes(answer.error?.code)) asked += 1;

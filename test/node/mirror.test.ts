@@ -18,7 +18,8 @@ const ROUNDS = 12;
 
 /** The groups of a copy in a file. */
 const groupsIn = (file: string): ListedGroup[] => {
-  using copy = new DatabaseSync(file);
+  // The mirror writes meanwhile, and locks the file when it does.
+  using copy = new DatabaseSync(file, { timeout: 10_000 });
   const isThere = copy.prepare("SELECT 1 FROM sqlite_master WHERE name = 'groups'").get() !== undefined;
   const rows = isThere ? copy.prepare("SELECT content FROM groups ORDER BY team_id").all() : [];
   return rows.map(({ content }) => JSON.parse(String(content)));
@@ -130,7 +131,8 @@ it("takes 6 calls for 5,000 changes", async ({ expect }) => {
   await writer.ensure({ userGroupId: "first" });
   const file = newFile();
   {
-    using copy = new DatabaseSync(file);
+    // The mirror writes meanwhile, and locks the file when it does.
+    using copy = new DatabaseSync(file, { timeout: 10_000 });
     const stop = new AbortController();
     const listed = mirror(writer, copy, { signal: stop.signal }).catch(() => undefined);
     await waitUntil(() => groupsIn(file).length === 1, "the mirror had listed the groups");

@@ -35,7 +35,11 @@ async function call(method: string, path: string, body: object = {}, credential 
 
 /** Sends the headers of a call whose body has so many bytes. */
 async function open(method: string, path: string, bytes: number, credential: string): Promise<OpenCall> {
-  const headers = { Authorization: `Token ${credential}`, "Content-Length": String(bytes) };
+  const headers = {
+    Authorization: `Token ${credential}`,
+    "Content-Length": String(bytes),
+    ...(path.startsWith("/api/restore") && { "Content-Type": "application/x-ndjson" }),
+  };
   const opened = await openCall({ url: service.url, method, path }, headers);
   onTestFinished(() => void opened.socket.destroy());
   return opened;

@@ -1,5 +1,5 @@
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Ctrl-C reaches this process twice: from the terminal, and from `npx ug`, which passes signals on. */
+/** Ctrl-C may reach this process twice: from the terminal, and from `npx ug`, if the report of the first one is late. */
 const SAME_SIGNAL_MS = 500;
 
 /**
@@ -9,6 +9,8 @@ const SAME_SIGNAL_MS = 500;
 export function onStopSignal(stop: () => void): () => void {
   let stoppedAt: number | undefined;
   const take = () => {
+    // To `npx ug`, which then passes no copy on.
+    process.send?.("signal");
     if (stoppedAt !== undefined && Date.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
     if (stoppedAt === undefined) stop();
     stoppedAt ??= Date.now();

@@ -24,6 +24,7 @@ export const viewerProtocol: Protocol = {
     "internal_error",
     "overloaded",
     "directory_unavailable",
+    "environment_restoring",
     "service_not_configured",
   ],
   detailsOf: (code, refusal) => ({

@@ -2,7 +2,7 @@ import { NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { BackupItem } from "./backup.ts";
 import type { DirectoryStores } from "./directory-backup.ts";
-import { checkCounts, type RestorePage, type RestoreTarget } from "./restore.ts";
+import { checkCounts, type RestorePage, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** Restores an environment's backup into the stores of its directory. */
 export function directoryTarget(
@@ -28,7 +28,7 @@ export function directoryTarget(
         if (type !== "user_group.purged" || teamId === null) return;
         groups.drop(teamId);
         tombstones.unskip(teamId);
-      } else if (item.kind !== "header") throw new Error(`No environment has a line of the kind ${item.kind}.`);
+      } else if (item.kind !== "header") throw new UnfitLine(`No environment has a line of the kind ${item.kind}.`);
     },
 
     finish(footer, counts, { rotateTokens, revokeKeys }): void {

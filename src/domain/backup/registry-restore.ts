@@ -1,7 +1,7 @@
 import { NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
 import type { BackupItem } from "./backup.ts";
 import type { RegistryStores } from "./registry-backup.ts";
-import { checkCounts, type RestoreTarget } from "./restore.ts";
+import { checkCounts, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** Restores the registry's backup into its stores. */
 export const registryTarget = ({ operators, environments, graveyard, events }: RegistryStores): RestoreTarget => ({
@@ -13,7 +13,7 @@ export const registryTarget = ({ operators, environments, graveyard, events }: R
     else if (item.kind === "environment") environments.insert(item.record);
     else if (item.kind === "tombstone") graveyard.bury(item.record.environment, item.record);
     else if (item.kind === "event") events.put(item.record);
-    else if (item.kind !== "header") throw new Error(`The registry has no line of the kind ${item.kind}.`);
+    else if (item.kind !== "header") throw new UnfitLine(`The registry has no line of the kind ${item.kind}.`);
   },
 
   finish(footer, counts, { revokeKeys }): void {

@@ -24,7 +24,10 @@ export type RestoreProgress = Pick<RestoreState, "page" | "sha256" | "isDone"> &
 /** Whether the page was the last one, and whether it was taken before. */
 export type Taken = { isDone: boolean; isRepeated: boolean };
 
-/** Thrown by the database that is restored when a line does not fit what came before. Nothing of its page is kept. */
+/** Thrown by a target for a line that does not belong into its database. The message says why. */
+export class UnfitLine extends Error {}
+
+/** Thrown for a line that cannot be restored. Nothing of its page is kept. */
 class InvalidBackup extends Error {
   readonly line: number;
 
@@ -40,9 +43,9 @@ export type RestoreTarget = {
   isEmpty: () => boolean;
   /** Prepares the new tables for lines in any order. */
   begin: () => void;
-  /** Writes what a line says. */
+  /** Writes what a line says. Throws an `UnfitLine`. */
   put: (item: BackupItem, page: RestorePage) => void;
-  /** Checks the counts of the footer, sets the counters, and opens the database. Throws an Error that says what is wrong. */
+  /** Checks the counts of the footer, sets the counters, and opens the database. Throws an `UnfitLine`. */
   finish: (footer: Record<string, number>, counts: Record<string, number>, page: RestorePage) => void;
 };
 
@@ -76,13 +79,14 @@ export class Restore {
   }
 
   /** Why this page cannot be the next one, if it cannot. A page that was taken already is `repeated`. */
-  refusalOf({ number, sha256, previous }: Omit<RestorePage, "items">): RestoreFailure | "repeated" | undefined {
+  refusalOf({ number, sha256, previous, items }: RestorePage): RestoreFailure | "repeated" | undefined {
     const last = this.progress();
     if (last.page === number && last.sha256 === sha256) return "repeated";
     if (!last.isRestoring && !last.isEmpty) return { code: "environment_not_empty" };
     const expected = last.isRestoring ? last.page + 1 : 1;
-    if (number === 1) return undefined;
-    if (number !== expected || previous !== last.sha256) return { code: "unexpected_page", expected_page: expected };
+    const follows = number === 1 || (number === expected && previous === last.sha256);
+    // The Worker has read no lines of a page that did not follow when it asked.
+    if (!follows || items.length === 0) return { code: "unexpected_page", expected_page: expected };
     return undefined;
   }
 
@@ -116,7 +120,7 @@ export class Restore {
         if (item.kind === "footer") this.#target.finish(item.record, counts, page);
         else this.#target.put(item, page);
       } catch (error) {
-        throw new InvalidBackup(index + 1, error instanceof Error ? error.message : String(error));
+        throw isUnfit(error) ? new InvalidBackup(index + 1, error.message) : error;
       }
       if (item.kind === "footer") isDone = true;
       else counts = counted(counts, item.kind);
@@ -126,9 +130,13 @@ export class Restore {
   }
 }
 
-/** Throws unless the database has as many of each kind as the footer says. */
+/** A full disk, for example, says nothing about the line: the same page can be sent again. */
+const isUnfit = (error: unknown): error is Error =>
+  error instanceof UnfitLine || (error instanceof Error && error.message.includes("SQLITE_CONSTRAINT"));
+
+/** Throws an `UnfitLine` unless the database has as many of each kind as the footer says. */
 export function checkCounts(footer: Record<string, number>, found: Record<string, number>): void {
   for (const [name, count] of Object.entries(found))
     if (footer[name] !== count)
-      throw new Error(`The footer says ${footer[name]} ${name}, and the pages have ${count}.`);
+      throw new UnfitLine(`The footer says ${footer[name]} ${name}, and the pages have ${count}.`);
 }

@@ -134,7 +134,13 @@ type Invalid = FailureOf<"invalid_backup">;
 const invalid = (line: number, reason: string): Invalid => ({ code: "invalid_backup", line, reason });
 
 /** A page as it was sent: its number, its hash, and its lines, which are not read yet. */
-export type SentPage = { number: number; sha256: string; lines: string[]; bytes: Uint8Array };
+export type SentPage = {
+  number: number;
+  sha256: string;
+  nextCursor: string | null;
+  lines: string[];
+  bytes: Uint8Array;
+};
 
 /** Splits a page into its lines, and reads the last one. */
 export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
@@ -149,14 +155,14 @@ export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
   const last = lines.pop() ?? "";
   const line = PageLine().safeParse(parsed(last));
   if (!line.success) return fail(invalid(lines.length + 1, "The last line of a page is of the kind page."));
-  const { number, sha256 } = line.data;
+  const { number, sha256, next_cursor: nextCursor } = line.data;
   const length = body.length - utf8.encode(last).length - 1;
-  return ok({ number, sha256, lines, bytes: body.subarray(0, length) });
+  return ok({ number, sha256, nextCursor, lines, bytes: body.subarray(0, length) });
 }
 
 /** Checks a page against the one before it, and reads its lines. */
 export async function itemsOf(
-  { number, sha256, lines, bytes }: SentPage,
+  { number, sha256, nextCursor, lines, bytes }: SentPage,
   previous: string,
   environment: Environment | undefined,
 ): Promise<Result<BackupItem[], Invalid>> {
@@ -173,7 +179,11 @@ export async function itemsOf(
       return fail(invalid(index + 1, error instanceof Error ? error.message : String(error)));
     }
   }
-  return number === 1 && items.length === 0 ? fail(invalid(1, "The first page has no header.")) : ok(items);
+  if (items.length === 0) return fail(invalid(1, "The page has no lines before its last one."));
+  const isLast = items.at(-1)?.kind === "footer";
+  if (isLast !== (nextCursor === null))
+    return fail(invalid(lines.length + 1, "The last page has the footer, and no other page has null as next_cursor."));
+  return ok(items);
 }
 
 const parsed = (text: string): unknown => {

@@ -19,7 +19,7 @@ const flag = (description: string) =>
       ),
       false,
     ),
-    { type: "boolean", description },
+    { description },
   );
 
 /** POST /api/restore */
