@@ -107,8 +107,8 @@ const OPERATIONS: Operations = {
   ...apiKeyOperations,
   ...operatorOperations,
   ...environmentOperations,
-  ...publicKeyOperations,
   ...backupOperations,
+  ...publicKeyOperations,
   ...whoamiOperations,
   ...referenceOperations,
 };

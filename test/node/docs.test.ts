@@ -141,6 +141,8 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
       await operation.getByText("Copied").waitFor();
       const curl = String(await phone.page.evaluate("navigator.clipboard.readText()"));
       expect(curl).toContain(url);
+      // It takes a page of a backup, in an environment without keys.
+      if (curl.includes("/api/restore")) continue;
 
       const group = { user_group_id: "acme", properties: { plans: ["pro"] } };
       const created = (await call("GET", "/api/user", group, { Authorization: `Token ${apiKey}` })).body.user_group;

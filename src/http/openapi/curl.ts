@@ -27,7 +27,7 @@ function quotedBody(body: object): string {
 
 /** The example of an operation as a call of curl. The service's URL is `$SERVICE_URL`; optional headers are left out. */
 export function curlOf({ method, path, credential, query: example }: CurlCall, operation: Operation): string {
-  const { body } = operation;
+  const { body, rawBody } = operation;
   const pathExample = Object.entries(operation.path?.example ?? {});
   const filledPath = pathExample.reduce((filled, [name, value]) => filled.replace(`{${name}}`, String(value)), path);
   const query = new URLSearchParams(Object.entries(example).map(([name, value]) => [name, String(value)]));
@@ -35,6 +35,7 @@ export function curlOf({ method, path, credential, query: example }: CurlCall, o
   return [
     method === "get" && !body ? `curl "$SERVICE_URL${url}"` : `curl -X ${method.toUpperCase()} "$SERVICE_URL${url}"`,
     ...(credential ? [`-H "Authorization: ${AUTHORIZATIONS[credential]}"`] : []),
+    ...(rawBody ? [`-H 'Content-Type: ${rawBody}'`, "--data-binary @page"] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quotedBody(body.example)}`] : []),
   ].join(" \\\n  ");
 }
