@@ -137,6 +137,12 @@ export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
 /** How many events a page with a filter examines. */
 export const EVENTS_EXAMINED_MAX = 1000;
+/** How many events from a time on are searched for the one that ended a key. */
+export const EVENTS_NEAR_MAX = 50;
+/** How many keys of the same name are tried as the successor of a key. */
+export const SUCCESSORS_TRIED_MAX = 3;
+/** How many environments a page with a search examines. */
+export const ENVIRONMENTS_EXAMINED_MAX = 10_000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
 /** How many of the oldest events a new one displaces in a full environment. 20 short ones are about as long as the longest. */

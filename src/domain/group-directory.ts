@@ -25,12 +25,21 @@ import {
   type PresentedToken,
   renameRefusal,
 } from "./credentials/caller.ts";
-import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import {
+  type FoundKey,
+  type KeyDraft,
+  type KeyFailure,
+  type KeyPage,
+  type KeyQuery,
+  type KeyRoll,
+  Keys,
+} from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
 import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import type { NewestPage, NewestQuery } from "./newest-events.ts";
 import { REGISTRY_NAME } from "./registry.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -431,6 +440,11 @@ export class GroupDirectory extends DurableObject<Env> {
     });
   }
 
+  /** One page of the events, newest first. */
+  async listNewestEvents(caller: Caller, query: NewestQuery): Promise<Result<Waited<NewestPage>, ListFailure>> {
+    return this.#inTurn(caller, "events:read", () => ok(this.#changes.readNewest(query)));
+  }
+
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
   probeDisk(): void {
     probeDisk(this.ctx.storage);
@@ -465,6 +479,12 @@ export class GroupDirectory extends DurableObject<Env> {
   async listKeys(caller: Caller, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
     if (!this.#schema.exists) return ok({ keys: [], next: null, hasWaited: false });
     return this.#inTurn(caller, undefined, () => ok(this.#keys.list(query)));
+  }
+
+  /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
+  findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], AdmitFailure> {
+    const admitted = this.#admit(operator, undefined);
+    return admitted.ok ? ok(this.#keys.find(ids)) : admitted;
   }
 
   /** Whether no API key was issued yet. */

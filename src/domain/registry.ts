@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";
@@ -15,11 +15,20 @@ import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, t
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
 import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
-import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import {
+  type FoundKey,
+  type KeyDraft,
+  type KeyFailure,
+  type KeyPage,
+  type KeyQuery,
+  type KeyRoll,
+  Keys,
+} from "./credentials/keys.ts";
 import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { type NewestPage, type NewestQuery, NO_NEWEST } from "./newest-events.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
@@ -31,6 +40,9 @@ type ListFailure = AdmitFailure | TurnFailure;
 
 /** The operator who has called, for the log. */
 export type By = { operator: Operator };
+
+/** Asks for at most `limit` environments from the number `start` on, with `search` in their names. */
+export type EnvironmentQuery = { start: number; limit: number; search?: string | undefined };
 
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
@@ -136,15 +148,22 @@ export class Registry extends DurableObject<Env> {
     return ok({ isNew: true, location: recorded.location, operator });
   }
 
-  /** One page of the environments, oldest first. */
+  /** One page of the environments, oldest first. A search examines a bounded number, so a page may be empty and have more after it. */
   async listEnvironments(
     presented: PresentedOperator,
-    { start, limit }: { start: number; limit: number },
+    { start, limit, search }: EnvironmentQuery,
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
+    const environments = this.#environments;
+    const examined = ENVIRONMENTS_EXAMINED_MAX;
     return this.#inTurn(presented, () => {
-      const found = this.#schema.exists ? this.#environments.page(start, limit + 1) : [];
-      const page = { environments: found.slice(0, limit), next: found[limit]?.id ?? null };
-      return ok({ page, share: Math.min(1, found.length / LIST_GROUPS_MAX) });
+      if (!this.#schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
+      const found =
+        search === undefined
+          ? environments.page(start, limit + 1)
+          : environments.search(search, { start, count: limit + 1, examined });
+      const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
+      const share = search === undefined ? Math.min(1, found.length / LIST_GROUPS_MAX) : 1;
+      return ok({ page: { environments: found.slice(0, limit), next }, share });
     });
   }
 
@@ -168,6 +187,16 @@ export class Registry extends DurableObject<Env> {
     return this.#inTurn(presented, () =>
       ok(this.#schema.exists ? this.#operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
     );
+  }
+
+  /** The operators with these numbers, each with the event that ended its key. */
+  findOperators(
+    presented: PresentedOperator,
+    ids: readonly number[],
+  ): Result<{ found: FoundKey[] } & By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    return ok({ found: this.#schema.exists ? this.#operators.find(ids) : [], operator: operator.value });
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
@@ -197,6 +226,14 @@ export class Registry extends DurableObject<Env> {
     query: EventQuery,
   ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
     return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
+  }
+
+  /** One page of the deployment's own events, newest first. */
+  async listNewestEvents(
+    presented: PresentedOperator,
+    query: NewestQuery,
+  ): Promise<Result<Waited<NewestPage & By>, ListFailure>> {
+    return this.#inTurn(presented, () => ok(this.#schema.exists ? this.#changes.readNewest(query) : NO_NEWEST));
   }
 
   /** One page of the registry's backup. It takes turns with lists. */

@@ -4,6 +4,8 @@ const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId
 
 type Row = Omit<StoredEvent, "actor" | "details"> & { actor: string; details: string };
 
+const toEvent = (row: Row): StoredEvent => ({ ...row, actor: JSON.parse(row.actor), details: JSON.parse(row.details) });
+
 /** The end of a feed, after which the next event comes. */
 export type LastEvent = { id: number; at: number; isAfterGap: boolean };
 
@@ -49,7 +51,15 @@ export class EventStore {
     return this.#sql
       .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`, after, count)
       .toArray()
-      .map((row) => ({ ...row, actor: JSON.parse(row.actor), details: JSON.parse(row.details) }));
+      .map(toEvent);
+  }
+
+  /** The `count` newest events below the id `before`, and from the id `from` on, newest first. */
+  pageBefore({ before, from }: { before: number; from: number }, count: number): StoredEvent[] {
+    return this.#sql
+      .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`, before, from, count)
+      .toArray()
+      .map(toEvent);
   }
 
   /** The ids and times of the oldest events, at most `count`. */
