@@ -50,6 +50,17 @@ export const AUTHORIZATION_WORDS_MAX = 3;
 /** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
 export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
 
+/** A console session that was not used for so long has ended, and any after so many seconds. */
+export const CONSOLE_SESSION_IDLE_SECONDS = 30 * 60;
+export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
+/** The last use of a console session is written at most this often. */
+export const CONSOLE_SESSION_NOTE_SECONDS = 60;
+/** When an operator has more, the oldest one ends. */
+export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
+/** How many forms of a console session are known as sent, so that none is applied twice. */
+export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
+export const CONSOLE_COOKIE_BYTES = 32;
+
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;

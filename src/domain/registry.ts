@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
+import { ConsoleSessionStore } from "../storage/console-session-store.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";
 import { GraveyardStore } from "../storage/graveyard-store.ts";
@@ -14,7 +15,14 @@ import { registryTarget } from "./backup/registry-restore.ts";
 import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
-import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
+import {
+  authorOf,
+  BOOTSTRAP,
+  type Operator,
+  type PresentedConsoleSession,
+  type PresentedOperator,
+} from "./credentials/caller.ts";
+import { ConsoleSessions, type ListedConsoleSession } from "./credentials/console-sessions.ts";
 import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
 import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
@@ -40,6 +48,7 @@ type Parts = {
   environments: EnvironmentStore;
   operators: Keys;
   changes: ChangeLog;
+  consoleSessions: ConsoleSessions;
   chores: Chores;
   graveyard: GraveyardStore;
   erasures: Erasures;
@@ -65,12 +74,19 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     schema,
     operators: new Keys("operator", operators, changes, OPERATORS_MAX),
     changes,
+    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
     chores,
     erasures,
     backup: new RegistryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, registryTarget(stores)),
   };
 }
+
+/** Under which name the lists of a caller take turns. */
+const callerName = ({ key }: PresentedOperator): string => {
+  if (key === "bootstrap") return key;
+  return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
+};
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -221,6 +237,50 @@ export class Registry extends DurableObject<Env> {
     return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
   }
 
+  /** Starts a session of the console for an operator, who presents a key. */
+  startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#schema.create();
+    this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, operator.value.id));
+    return ok({ operator: operator.value });
+  }
+
+  /** The sessions of the operator who presents this one. */
+  listConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+  ): Result<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    const sessions = this.#parts.consoleSessions.list(presented.key, operator.value.id);
+    return ok({ sessions, operator: operator.value });
+  }
+
+  /** Ends sessions of the operator who presents this one. */
+  endConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    which: number | "current" | "all",
+  ): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#parts.consoleSessions.end(presented.key, operator.value.id, which);
+    return ok({ operator: operator.value });
+  }
+
+  /** Admits an operator as `admit` does, for a form of the console, and notes the form. Returns whether it was sent before. */
+  admitForm(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    role: Role,
+    environment: Environment | undefined,
+    formId: string,
+  ): Result<{ isRepeated: boolean } & By, AdmitFailure | FailureOf<"environment_not_found">> {
+    const operator = this.admit(presented, role, environment);
+    if (!operator.ok) return operator;
+    const session = this.#parts.consoleSessions.authenticate(presented.key);
+    if (!session.ok) return session;
+    return ok({ ...this.#parts.consoleSessions.noteForm(session.value, formId), operator: operator.value });
+  }
+
   /** One page of the deployment's own events, oldest first. */
   async listEvents(
     presented: PresentedOperator,
@@ -305,8 +365,7 @@ export class Registry extends DurableObject<Env> {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
-    const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
-    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, role), readBy);
+    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, role), readBy);
   }
 
   /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
@@ -327,6 +386,7 @@ export class Registry extends DurableObject<Env> {
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
     this.#operators.stopNotingUse();
+    this.#parts.consoleSessions.stopNotingUse();
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
@@ -343,13 +403,24 @@ export class Registry extends DurableObject<Env> {
   #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
     if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
     if (!this.#schema.exists) return fail({ code: "unauthenticated" });
-    const found = this.#operators.authenticate(key);
+    const found = "sessionHash" in key ? this.#authenticateSession(key) : this.#operators.authenticate(key);
     if (!found.ok) return found;
+    if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
     const { id, name, rights, expiresAt } = found.value;
     const role = roleOf(rights);
     return allowsRole(role, minimum)
       ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
       : fail({ code: "insufficient_access", required_role: minimum });
+  }
+
+  /** The key by which the operator of a session has signed in, if both are valid. */
+  #authenticateSession(presented: PresentedConsoleSession): Result<StoredKey | "bootstrap", KeyFailure> {
+    const session = this.#parts.consoleSessions.authenticate(presented);
+    if (!session.ok) return session;
+    const { operatorId } = session.value;
+    if (operatorId === null) return ok("bootstrap");
+    const key = this.#operators.findValid(operatorId);
+    return key ? ok(key) : fail({ code: "credential_revoked" });
   }
 
   /** The platform calls this when the alarm is due. */

@@ -7,6 +7,8 @@ import { log } from "../domain/log.ts";
 import { jurisdictionOf } from "../domain/placement.ts";
 import type { ACCESS } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
+import { operatorConsole } from "./console/console.tsx";
+import { styles } from "./console/styles.ts";
 import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
@@ -112,6 +114,8 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/viewer_sessions", viewerSessions)
   .route("/.well-known/jwks.json", jwks)
   .route("/demo", demo)
+  .route("/", operatorConsole)
+  .route("/", styles)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {

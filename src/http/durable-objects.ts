@@ -70,11 +70,14 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
 const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   abandonRestore: true,
   admit: true,
+  admitForm: true,
   backup: true,
   bury: true,
   checkStorage: true,
+  endConsoleSessions: true,
   eraseEnvironment: true,
   issueOperator: false,
+  listConsoleSessions: true,
   listEnvironments: true,
   listEvents: true,
   listOperators: true,
@@ -86,6 +89,7 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   restoreProgress: true,
   revokeOperator: true,
   rollOperator: false,
+  startConsoleSession: true,
   stopNotingUse: true,
 };
 
