@@ -61,6 +61,14 @@ export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
+/** What the overview of an environment counts and notices. */
+export const GROUPS_COUNTED_MAX = 10_000;
+export const NEWEST_EVENTS_MAX = 1000;
+export const KEY_UNUSED_DAYS = 90;
+export const KEY_ENDING_DAYS = 14;
+/** How many events the page of a group has. */
+export const EVENTS_OF_GROUP_SHOWN_MAX = 50;
+
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;

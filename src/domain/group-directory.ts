@@ -31,6 +31,7 @@ import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { type EnvironmentOverview, type InspectedGroup, Overview } from "./overview.ts";
 import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -92,6 +93,7 @@ type Parts = {
   endedSessions: EndedSessions;
   chores: Chores;
   tombstones: Tombstones;
+  overview: Overview;
   backup: DirectoryBackup;
   restore: Restore;
 };
@@ -126,6 +128,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     endedSessions,
     chores,
     tombstones,
+    overview: new Overview(stores, sql),
     backup: new DirectoryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
   };
@@ -438,6 +441,23 @@ export class GroupDirectory extends DurableObject<Env> {
   stopNotingUse(): void {
     this.#keys.stopNotingUse();
     this.#groups.stopNotingUse();
+  }
+
+  /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
+  async overview(operator: Operator): Promise<Result<Waited<EnvironmentOverview>, ListFailure>> {
+    return this.#inTurn(operator, undefined, () => ok(this.#parts.overview.read(Date.now())));
+  }
+
+  /** A group, of those that exist or of the deleted ones, with its newest events. */
+  inspect(
+    operator: Operator,
+    teamId: number,
+  ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(operator, "groups:read");
+    if (!admitted.ok) return admitted;
+    const group = this.#groups.find(teamId) ?? this.#groups.findDeleted(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    return ok({ group: toListedGroup(group), events: this.#parts.overview.eventsOf(teamId) });
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */

@@ -7,6 +7,7 @@ import { issueKey, issueOperator } from "../support/states.ts";
 
 const SIGNED_IN = CONSOLE_ROUTES.filter(({ access }) => access.role !== undefined);
 const FORMS = SIGNED_IN.filter(({ method }) => method === "POST");
+const CHANGES = FORMS.filter(({ access }) => !access.changesNothing);
 
 /** Where a request without a valid session is led to. */
 const isLedToSignIn = ({ status, headers }: { status: number; headers: Headers }) =>
@@ -40,16 +41,18 @@ describe.for(CONSOLE_ROUTES)("$name", (route) => {
     expect(isRedirect || headers.get("Referrer-Policy")).toBe(isRedirect || "same-origin");
   });
 
-  it.for([
-    ["a script", { "Sec-Fetch-Mode": "cors" }],
-    ["a script without CORS", { "Sec-Fetch-Mode": "no-cors" }],
-    ["a frame", { "Sec-Fetch-Dest": "iframe" }],
-    ["another site", { Origin: "https://evil.example" }],
-    ["a page without an origin", { Origin: "null" }],
-    ["another port of this machine", { Origin: "http://localhost:8788" }],
-  ] as const)("refuses a request of %s", async ([, headers], { expect }) => {
-    const { status } = await request(route, await adminCookie(), { headers });
-    expect(status).toBe(403);
+  it("refuses scripts, frames and the pages of other origins", async ({ expect }) => {
+    const cookie = await adminCookie();
+    const foreign: Record<string, string>[] = [
+      { "Sec-Fetch-Mode": "cors" },
+      { "Sec-Fetch-Mode": "no-cors" },
+      { "Sec-Fetch-Dest": "iframe" },
+      { Origin: "https://evil.example" },
+      { Origin: "null" },
+      { Origin: "http://localhost:8788" },
+    ];
+    for (const headers of foreign)
+      expect([headers, (await request(route, cookie, { headers })).status]).toEqual([headers, 403]);
   });
 
   it("is not there when the console is off, or the setting is misspelt", async ({ expect }) => {
@@ -116,18 +119,18 @@ describe.for(SIGNED_IN)("$name", (route) => {
   });
 });
 
-describe.for(FORMS)("the form $name", (route) => {
+describe.for(CHANGES)("the form $name", (route) => {
   it("is taken once", async ({ expect }) => {
     const cookie = await adminCookie();
     const form_token = await formToken(cookie, route.path);
-    const first = await request(route, cookie, { fields: { form_token } });
-    const { status } = await request(route, cookie, { fields: { form_token } });
-    // A form that ends its own session is not taken again either.
-    expect([first.status, status]).not.toContain(500);
-    expect([303, 409]).toContain(status);
-    expect(status === 303 && route.name !== "POST /console/sign-out").toBe(false);
+    expect((await request(route, cookie, { fields: { form_token } })).status).toBeLessThan(500);
+    const again = await request(route, cookie, { fields: { form_token } });
+    // Or it has ended its own session.
+    expect(again.status === 409 || isLedToSignIn(again)).toBe(true);
   });
+});
 
+describe.for(FORMS)("the form $name", (route) => {
   it("refuses a form of another page, of another environment, or of another session", async ({ expect }) => {
     const cookie = await adminCookie();
     const other = await signIn(await issueOperator("admin", { name: "other" }));

@@ -7,11 +7,11 @@ export type PageAccess =
       role: Role;
       /** Whether the page reads much at once, and has a limit of its own. */
       isList?: true;
+      /** Whether a form changes nothing, so that it may be sent again. */
+      changesNothing?: true;
     }
   /** Everybody, without a session. */
-  | { role?: never; isList?: never };
-
-const ENVIRONMENT = "/console/environments/:workspace/:environment";
+  | { role?: never; isList?: never; changesNothing?: never };
 
 /**
  * Who may see each page and send each form, by its method and the pattern of its path. A route of the console without an entry
@@ -22,7 +22,32 @@ export const PAGES = {
   "GET /console/sign-in": {},
   "POST /console/sign-in": {},
   "POST /console/sign-out": { role: "viewer" },
-  [`GET ${ENVIRONMENT}/groups`]: { role: "viewer", isList: true },
+  "GET /console/sessions": { role: "viewer" },
+  "POST /console/sessions": { role: "viewer" },
+  "GET /console/environments/:workspace/:environment": { role: "viewer", isList: true },
+  "GET /console/environments/:workspace/:environment/groups": { role: "viewer", isList: true },
+  "GET /console/environments/:workspace/:environment/groups/:team_id": { role: "viewer" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/view-as": { role: "viewer" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/view-as": {
+    role: "viewer",
+    changesNothing: true,
+  },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/rotate": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/rotate": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/suspend": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/suspend": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/resume": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/resume": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/end-sessions": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/end-sessions": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/delete": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/delete": { role: "admin" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
+  "GET /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin" },
 } as const satisfies Record<string, PageAccess>;
 
 /** The name of a page in the table. */

@@ -8,6 +8,8 @@ type FieldProps = {
   name: string;
   label: string;
   hint?: string | undefined;
+  /** What stands below the field. */
+  note?: Child;
   issues?: Issue[] | undefined;
 };
 
@@ -16,6 +18,7 @@ const Field: FC<FieldProps & { children: (attributes: Record<string, string>) =>
   name,
   label,
   hint,
+  note,
   issues = [],
   children,
 }) => {
@@ -33,6 +36,7 @@ const Field: FC<FieldProps & { children: (attributes: Record<string, string>) =>
       {hint && <small id={`${idOf(name)}-hint`}>{hint}</small>}
       {wrong.length > 0 && <strong id={`${idOf(name)}-error`}>{wrong.map(({ message }) => message).join(" ")}</strong>}
       {children(attributes)}
+      {note}
     </div>
   );
 };
@@ -116,4 +120,12 @@ export const OperatorKeyField: FC<{ issues?: Issue[] | undefined }> = ({ issues 
     required
     issues={issues}
   />
+);
+
+/** A choice that is made or not. */
+export const Checkbox: FC<{ name: string; label: string; checked?: boolean }> = ({ name, label, checked = false }) => (
+  <p class="field">
+    <input id={idOf(name)} type="checkbox" name={name} value="yes" checked={checked} />{" "}
+    <label for={idOf(name)}>{label}</label>
+  </p>
 );

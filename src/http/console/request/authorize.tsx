@@ -34,9 +34,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
   c.set("presentedOperator", presented(c, session));
-  return (
-    (await limited(c, session, access)) ?? (await admit(c, access.role, pattern.includes("/:environment"))) ?? next()
-  );
+  return (await limited(c, session, access)) ?? (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
 
 /** An operator by a session, and the reason that a form gives: it is in the event of its change. */
@@ -58,7 +56,7 @@ async function limited(c: RequestContext<SignedInEnv>, { sessionHash }: ConsoleS
 
 async function admit(
   c: RequestContext<EnvironmentEnv>,
-  role: Role,
+  { role = "admin", changesNothing }: PageAccess,
   isOfEnvironment: boolean,
 ): Promise<Response | undefined> {
   const environment = isOfEnvironment ? environmentOfPath(c.req.path) : undefined;
@@ -67,7 +65,11 @@ async function admit(
     c.set("environment", environment);
     c.set("directory", directoryOf(c.env, environment));
   }
-  if (c.req.method === "POST") return admitForm(c, role);
+  if (c.req.method === "POST") {
+    const form = await checkForm(c);
+    if (form instanceof Response) return form;
+    if (!changesNothing) return admitForm(c, role, form.id);
+  }
   // Without an environment, the page's own RPC checks the session.
   if (!environment) return undefined;
   const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), role, environment);
@@ -76,16 +78,21 @@ async function admit(
   return undefined;
 }
 
-async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role): Promise<Response | undefined> {
+/** The id of a form of this session and this path. */
+async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: string } | Response> {
   const token = c.get("form").get(FORM_TOKEN) ?? "";
-  const formId = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);
-  if (formId === undefined)
+  const id = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);
+  if (id === undefined)
     return respondWithMessage(
       c,
       403,
       "This form is refused",
       "It belongs to another page or session. Open the page again.",
     );
+  return { id };
+}
+
+async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: string): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
   const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);

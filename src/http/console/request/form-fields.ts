@@ -1,8 +1,10 @@
 import type * as z from "zod/mini";
 import type { Failure, FailureOf, Issue } from "../../../domain/failure.ts";
-import type { Result } from "../../../domain/result.ts";
+import { isObject } from "../../../domain/json.ts";
+import { fail, ok, type Result } from "../../../domain/result.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
+import { findInexact } from "../../request/exact-json.ts";
 import { validate } from "../../request/validate.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
@@ -49,4 +51,26 @@ export function issuesOf(failure: Failure, fields: Partial<Record<Failure["code"
   if (failure.code === "invalid_body") return failure.issues;
   const field = fields[failure.code];
   return [{ path: field === undefined ? [] : [field], message: FAILURES[failure.code].message }];
+}
+
+/** A text of several lines without the carriage returns that browsers send (HTML, section 4.10.21.7). */
+export const linesOf = (text: string): string => text.replaceAll("\r\n", "\n");
+
+/** The JSON object in a field, `null` for an empty one. What JSON.parse would change silently is refused, as in a body. */
+export function jsonIn(text: string, name: string): Result<object | null, Issue[]> {
+  if (text.trim() === "") return ok(null);
+  const value = parseJson(text);
+  if (!isObject(value))
+    return fail([{ path: [name], message: 'Give a JSON object, such as {"region": "eu"}, or nothing.' }]);
+  const issues = findInexact(text, value);
+  if (issues.length === 0) return ok(value);
+  return fail(issues.map(({ path, message }) => ({ path: [name], message: [...path, message].join(": ") })));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

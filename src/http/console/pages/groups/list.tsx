@@ -10,7 +10,7 @@ import { ErrorSummary, Filter } from "../../components/form.tsx";
 import { Paging } from "../../components/paging.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, groupPath, withQuery } from "../../paths.ts";
+import { environmentPath, groupPath } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
@@ -77,11 +77,7 @@ const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ e
           <tr>
             <td class="number">{group.teamId}</td>
             <td>
-              <a
-                href={withQuery(groupPath(environment, group.teamId), {
-                  state: group.deletedAt === null ? "" : "deleted",
-                })}
-              >
+              <a href={groupPath(environment, group.teamId)}>
                 <Text value={group.providedId} />
               </a>
             </td>
