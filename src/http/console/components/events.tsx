@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { StoredEvent } from "../../../records.ts";
 import { Text, Time } from "./text.tsx";
+import { Wide } from "./wide.tsx";
 
 /** What an event says besides its type, as short texts. */
 function detailsOf({ details }: StoredEvent): string[] {
@@ -18,7 +19,7 @@ function detailsOf({ details }: StoredEvent): string[] {
 
 /** Events, in the order in which they are given. */
 export const EventTable: FC<{ events: StoredEvent[]; hasGroups?: boolean }> = ({ events, hasGroups = false }) => (
-  <div class="wide">
+  <Wide label="Events">
     <table>
       <thead>
         <tr>
@@ -39,7 +40,7 @@ export const EventTable: FC<{ events: StoredEvent[]; hasGroups?: boolean }> = ({
             <td>{event.type}</td>
             {hasGroups && <td>{event.providedId === null ? "–" : <Text value={event.providedId} />}</td>}
             <td>
-              <Text value={detailsOf(event).join("; ")} />
+              <Text value={detailsOf(event).join("; ") || "–"} />
             </td>
             <td>
               <Text value={event.actor.name} /> <small>({event.actor.kind.replace("_", " ")})</small>
@@ -49,5 +50,5 @@ export const EventTable: FC<{ events: StoredEvent[]; hasGroups?: boolean }> = ({
         ))}
       </tbody>
     </table>
-  </div>
+  </Wide>
 );

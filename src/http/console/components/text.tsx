@@ -11,8 +11,8 @@ export const Time: FC<{ at: number | null; none?: string }> = ({ at, none = "–
   );
 };
 
-/** Characters that show nothing, or move the text around them. */
-const UNSEEN = /([\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\u2800]+)/u;
+/** Characters that show nothing, or move the text around them; but for line breaks and tabs, which only texts of several lines have. */
+const UNSEEN = /((?:(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\u2800])+)/u;
 
 const nameOf = (text: string): string =>
   [...text].map((each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");

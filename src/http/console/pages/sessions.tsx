@@ -6,6 +6,7 @@ import { registryOf } from "../../durable-objects.ts";
 import { Done } from "../components/done.tsx";
 import { Form } from "../components/form.tsx";
 import { Time } from "../components/text.tsx";
+import { Wide } from "../components/wide.tsx";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
@@ -57,7 +58,7 @@ const EndButton: FC<{ c: Call; which: string; text: string }> = ({ c, which, tex
 );
 
 const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
-  <div class="wide">
+  <Wide label="Sessions">
     <table>
       <thead>
         <tr>
@@ -84,5 +85,5 @@ const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, se
         ))}
       </tbody>
     </table>
-  </div>
+  </Wide>
 );

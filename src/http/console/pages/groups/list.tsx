@@ -9,16 +9,20 @@ import { Select, TextField } from "../../components/fields.tsx";
 import { ErrorSummary, Filter } from "../../components/form.tsx";
 import { Paging } from "../../components/paging.tsx";
 import { Text, Time } from "../../components/text.tsx";
+import { Wide } from "../../components/wide.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
+/** A page of a list, whose texts may be long, stays below 60 KB. */
+const ROWS = "50";
+
 /** The groups of an environment, filtered by the beginning of their ids and by their state. */
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery());
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { limit: ROWS });
   const listed = query && (await c.get("directory").list(c.get("operator"), query));
   if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
   const failure = listed && (await admitAgain(c, listed.value));
@@ -60,7 +64,7 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
 });
 
 const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => (
-  <div class="wide">
+  <Wide label="Groups">
     <table>
       <thead>
         <tr>
@@ -93,5 +97,5 @@ const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ e
         ))}
       </tbody>
     </table>
-  </div>
+  </Wide>
 );

@@ -12,6 +12,7 @@ import { QueryBody } from "../../../resources/viewers/schemas.ts";
 import { Select, TextArea, TextField } from "../../components/fields.tsx";
 import { ErrorSummary, Form } from "../../components/form.tsx";
 import { Text } from "../../components/text.tsx";
+import { Wide } from "../../components/wide.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
@@ -154,7 +155,7 @@ function respondWithView(
 }
 
 const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) => (
-  <div class="wide">
+  <Wide label="Variables">
     <table>
       <thead>
         <tr>
@@ -179,11 +180,11 @@ const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) =>
         ))}
       </tbody>
     </table>
-  </div>
+  </Wide>
 );
 
 const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts } }) => (
-  <section aria-label="Bound SQL">
+  <>
     <h2>Bound SQL</h2>
     <pre tabindex={0}>{sql.trim() === "" ? "Nothing is left: every clause was dropped." : <Text value={sql} />}</pre>
     <h2>Parameters</h2>
@@ -209,7 +210,7 @@ const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, templat
         <pre tabindex={0}>{markedTemplate(template, droppedParts)}</pre>
       </>
     )}
-  </section>
+  </>
 );
 
 /** A template with the dropped parts struck through. */
