@@ -50,6 +50,25 @@ export const AUTHORIZATION_WORDS_MAX = 3;
 /** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
 export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
 
+/** A console session that was not used for so long has ended, and any after so many seconds. */
+export const CONSOLE_SESSION_IDLE_SECONDS = 30 * 60;
+export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
+/** The last use of a console session is written at most this often. */
+export const CONSOLE_SESSION_NOTE_SECONDS = 60;
+/** When an operator has more, the oldest one ends. */
+export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
+/** How many forms of a console session are known as sent, so that none is applied twice. */
+export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
+export const CONSOLE_COOKIE_BYTES = 32;
+
+/** What the overview of an environment counts and notices. */
+export const GROUPS_COUNTED_MAX = 10_000;
+export const NEWEST_EVENTS_MAX = 1000;
+export const KEY_UNUSED_DAYS = 90;
+export const KEY_ENDING_DAYS = 14;
+/** How many events the page of a group has. */
+export const EVENTS_OF_GROUP_SHOWN_MAX = 50;
+
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;
@@ -129,6 +148,11 @@ export const TOMBSTONE_RETRY_SECONDS = 60;
 export const NUMBERS_SKIPPED_BY_RESTORE = 1_000_000;
 /** The rows of a page of a backup: it holds up viewers for as long as half a page of a list. */
 export const BACKUP_ROWS_MAX = 500;
+/** For how long an isolate answers /ready from memory, and how long the registry may take. */
+export const READY_SECONDS_MAX = 5;
+export const READY_TIMEOUT_SECONDS = 5;
+/** After how long the alarm finishes an erasure that a crash interrupted. */
+export const ERASE_RETRY_SECONDS = 10;
 /** A page of a backup has these rows, or a list's bytes, all keys and the footer. */
 export const RESTORE_BYTES_MAX = 2 * 1024 * 1024;
 /** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */

@@ -2,7 +2,7 @@
 import { createServer } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { CommandError } from "../ug/errors.ts";
+import { CommandError, UsageError } from "../ug/errors.ts";
 import { bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { Metrics } from "./metrics.ts";
@@ -29,6 +29,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     CLIENT_ADDRESS_HEADER: options.clientAddressHeader,
   };
   requirePublicUrl(options, variables);
+  if (variables.JURISDICTION)
+    throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
   variables.PUBLIC_URL ||= "loopback";
   if (options.socketFd === undefined) await requireFreePort(options);
   const metrics = options.metricsPort === undefined ? undefined : new Metrics();

@@ -49,6 +49,10 @@ const COMMANDS: Record<string, Entry> = {
     summary: "restore a backup into the environment that it is of, which must be empty",
     load: async () => (await import("./commands/restore.ts")).restoreCommand(),
   },
+  erase: {
+    summary: "delete all groups, keys and events of an environment for good",
+    load: async () => (await import("./commands/erase.ts")).eraseCommand(),
+  },
   whoami: {
     summary: "say what a credential may do",
     load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),

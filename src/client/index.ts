@@ -23,6 +23,7 @@ export type {
   Environment,
   EnvironmentPage,
   EnvironmentsInput,
+  EraseEnvironmentInput,
   ListedEnvironment,
   LocationHint,
 } from "./resources/environment.ts";

@@ -3,6 +3,10 @@ import type { Role, Scope } from "./credentials/rights.ts";
 /** One fault of a request: where it is (the keys from the top down) and how to fix it. */
 export type Issue = { path: (string | number)[]; message: string };
 
+/** What can be wrong with a deployment that runs. */
+export const UNREADY = ["settings", "registry", "schema", "storage", "restoring"] as const;
+export type Unready = (typeof UNREADY)[number];
+
 /** Everything that the service refuses. A code is the same word in code, on the wire, in logs and in tests. */
 export type Failure =
   | { code: "malformed_json" }
@@ -48,6 +52,8 @@ export type Failure =
   | { code: "overloaded" }
   | { code: "directory_unavailable" }
   | { code: "service_not_configured" }
+  /** What was found to be wrong. */
+  | { code: "not_ready"; failed: Unready[] }
   | { code: "environment_restoring" }
   | { code: "environment_full" };
 

@@ -40,7 +40,8 @@ import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import type { NewestPage, NewestQuery } from "./newest-events.ts";
-import { REGISTRY_NAME } from "./registry.ts";
+import { type EnvironmentOverview, type InspectedGroup, Overview } from "./overview.ts";
+import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
@@ -101,6 +102,7 @@ type Parts = {
   endedSessions: EndedSessions;
   chores: Chores;
   tombstones: Tombstones;
+  overview: Overview;
   backup: DirectoryBackup;
   restore: Restore;
 };
@@ -121,9 +123,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
   const schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
   const groups = new Groups({ store, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
   const endedSessions = new EndedSessions(sql, changes);
-  const tombstones = new Tombstones(tombstoneStore, (purged) =>
-    env.REGISTRY.getByName(REGISTRY_NAME).bury(ctx.id.name ?? "", purged),
-  );
+  const tombstones = new Tombstones(tombstoneStore, (purged) => registryStub(env).bury(ctx.id.name ?? "", purged));
   const chores = new Chores(
     [responses.purge, changes.purge, groups.purge, responses.purgeEnded, endedSessions.sweep, tombstones.chore],
     (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
@@ -137,6 +137,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     endedSessions,
     chores,
     tombstones,
+    overview: new Overview(stores, sql),
     backup: new DirectoryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
   };
@@ -456,6 +457,23 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#groups.stopNotingUse();
   }
 
+  /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
+  async overview(operator: Operator): Promise<Result<Waited<EnvironmentOverview>, ListFailure>> {
+    return this.#inTurn(operator, undefined, () => ok(this.#parts.overview.read(Date.now())));
+  }
+
+  /** A group, of those that exist or of the deleted ones, with its newest events. */
+  inspect(
+    operator: Operator,
+    teamId: number,
+  ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(operator, "groups:read");
+    if (!admitted.ok) return admitted;
+    const group = this.#groups.find(teamId) ?? this.#groups.findDeleted(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    return ok({ group: toListedGroup(group), events: this.#parts.overview.eventsOf(teamId) });
+  }
+
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
   checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, AdmitFailure> {
     const admitted = this.#admit(caller, scope);
@@ -577,7 +595,13 @@ export class GroupDirectory extends DurableObject<Env> {
     if (this.#schema.isRestoring) await this.#erase();
   }
 
-  /** Erases all that the directory has. */
+  /** Deletes everything, for the registry: groups, keys, events and the alarm. Purged groups stay purged. */
+  async erase(): Promise<void> {
+    // While a backup is restored, the tables may be read by nobody but the restore, and nothing is purged.
+    if (!this.#schema.isRestoring && this.#schema.exists) await this.#parts.tombstones.handOverAll();
+    await this.#erase();
+  }
+
   async #erase(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENTS_EXAMINED_MAX, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
+import { ConsoleSessionStore } from "../storage/console-session-store.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";
 import { GraveyardStore } from "../storage/graveyard-store.ts";
@@ -14,7 +15,14 @@ import { registryTarget } from "./backup/registry-restore.ts";
 import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
-import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
+import {
+  authorOf,
+  BOOTSTRAP,
+  type Operator,
+  type PresentedConsoleSession,
+  type PresentedOperator,
+} from "./credentials/caller.ts";
+import { ConsoleSessions, type ListedConsoleSession } from "./credentials/console-sessions.ts";
 import {
   type FoundKey,
   type KeyDraft,
@@ -26,14 +34,13 @@ import {
 } from "./credentials/keys.ts";
 import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
+import { Erasures } from "./erasures.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import { type NewestPage, type NewestQuery, NO_NEWEST } from "./newest-events.ts";
+import { directoryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
-
-/** The name of the deployment's only registry. */
-export const REGISTRY_NAME = "registry";
 
 type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 type ListFailure = AdmitFailure | TurnFailure;
@@ -53,8 +60,10 @@ type Parts = {
   environments: EnvironmentStore;
   operators: Keys;
   changes: ChangeLog;
+  consoleSessions: ConsoleSessions;
   chores: Chores;
   graveyard: GraveyardStore;
+  erasures: Erasures;
   backup: RegistryBackup;
   restore: Restore;
 };
@@ -70,17 +79,26 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     events: new EventStore(sql),
   };
   const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const chores = new Chores([changes.purge], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
+  const erasures = new Erasures(stores.environments, (name) => directoryStub(env, name).erase());
+  const chores = new Chores([changes.purge, erasures.chore], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
   return {
     ...stores,
     schema,
     operators: new Keys("operator", operators, changes, OPERATORS_MAX),
     changes,
+    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
     chores,
+    erasures,
     backup: new RegistryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, registryTarget(stores)),
   };
 }
+
+/** Under which name the lists of a caller take turns. */
+const callerName = ({ key }: PresentedOperator): string => {
+  if (key === "bootstrap") return key;
+  return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
+};
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -127,14 +145,15 @@ export class Registry extends DurableObject<Env> {
    * Records an environment before its first key is issued, so that none can exist unseen. Returns what is recorded; the
    * `location` of an environment that was recorded before stays.
    */
-  recordEnvironment(
+  async recordEnvironment(
     presented: PresentedOperator,
     environment: Environment,
     location: Location | undefined,
-  ): Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure> {
+  ): Promise<Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure>> {
     const admitted = this.#admit(presented, "admin");
     if (!admitted.ok) return admitted;
     const operator = admitted.value;
+    if (this.#isErased(environment)) await this.#parts.erasures.finish(directoryName(environment));
     const known = this.#find(environment);
     if (known) return ok({ isNew: false, location: known.location, operator });
 
@@ -146,6 +165,33 @@ export class Registry extends DurableObject<Env> {
       record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
     });
     return ok({ isNew: true, location: recorded.location, operator });
+  }
+
+  /**
+   * Erases an environment for good: it is marked, its directory deletes everything, and its name may be used again. A call
+   * that is repeated after a crash finishes it, and so does the alarm.
+   */
+  async eraseEnvironment(
+    presented: PresentedOperator,
+    environment: Environment,
+  ): Promise<Result<By, AdmitFailure | FailureOf<"environment_not_found">>> {
+    const operator = this.#admit(presented, "admin");
+    if (!operator.ok) return operator;
+    const name = directoryName(environment);
+    if (this.#find(environment)) this.#markErased(operator.value, environment);
+    else if (!this.#isErased(environment)) return fail({ code: "environment_not_found" });
+    await this.#parts.erasures.finish(name);
+    return ok({ operator: operator.value });
+  }
+
+  #markErased(operator: Operator, environment: Environment): void {
+    const { workspace, tag } = environment;
+    const now = Date.now();
+    this.#changes.commit(authorOf(operator), (record) => {
+      this.#environments.markErased(directoryName(environment), now);
+      record({ type: "environment.erased", details: { environment: { workspace, environment: tag } } });
+    });
+    this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
   }
 
   /** One page of the environments, oldest first. A search examines a bounded number, so a page may be empty and have more after it. */
@@ -218,6 +264,50 @@ export class Registry extends DurableObject<Env> {
     const rolled = this.#schema.exists ? this.#operators.roll(authorOf(operator.value), id, roll) : undefined;
     if (!rolled) return fail({ code: "operator_not_found" });
     return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
+  }
+
+  /** Starts a session of the console for an operator, who presents a key. */
+  startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#schema.create();
+    this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, operator.value.id));
+    return ok({ operator: operator.value });
+  }
+
+  /** The sessions of the operator who presents this one. */
+  listConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+  ): Result<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    const sessions = this.#parts.consoleSessions.list(presented.key, operator.value.id);
+    return ok({ sessions, operator: operator.value });
+  }
+
+  /** Ends sessions of the operator who presents this one. */
+  endConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    which: number | "current" | "all",
+  ): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#parts.consoleSessions.end(presented.key, operator.value.id, which);
+    return ok({ operator: operator.value });
+  }
+
+  /** Admits an operator as `admit` does, for a form of the console, and notes the form. Returns whether it was sent before. */
+  admitForm(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    role: Role,
+    environment: Environment | undefined,
+    formId: string,
+  ): Result<{ isRepeated: boolean } & By, AdmitFailure | FailureOf<"environment_not_found">> {
+    const operator = this.admit(presented, role, environment);
+    if (!operator.ok) return operator;
+    const session = this.#parts.consoleSessions.authenticate(presented.key);
+    if (!session.ok) return session;
+    return ok({ ...this.#parts.consoleSessions.noteForm(session.value, formId), operator: operator.value });
   }
 
   /** One page of the deployment's own events, oldest first. */
@@ -312,8 +402,17 @@ export class Registry extends DurableObject<Env> {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
-    const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
-    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, role), readBy);
+    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, role), readBy);
+  }
+
+  /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
+  checkStorage(): void {
+    if (!this.#schema.exists) return;
+    const { environments, graveyard, changes } = this.#parts;
+    environments.page(0, 1);
+    graveyard.page(0, 1);
+    this.#operators.list({ start: 0, limit: 1 });
+    changes.newestId;
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -324,17 +423,26 @@ export class Registry extends DurableObject<Env> {
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
     this.#operators.stopNotingUse();
+    this.#parts.consoleSessions.stopNotingUse();
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
-    return this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    return found?.erasedAt === null ? found : undefined;
+  }
+
+  /** Whether an admin has erased the environment, and its directory may not be empty yet. */
+  #isErased(environment: Environment): boolean {
+    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    return found !== undefined && found.erasedAt !== null;
   }
 
   #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
     if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
     if (!this.#schema.exists) return fail({ code: "unauthenticated" });
-    const found = this.#operators.authenticate(key);
+    const found = "sessionHash" in key ? this.#authenticateSession(key) : this.#operators.authenticate(key);
     if (!found.ok) return found;
+    if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
     const { id, name, rights, expiresAt } = found.value;
     const role = roleOf(rights);
     return allowsRole(role, minimum)
@@ -342,8 +450,21 @@ export class Registry extends DurableObject<Env> {
       : fail({ code: "insufficient_access", required_role: minimum });
   }
 
+  /** The key by which the operator of a session has signed in, if both are valid. */
+  #authenticateSession(presented: PresentedConsoleSession): Result<StoredKey | "bootstrap", KeyFailure> {
+    const session = this.#parts.consoleSessions.authenticate(presented);
+    if (!session.ok) return session;
+    const { operatorId } = session.value;
+    if (operatorId === null) return ok("bootstrap");
+    const key = this.#operators.findValid(operatorId);
+    return key ? ok(key) : fail({ code: "credential_revoked" });
+  }
+
   /** The platform calls this when the alarm is due. */
-  override alarm(): void {
-    if (!this.#schema.isRestoring && this.#schema.exists) this.#parts.chores.run();
+  override async alarm(): Promise<void> {
+    if (this.#schema.isRestoring || !this.#schema.exists) return;
+    const { chores, erasures } = this.#parts;
+    chores.run();
+    if (await erasures.finishAll()) chores.settle();
   }
 }

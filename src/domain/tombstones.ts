@@ -25,21 +25,31 @@ export class Tombstones {
     };
   }
 
+  /** Hands over all. Rejects if the registry cannot be reached. */
+  async handOverAll(): Promise<void> {
+    while (await this.#handOverSome());
+  }
+
   /** Hands over what is due. What the registry has not taken is tried again later. Returns whether there was any. */
   async handOver(): Promise<boolean> {
-    const tombstones = this.#store.first(TOMBSTONES_PER_CALL_MAX);
-    const last = tombstones.at(-1);
-    if (!last) return false;
     try {
-      await this.#bury(tombstones);
-      this.#store.deleteUpTo(last.teamId);
+      return await this.#handOverSome();
     } catch (error) {
       this.#retryAt = Date.now() + TOMBSTONE_RETRY_SECONDS * 1000;
       log.error({
         message: "Purged groups could not be handed to the registry. The next try follows.",
         error: String(error),
       });
+      return true;
     }
+  }
+
+  async #handOverSome(): Promise<boolean> {
+    const tombstones = this.#store.first(TOMBSTONES_PER_CALL_MAX);
+    if (tombstones.length === 0) return false;
+    await this.#bury(tombstones);
+    // Others may have come meanwhile.
+    for (const tombstone of tombstones) this.#store.delete(tombstone);
     return true;
   }
 }

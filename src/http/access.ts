@@ -96,6 +96,7 @@ export const ACCESS = {
   "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
   "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
+  "DELETE /api/environments": { role: "admin", environmentQuery: "required", hasQuery: true, body: "optional" },
 
   "GET /api/backup": { role: "admin", environmentQuery: "optional", isList: true, hasQuery: true },
   "POST /api/restore": {

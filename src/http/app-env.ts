@@ -4,6 +4,7 @@ import type { SigningRing, VerifiedClaim } from "../domain/credentials/credentia
 import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
+import type { Jurisdiction } from "../domain/placement.ts";
 import type { Person } from "../domain/sql/variables.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";
@@ -39,10 +40,10 @@ export type RequestEnv = {
 };
 
 /** An environment of Hono with more variables. */
-type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
+export type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
 
-/** A request to a service that has its signing keys. */
-export type AppEnv = With<RequestEnv, { ring: SigningRing; credential: Credential }>;
+/** A request to a service whose settings are usable. */
+export type AppEnv = With<RequestEnv, { ring: SigningRing; jurisdiction: Jurisdiction | null; credential: Credential }>;
 
 /** A call of the table of access. */
 export type CallEnv = With<

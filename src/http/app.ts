@@ -3,10 +3,12 @@ import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { ExtractSchema } from "hono/types";
 import { version } from "../../package.json";
-import { parseSigningKeys } from "../domain/credentials/credential.ts";
 import { log } from "../domain/log.ts";
+import { jurisdictionOf } from "../domain/placement.ts";
 import type { ACCESS } from "./access.ts";
-import type { AppEnv, RequestEnv } from "./app-env.ts";
+import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
+import { operatorConsole } from "./console/console.tsx";
+import { styles } from "./console/styles.ts";
 import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
@@ -18,11 +20,13 @@ import { readCredential } from "./request/authenticate.ts";
 import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
 import { allowMethods, overrideMethod } from "./request/methods.ts";
+import { ringOf } from "./request/signing-ring.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { backups, restores } from "./resources/backups/routes.ts";
 import { environments } from "./resources/environments/routes.ts";
 import { events } from "./resources/events/routes.ts";
 import { operators } from "./resources/operators/routes.ts";
+import { readiness } from "./resources/readiness/routes.ts";
 import { userGroups } from "./resources/user-groups/routes.ts";
 import { userGroupsByNumber } from "./resources/user-groups-by-number/routes.ts";
 import { jwks, viewerSessionEnds, viewerSessions } from "./resources/viewer-sessions/routes.ts";
@@ -48,6 +52,8 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
     status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
+    // Of credentials that were accepted, so that an old signing key can be seen unused.
+    signing_key: status === 401 ? undefined : signingIdOf(c.get("credential")),
     operator_id: c.get("operatorId"),
     operator: c.get("operator")?.name,
     team_id: c.get("teamId"),
@@ -61,31 +67,29 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   });
 });
 
-/** Answers 503 to every call until the signing keys are set and well formed, and logs what the operator has to do. */
+/** The id of the signing key that signed a credential. */
+function signingIdOf(credential: Credential | undefined): string | undefined {
+  if (credential?.kind === "viewer_session") return credential.session.signingId;
+  return credential && "signingId" in credential ? credential.signingId : undefined;
+}
+
+/** Answers 503 to every call until the settings are usable, and logs what the operator has to do. */
 const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
-  const text = c.env.SIGNING_KEYS ?? "";
-  const ring = lastRing?.text === text ? lastRing.ring : await importRing(text);
-  if (!ring.ok) {
-    c.set("problem", `SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`);
-    return refuse(c, { code: "service_not_configured" });
+  const ring = await ringOf(c.env);
+  const jurisdiction = jurisdictionOf(c.env);
+  if (!ring.ok || !jurisdiction.ok) {
+    const failures = [ring, jurisdiction].flatMap((setting) => (setting.ok ? [] : [setting.failure]));
+    c.set("problem", failures.join(" "));
+    const isReadiness = routePath(c, -1).startsWith(READY);
+    return refuse(c, isReadiness ? { code: "not_ready", failed: ["settings"] } : { code: "service_not_configured" });
   }
   c.set("ring", ring.value);
+  c.set("jurisdiction", jurisdiction.value);
   return next();
 });
 
+const READY = "/ready";
 const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes are refused until then.";
-
-/**
- * The imported keys, once per isolate and value. This is the ring and not its promise: a promise belongs to the request that
- * made it, and could end with it.
- */
-let lastRing: { text: string; ring: Awaited<ReturnType<typeof parseSigningKeys>> } | undefined;
-
-async function importRing(text: string): ReturnType<typeof parseSigningKeys> {
-  const ring = await parseSigningKeys(text);
-  lastRing = { text, ring };
-  return ring;
-}
 
 const router = new Hono<RequestEnv>({ strict: false })
   .use(answerAndLog, validHostOnly)
@@ -93,6 +97,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .use("/.well-known/*", cors)
   .use(configuredOnly, readCredential)
   .use("/health", allowMethods("GET", "HEAD"))
+  .route(READY, readiness)
   .get("/health", (c) => respond(c, { success: 1, version }))
   .route("/api/user", userGroups)
   .route("/api/user_groups", userGroupsByNumber)
@@ -107,6 +112,8 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/viewer_sessions/end", viewerSessionEnds)
   .route("/api/viewer_sessions", viewerSessions)
   .route("/.well-known/jwks.json", jwks)
+  .route("/", operatorConsole)
+  .route("/", styles)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {

@@ -17,6 +17,7 @@ import { backupOperations } from "./resources/backups/openapi.ts";
 import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
+import { readinessOperations } from "./resources/readiness/openapi.ts";
 import { userGroupOperations } from "./resources/user-groups/openapi.ts";
 import { userGroupByNumberOperations } from "./resources/user-groups-by-number/openapi.ts";
 import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer-sessions/openapi.ts";
@@ -110,6 +111,7 @@ const OPERATIONS: Operations = {
   ...backupOperations,
   ...publicKeyOperations,
   ...whoamiOperations,
+  ...readinessOperations,
   ...referenceOperations,
 };
 

@@ -1,7 +1,8 @@
 import type { DurableObject } from "cloudflare:workers";
 import { directoryName, type Environment } from "../domain/environment.ts";
 import type { GroupDirectory } from "../domain/group-directory.ts";
-import { REGISTRY_NAME, type Registry } from "../domain/registry.ts";
+import { directoryStub, registryStub } from "../domain/placement.ts";
+import type { Registry } from "../domain/registry.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
 import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
 import type { Location } from "../records.ts";
@@ -39,14 +40,17 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   checkCaller: true,
   endSessions: false,
   ensure: true,
+  erase: true,
   hasNoKeys: true,
   identify: true,
+  inspect: true,
   issueKey: false,
   list: true,
   listEvents: true,
   findKeys: true,
   listKeys: true,
   listNewestEvents: true,
+  overview: true,
   probeDisk: true,
   purge: false,
   restorePage: true,
@@ -70,9 +74,14 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
 const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   abandonRestore: true,
   admit: true,
+  admitForm: true,
   backup: true,
   bury: true,
+  checkStorage: true,
+  endConsoleSessions: true,
+  eraseEnvironment: true,
   issueOperator: false,
+  listConsoleSessions: true,
   listEnvironments: true,
   findOperators: true,
   listEvents: true,
@@ -86,19 +95,20 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   restoreProgress: true,
   revokeOperator: true,
   rollOperator: false,
+  startConsoleSession: true,
   stopNotingUse: true,
 };
 
 /** The directory of an environment. The platform places it by the location hint of its first call. */
 export function directoryOf(env: Env, environment: Environment, location?: Location | null): Directory {
   const options = location ? { locationHint: location } : {};
-  const stub = () => env.GROUP_DIRECTORY.getByName(directoryName(environment), options);
+  const stub = () => directoryStub(env, directoryName(environment), options);
   return remote<Directory>(stub, DIRECTORY_METHODS);
 }
 
 /** The registry of the deployment. */
 export const registryOf = (env: Env): Remote<Registry> =>
-  remote<Remote<Registry>>(() => env.REGISTRY.getByName(REGISTRY_NAME), REGISTRY_METHODS);
+  remote<Remote<Registry>>(() => registryStub(env), REGISTRY_METHODS);
 
 /**
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is

@@ -62,6 +62,27 @@ export class EventStore {
       .map(toEvent);
   }
 
+  /** The times of the newest events, at most `count`, newest first. */
+  newestTimes(count: number): number[] {
+    return this.#sql
+      .exec<{ at: number }>("SELECT at FROM events WHERE id > 0 ORDER BY id DESC LIMIT ?", count)
+      .toArray()
+      .map(({ at }) => at);
+  }
+
+  /** The events of a group among the `examined` newest ones, newest first. */
+  newestOfGroup(teamId: number, examined: number): StoredEvent[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM events
+          WHERE id > (SELECT coalesce(max(id), 0) FROM events) - ? AND team_id = ? ORDER BY id DESC`,
+        examined,
+        teamId,
+      )
+      .toArray()
+      .map(toEvent);
+  }
+
   /** The ids and times of the oldest events, at most `count`. */
   oldest(count: number): { id: number; at: number }[] {
     return this.#sql

@@ -138,4 +138,26 @@ ${keys("operators")}
 ${FEED}
 ${RESTORE}`,
   },
+  {
+    number: 3,
+    // When an admin has erased the environment. Its row goes when its directory is empty.
+    statements: `
+  ALTER TABLE environments ADD COLUMN erased_at INTEGER;
+  CREATE INDEX erased_environments ON environments (erased_at) WHERE erased_at IS NOT NULL;`,
+  },
+  {
+    number: 4,
+    // They live for hours, so no backup has them.
+    statements: `
+  CREATE TABLE console_sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash BLOB NOT NULL UNIQUE,
+    operator_id INTEGER,
+    bootstrap_mac BLOB,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    form_ids TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX console_sessions_by_operator ON console_sessions (operator_id);`,
+  },
 ];

@@ -22,9 +22,8 @@ export class TombstoneStore {
       .toArray();
   }
 
-  /** Deletes those up to this number. */
-  deleteUpTo(teamId: number): void {
-    this.#sql.exec("DELETE FROM tombstones WHERE team_id <= ?", teamId);
+  delete({ teamId }: Tombstone): void {
+    this.#sql.exec("DELETE FROM tombstones WHERE team_id = ?", teamId);
   }
 
   /** Notes a group of a backup that stays purged. */

@@ -46,6 +46,7 @@ describe("a credential", () => {
             ...claim,
             nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce),
             fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
+            signingId: "k1",
           });
           expect(verified).toEqual(await verifyCredential(ring, credential));
           expect(await mintCredential(reader, claim)).toBe(credential);

@@ -2,7 +2,8 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
-import { REGISTRY_NAME, Registry } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
+import { Registry } from "../../src/domain/registry.ts";
 import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueOperator, newIntegrator } from "../support/states.ts";
@@ -115,14 +116,17 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "constructor",
       "endSessions",
       "ensure",
+      "erase",
       "findKeys",
       "hasNoKeys",
       "identify",
+      "inspect",
       "issueKey",
       "list",
       "listEvents",
       "listKeys",
       "listNewestEvents",
+      "overview",
       "probeDisk",
       "purge",
       "remove",
@@ -148,12 +152,17 @@ describe("over RPC no more is shown than the product's verbs", () => {
     expect(Object.getOwnPropertyNames(Registry.prototype).toSorted()).toEqual([
       "abandonRestore",
       "admit",
+      "admitForm",
       "alarm",
       "backup",
       "bury",
+      "checkStorage",
       "constructor",
+      "endConsoleSessions",
+      "eraseEnvironment",
       "findOperators",
       "issueOperator",
+      "listConsoleSessions",
       "listEnvironments",
       "listEvents",
       "listNewestEvents",
@@ -166,6 +175,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "restoreProgress",
       "revokeOperator",
       "rollOperator",
+      "startConsoleSession",
       "stopNotingUse",
     ]);
   });

@@ -142,7 +142,11 @@ describe("a session", () => {
         const text = await mintSession(ring, claims);
         const sent = JSON.parse(JSON.stringify(claims.variables ?? null));
         const expected = claims.variables ? { ...claims, variables: sent } : claims;
-        expect(await verifySession(await ringOf(OURS), text, NOW)).toEqual({ state: "valid", claims: expected });
+        expect(await verifySession(await ringOf(OURS), text, NOW)).toEqual({
+          state: "valid",
+          claims: expected,
+          signingId: "k1",
+        });
 
         const { payload, protectedHeader } = await jwtVerify(text, jwks, {
           currentDate: new Date(NOW),
@@ -192,7 +196,7 @@ describe("a session", () => {
     onTestFinished(() => verify.mockRestore());
     const text = await mintSession(ring, CLAIMS);
     for (let call = 0; call < 3; call += 1)
-      expect(await verifySession(ring, text, NOW)).toEqual({ state: "valid", claims: CLAIMS });
+      expect(await verifySession(ring, text, NOW)).toEqual({ state: "valid", claims: CLAIMS, signingId: "k1" });
     expect(verify).toHaveBeenCalledTimes(1);
     const kept = [...ring.verifiedSessions.keys()];
     expect(kept).toEqual([
@@ -212,12 +216,17 @@ describe("a session", () => {
   it("expires at its second, and then has only what the log needs", async ({ expect }) => {
     const ring = await ringOf(OURS);
     const text = await mintSession(ring, CLAIMS);
-    expect(await verifySession(ring, text, NOW + 300_000 - 1)).toEqual({ state: "valid", claims: CLAIMS });
+    expect(await verifySession(ring, text, NOW + 300_000 - 1)).toEqual({
+      state: "valid",
+      claims: CLAIMS,
+      signingId: "k1",
+    });
     for (const later of [300_000, 10_000_000]) {
       const { environment, teamId, id } = CLAIMS;
       expect(await verifySession(ring, text, NOW + later)).toEqual({
         state: "expired",
         claims: { environment, teamId, id },
+        signingId: "k1",
       });
     }
   });
@@ -298,10 +307,14 @@ describe("the keys", () => {
 describe("an attack", () => {
   it("is a forgery that would succeed but for one change", async ({ expect }) => {
     const ring = await ringOf(OURS);
-    expect(await verifySession(ring, await forge(PAYLOAD), NOW)).toEqual({ state: "valid", claims: CLAIMS });
+    expect(await verifySession(ring, await forge(PAYLOAD), NOW)).toEqual({
+      state: "valid",
+      claims: CLAIMS,
+      signingId: "k1",
+    });
     const key = await importJWK({ ...PUBLIC, d: OWN.d }, "ES256");
     const byLibrary = await new SignJWT(PAYLOAD).setProtectedHeader(HEADER).sign(key);
-    expect(await verifySession(ring, byLibrary, NOW)).toEqual({ state: "valid", claims: CLAIMS });
+    expect(await verifySession(ring, byLibrary, NOW)).toEqual({ state: "valid", claims: CLAIMS, signingId: "k1" });
     const asked = { ...PAYLOAD, origins: ["https://a.example"], viewer_id: "v", variables: {} };
     expect(await verifySession(ring, await forge(asked), NOW)).toMatchObject({ state: "valid" });
   });

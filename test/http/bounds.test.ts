@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../src/limits.ts";
 import wranglerToml from "../../wrangler.toml?raw";
 import { type Answer, call, codeOf } from "../support/client.ts";

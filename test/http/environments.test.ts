@@ -1,7 +1,7 @@
 import { evictDurableObject, listDurableObjectIds } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { operatorPath, ROUTES } from "../support/routes.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";

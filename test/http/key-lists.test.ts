@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { KEYS_PER_ENVIRONMENT_MAX } from "../../src/limits.ts";
 import { byNumber } from "../support/by-number.ts";
 import { call, codeOf } from "../support/client.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
 import { forgedCredential } from "../support/forged.ts";
@@ -172,7 +172,7 @@ describe("a database of another schema number", () => {
     const { key } = await newIntegrator();
     const operatorKey = await issueOperator("admin");
     await runInDurableObject(registry(), (_, { storage }) => {
-      storage.sql.exec("UPDATE migrations SET level = 99");
+      storage.sql.exec("UPDATE migrations SET level = 99 WHERE level = (SELECT max(level) FROM migrations)");
     });
     await evictDurableObject(registry());
     const body = { user_group_id: "acme" };

@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { logLines } from "../support/each-test.ts";

@@ -17,7 +17,7 @@ import {
   SESSION_ENDS,
   STALE_COPIES,
 } from "../../scripts/bench/costs.ts";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../src/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber } from "../support/by-number.ts";

@@ -192,7 +192,7 @@ it.for([
   ["GET", "/api/operators/1", "DELETE"],
   ["PUT", "/api/operators", "GET, POST"],
   ["GET", "/api/operators/1/roll", "POST"],
-  ["POST", "/api/environments", "GET"],
+  ["POST", "/api/environments", "GET, DELETE"],
   ["DELETE", "/api/events", "GET"],
   ["POST", "/api/whoami", "GET"],
   ["HEAD", "/api/user_groups/", "GET, POST"],
@@ -203,6 +203,7 @@ it.for([
   ["DELETE", "/api/keys/1/roll", "POST"],
   ["OPTIONS", "/api/keys", "GET, POST"],
   ["DELETE", "/health", "GET, HEAD"],
+  ["POST", "/ready", "GET, HEAD"],
 ] as const)("refuses %s %s with 405 and names the methods of the path", async ([method, path, allow], { expect }) => {
   const answer = await call(method, path);
   expect(answer.status).toBe(405);
@@ -474,6 +475,7 @@ describe("the log", () => {
         status: 404,
         failure: "user_group_not_found",
         key_id: 1,
+        signing_key: "test",
         workspace: "acme",
         environment: "Testing",
         milliseconds: expect.any(Number),

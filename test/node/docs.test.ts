@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Browser, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
@@ -17,6 +19,19 @@ const { url, operatorToken } = inject("service");
 const operations = Object.values(openapi.paths).flatMap((methods) =>
   Object.values<{ summary: string; security: object[] }>(methods),
 );
+
+/** An environment of its own, for the calls that erase and restore one: its key, and its backup in a file. */
+async function newSpareEnvironment() {
+  const workspace = "curl-spare";
+  const headers = { Authorization: `Token ${operatorToken}` };
+  await call("POST", "/api/keys", { workspace, environment: "Testing", name: "docs" }, headers);
+  const page = await fetch(`${url}/api/backup?workspace=${workspace}&environment=Testing`, { headers });
+  const backup = join(mkdtempSync(join(tmpdir(), "docs-")), "page-1.ndjson");
+  writeFileSync(backup, await page.text());
+  return { workspace, backup };
+}
+
+const isAboutAll = (curl: string) => curl.includes("/api/restore") || /DELETE .*\/api\/environments/.test(curl);
 
 /** Debian's chromium; where there is none, these tests are skipped. */
 describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
@@ -135,6 +150,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
     const { id: operatorId } = issued.body.operator;
     const shown = await phone.page.locator(".opblock").all();
     expect(shown).toHaveLength(operations.length);
+    const spare = await newSpareEnvironment();
 
     for (const operation of shown) {
       await operation.getByRole("button", { name: "Copy curl" }).click();
@@ -166,7 +182,9 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
       // The page shows the number 1, and a reader puts the number of a group or an operator there.
       const filled = curl
         .replace("/api/user_groups/1", `/api/user_groups/${teamId}`)
-        .replace("/api/operators/1", `/api/operators/${operatorId}`);
+        .replace("/api/operators/1", `/api/operators/${operatorId}`)
+        .replace("@page-1.ndjson", `@${spare.backup}`)
+        .replaceAll(/\bacme(?=(?:\/|%2F|&environment=)Testing)/g, isAboutAll(curl) ? spare.workspace : "acme");
       const command = `${filled} -sS -w '\n%{http_code}'`;
       const { stdout } = await promisify(execFile)("bash", ["-c", command], { env });
       expect(stdout, curl).toMatch(/\n20[01]$/);

@@ -155,7 +155,16 @@ it("finds nothing wrong with a service that works", async ({ expect }) => {
   expect(status).toBe(0);
   expect(checks.filter(({ level }) => level === "failed" || level === "warning")).toEqual([]);
   expect(checks.map(({ check }) => check)).toEqual(
-    expect.arrayContaining(["secrets", "reachable", "version", "public keys", "credential", "schema", "PUBLIC_URL"]),
+    expect.arrayContaining([
+      "secrets",
+      "reachable",
+      "version",
+      "ready",
+      "public keys",
+      "credential",
+      "schema",
+      "PUBLIC_URL",
+    ]),
   );
 });
 
@@ -182,6 +191,16 @@ it("reports public keys that are no JSON, or not an object of keys", async ({ ex
     expect([status, stderr]).toEqual([1, ""]);
     expect(of("public keys")).toMatchObject([{ level: "failed" }]);
   }
+});
+
+it("reports what is not ready", async ({ expect }) => {
+  const body = { success: 0, error: { code: "not_ready", message: "Not ready.", failed: ["schema"] } };
+  const { url: other } = await standIn(({ path }) =>
+    path === "/ready" ? { status: 503, body } : { status: 200, body: { success: 1, version: "0.0.1" } },
+  );
+  const { status, of } = await diagnosed(["--url", other]);
+  expect(status).toBe(1);
+  expect(of("ready")).toMatchObject([{ level: "failed", message: expect.stringContaining("not ready: schema") }]);
 });
 
 it("reports a connection that breaks when it reads the public keys", async ({ expect }) => {

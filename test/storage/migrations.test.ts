@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { Schema, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
 import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../src/storage/schema.ts";
 import { issueKey } from "../support/states.ts";
@@ -47,7 +47,8 @@ describe.for([
     await issueKey();
     const refused = await inObject((storage) => {
       const tables = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();
-      storage.sql.exec("UPDATE migrations SET level = ?", number);
+      storage.sql.exec("DELETE FROM migrations");
+      storage.sql.exec("INSERT INTO migrations (level, ran_at) VALUES (?, 0)", number);
       const before = tables();
       let message = "";
       try {

@@ -23,6 +23,7 @@ export const BODIES: Record<RouteWithBody, object> = {
   "POST /api/operators": { name: "x", role: "viewer" },
   "DELETE /api/operators/:id": {},
   "POST /api/operators/:id/roll": {},
+  "DELETE /api/environments": {},
   "POST /api/restore": {},
   "POST /api/viewer_sessions": { user_group_id: "acme" },
   "POST /api/viewer_sessions/end": { user_group_id: "acme" },

@@ -20,6 +20,9 @@ export const ROUTES: Route[] = (Object.keys(ACCESS) as RouteName[]).map((name) =
   };
 });
 
-/** The path of a call, with the environment in the query where an operator must name one. */
-export const operatorPath = ({ path, access }: Route, workspace = "acme"): string =>
-  access.environmentQuery ? path + inEnvironment(workspace) : path;
+/** The path of a call, with the environment in the query where an operator must name one, and its confirmation. */
+export const operatorPath = ({ name, path, access }: Route, workspace = "acme"): string => {
+  if (!access.environmentQuery) return path;
+  const confirmation = name === "DELETE /api/environments" ? `&confirm=${workspace}/Testing` : "";
+  return path + inEnvironment(workspace) + confirmation;
+};

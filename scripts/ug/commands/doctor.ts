@@ -62,7 +62,13 @@ async function examine(url: URL, options: Options): Promise<Finding[]> {
   const { findings, isUp } = await serviceChecked(url);
   if (!isUp) return [...secrets, ...findings];
   const credential = anyCredential(url, options);
-  return [...secrets, ...findings, await keysChecked(url), ...(await credentialChecked(url, credential))];
+  return [
+    ...secrets,
+    ...findings,
+    await readinessChecked(url),
+    await keysChecked(url),
+    ...(await credentialChecked(url, credential)),
+  ];
 }
 
 const ok = (check: string, message: string): Finding => ({ check, level: "ok", message });
@@ -159,6 +165,27 @@ function clockChecked(date: string | null, now: number): Finding {
         `The clocks of the service and of this machine differ by ${seconds} s. Synchronise both with NTP.`,
       );
 }
+
+/** Whether the registry answers, and its storage can be read. */
+async function readinessChecked(url: URL): Promise<Finding> {
+  const check = "ready";
+  try {
+    const { status, text } = await read("/ready", url);
+    if (status === 200) {
+      const { jurisdiction } = Readiness.parse(JSON.parse(text));
+      return ok(check, `the registry can be read${jurisdiction ? `; all data is kept in ${jurisdiction}` : ""}`);
+    }
+    const { failed: found } = Unreadiness.parse(JSON.parse(text)).error;
+    return failed(check, `not ready: ${found.join(", ")}. The log has the reason in a line of level error.`);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError)
+      return failed(check, "/ready is not answered by this service. Check the proxy in front of it.");
+    return failed(check, `/ready cannot be read: ${causeOf(error)}.`);
+  }
+}
+
+const Readiness = z.object({ jurisdiction: z.string().nullable() });
+const Unreadiness = z.object({ error: z.object({ failed: z.array(z.string()) }) });
 
 /** Verifiers offline need the public keys of the ring. */
 async function keysChecked(url: URL): Promise<Finding> {

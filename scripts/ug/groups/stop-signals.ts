@@ -10,7 +10,7 @@ export function onStopSignal(stop: () => void): () => void {
   let stoppedAt: number | undefined;
   const take = () => {
     // To `npx ug`, which then passes no copy on.
-    process.send?.("signal");
+    if (process.connected) process.send?.("signal");
     if (stoppedAt !== undefined && Date.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
     if (stoppedAt === undefined) stop();
     stoppedAt ??= Date.now();

@@ -1,6 +1,7 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
+import { type Because, reasonBodyOf } from "./credential.ts";
 
 /** One environment of a workspace; `null` is the one without a tag. */
 export type Environment = { workspace: string; environment: EnvironmentTag };
@@ -14,6 +15,9 @@ export type ListedEnvironment = Environment & {
   location: string | null;
   createdAt: string;
 };
+
+/** An environment to erase. `confirm` is its name once more: `acme/Customer`, `acme/Testing` or `acme/untagged`. */
+export type EraseEnvironmentInput = Environment & Because & { confirm: string };
 
 /** Selects environments; all of them by default. */
 export type EnvironmentsInput = PageInput;
@@ -58,6 +62,16 @@ export function environmentsOf(connection: Connection) {
       options?: CallOptions,
     ): AsyncGenerator<ListedEnvironment, void, undefined> {
       return environments.items(input, options);
+    },
+
+    /**
+     * Deletes all groups, keys and events of an environment for good. After an interruption, a second call finishes it, or fails
+     * with `environment_not_found` if the service has finished it by itself.
+     */
+    async eraseEnvironment(input: EraseEnvironmentInput, options?: CallOptions): Promise<void> {
+      const query = { ...environmentQuery(input), confirm: input.confirm };
+      const call = { path: description.path, query, body: reasonBodyOf(input) };
+      await connection.send({ method: "DELETE", ...call }, options);
     },
   };
 }

@@ -25,7 +25,8 @@ export type KnownEventType =
   | "operator.rolled"
   | "operator.revoked"
   | "environment.created"
-  | "environment.restored";
+  | "environment.restored"
+  | "environment.erased";
 
 /** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
 export type EventType = KnownEventType | (string & Record<never, never>);

@@ -40,6 +40,7 @@ export const REFUSAL_CODES = [
   "overloaded",
   "directory_unavailable",
   "service_not_configured",
+  "not_ready",
   "environment_restoring",
   "environment_full",
 ] as const;

@@ -33,10 +33,11 @@ export type Claim = Numbered &
   );
 
 /**
- * The content of a credential with a valid MAC, the SHA-256 of its nonce, and a name for it that reveals nothing of it. Only
+ * The content of a credential with a valid MAC, the SHA-256 of its nonce, a name for it that reveals nothing of it, and the id of
+ * the key that signed it. Only
  * a Durable Object knows whether the credential is still valid.
  */
-export type VerifiedClaim = Claim & { nonceHash: ArrayBuffer; fingerprint: string };
+export type VerifiedClaim = Claim & { nonceHash: ArrayBuffer; fingerprint: string; signingId: string };
 
 /** The verified content of a credential of this kind. */
 export type VerifiedClaimOf<Kind extends Claim["kind"]> = Extract<VerifiedClaim, { kind: Kind }>;
@@ -172,7 +173,7 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   const { workspace, id, nonce } = fields;
   // The part of the MAC that no credential contains looks random to everybody without the signing key.
   const fingerprint = mac.subarray(MAC_BYTES).toHex();
-  const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint };
+  const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint, signingId: fields.signingId };
   const tag = TAGS.get(word ?? "");
   if (tag === undefined) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
   const kind = prefix === PREFIXES.api_key ? "api_key" : "token";

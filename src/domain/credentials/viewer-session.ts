@@ -52,12 +52,12 @@ export type SessionClaims = {
 export type StaleGroup = { name: string; properties: object | null; mapping: object | null };
 
 /**
- * A session that this service has signed. Only the directory knows whether it was revoked. An expired session keeps only the
- * fields for rate limits and logs.
+ * A session that this service has signed, with the key `signingId` of the ring. Only the directory knows whether it was revoked.
+ * An expired session keeps only the fields for rate limits and logs.
  */
 export type VerifiedSession =
-  | { state: "valid"; claims: SessionClaims }
-  | { state: "expired"; claims: Pick<SessionClaims, "environment" | "teamId" | "id"> };
+  | { state: "valid"; claims: SessionClaims; signingId: string }
+  | { state: "expired"; claims: Pick<SessionClaims, "environment" | "teamId" | "id">; signingId: string };
 
 /** The claims by their published names. */
 type Payload = {
@@ -119,8 +119,11 @@ export async function verifySession(
   const [, header, payload = "", signature = ""] = SESSION.exec(text) ?? [];
   if (!header) return undefined;
   // A header that is not, to the letter, the one of a key of the ring is refused, whatever it says.
-  const key = (await sessionKeysOf(ring)).find((each) => each.header === header);
+  const keys = await sessionKeysOf(ring);
+  const index = keys.findIndex((each) => each.header === header);
+  const key = keys[index];
   if (!key) return undefined;
+  const signingId = [...ring.keys.keys()][index] ?? "";
   const hash = await hashOf(text);
   const claims = ring.verifiedSessions.has(hash)
     ? claimsOf(JSON.parse(utf8Text.decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" }))))
@@ -132,8 +135,8 @@ export async function verifySession(
   if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
   if (issuedAtSeconds * 1000 > now + SESSION_CLOCK_SECONDS_MAX * 1000) return undefined;
   return expiresAtSeconds * 1000 > now
-    ? { state: "valid", claims }
-    : { state: "expired", claims: { environment, teamId, id } };
+    ? { state: "valid", claims, signingId }
+    : { state: "expired", claims: { environment, teamId, id }, signingId };
 }
 
 /** The claims of a session that was never verified: after its signature, each of them is checked. */

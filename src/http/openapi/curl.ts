@@ -37,5 +37,6 @@ export function curlOf({ method, path, credential, query: example }: CurlCall, o
     ...(credential ? [`-H "Authorization: ${AUTHORIZATIONS[credential]}"`] : []),
     ...(rawBody ? [`-H 'Content-Type: ${rawBody}'`, "--data-binary @page"] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quotedBody(body.example)}`] : []),
+    ...(rawBody ? [`-H 'Content-Type: ${rawBody}'`, "--data-binary @page-1.ndjson"] : []),
   ].join(" \\\n  ");
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
-import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../response/failures.ts";
 import { components, jsonSchema } from "./json-schema.ts";
@@ -99,6 +99,12 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   overloaded: {},
   directory_unavailable: {},
   service_not_configured: {},
+  not_ready: {
+    failed: z.array(z.enum(UNREADY)).meta({
+      description: "What was found to be wrong.",
+      examples: [["registry"]],
+    }),
+  },
   environment_restoring: {},
   environment_full: {},
 };

@@ -30,7 +30,10 @@ export async function issueApiKey(
   const issued = await issueCredential(call.ring, { kind: "api_key", environment }, (nonceHash) =>
     directory.issueKey(operator, { ...draft, nonceHash }),
   );
-  return issued.ok ? ok({ ...issued.value, operator }) : issued;
+  if (!issued.ok) return issued;
+  // If the environment was erased between the two calls, it exists again now.
+  const recorded = await registryOf(call.env).recordEnvironment(call.presentedOperator, environment, location);
+  return recorded.ok ? ok({ ...issued.value, operator }) : recorded;
 }
 
 /** An operator who has named an environment. */

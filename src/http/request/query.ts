@@ -33,6 +33,11 @@ export function namedEnvironment(
   const { environmentQuery } = c.get("access");
   if (!environmentQuery || (environmentQuery === "optional" && environmentFieldsOf(c).length === 0))
     return ok(undefined);
+  return requiredEnvironment(c);
+}
+
+/** The environment that the query names, of a call that is always about one. */
+export function requiredEnvironment(c: RequestContext<CallEnv>): Result<Environment, FailureOf<"invalid_body">> {
   const { fields, issues } = readQuery(c.req.url, isEnvironmentField);
   return validate(EnvironmentQuery(), fields, issues);
 }

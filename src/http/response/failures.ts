@@ -189,6 +189,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 503,
     message: "The service is not configured. Its operator finds the reason in its log.",
   },
+  not_ready: {
+    status: 503,
+    message: "The service cannot serve calls. Its operator finds the reason in its log.",
+  },
   environment_restoring: {
     status: 503,
     message:

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { LOCATIONS } from "../../../records.ts";
-import { NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
+import { Done, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EnvironmentsQuery } from "./schemas.ts";
+import { ReasonBody } from "../fields.ts";
+import { EnvironmentsQuery, EraseQuery } from "./schemas.ts";
 import type { environmentBody } from "./wire.ts";
 
 const Environment = z
@@ -36,6 +37,18 @@ export const environmentOperations: Operations = {
       query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
       answer: page("ListedEnvironments", ListedEnvironments),
       refusals: [],
+    },
+    delete: {
+      id: "eraseEnvironment",
+      tag: "Operators",
+      summary: "Erase an environment",
+      description:
+        "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
+        "service finishes it by itself too. The name may be used again: no old credential works then.",
+      query: { schema: EraseQuery(), example: { confirm: "acme/Testing" } },
+      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
+      answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },
+      refusals: ["environment_not_found"],
     },
   },
 };

@@ -1,18 +1,32 @@
 import { Hono } from "hono";
-import type { AppEnv } from "../../app-env.ts";
+import { createMiddleware } from "hono/factory";
+import { directoryName, type Environment } from "../../../domain/environment.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
+import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
+import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
-import { validQuery } from "../../request/query.ts";
+import { requiredEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
-import { EnvironmentsQuery } from "./schemas.ts";
+import { ReasonBody } from "../fields.ts";
+import { EnvironmentsQuery, EraseQuery } from "./schemas.ts";
 import { environmentBody } from "./wire.ts";
+
+/** Reads the environment before the confirmation, which repeats its name. */
+const environmentToErase = createMiddleware<With<OperatorEnv, { environment: Environment }>>(async (c, next) => {
+  const environment = requiredEnvironment(c);
+  if (!environment.ok) return refuseRequest(c, environment.failure);
+  c.set("environment", environment.value);
+  return next();
+});
 
 /** The environments of the deployment. */
 export const environments = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeOperators)
+  .use(allowMethods("GET", "DELETE"), authorizeOperators)
 
   .get("/", validQuery(EnvironmentsQuery), async (c) => {
     const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));
@@ -20,4 +34,19 @@ export const environments = new Hono<AppEnv>()
     const { environments: page, next, operator } = listed.value;
     c.set("operator", operator);
     return respond(c, { success: 1, environments: page.map(environmentBody), next_cursor: numberCursorOf(next) });
+  })
+
+  .delete("/", environmentToErase, validQuery(EraseQuery), jsonBody(ReasonBody), async (c) => {
+    const environment = c.get("environment");
+    const name = directoryName(environment);
+    if (c.req.valid("query").confirm !== name) return refuseRequest(c, unconfirmed(name));
+    const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);
+    if (!erased.ok) return refuse(c, erased.failure);
+    c.set("operator", erased.value.operator);
+    return respond(c, { success: 1 });
   });
+
+const unconfirmed = (name: string): FailureOf<"invalid_body"> => ({
+  code: "invalid_body",
+  issues: [{ path: ["confirm"], message: `Give ${name}, if you mean to erase this environment.` }],
+});

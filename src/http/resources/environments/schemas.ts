@@ -1,4 +1,15 @@
-import { lazy, numberedQuery } from "../fields.ts";
+import * as z from "zod/mini";
+import { lazy, numberedQuery, withMeta } from "../fields.ts";
 
 /** GET /api/environments */
 export const EnvironmentsQuery = lazy(() => numberedQuery("environments"));
+
+/** DELETE /api/environments, besides the environment. */
+export const EraseQuery = lazy(() =>
+  z.strictObject({
+    confirm: withMeta(z.string({ error: "Give workspace/environment, if you mean to erase this environment." }), {
+      description:
+        "The environment once more, as workspace/environment: `acme/Customer`, `acme/Testing` or `acme/untagged`.",
+    }),
+  }),
+);

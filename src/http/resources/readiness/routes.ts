@@ -1,0 +1,58 @@
+import { Hono } from "hono";
+import { version } from "../../../../package.json";
+import type { Unready } from "../../../domain/failure.ts";
+import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
+import { READY_SECONDS_MAX, READY_TIMEOUT_SECONDS } from "../../../limits.ts";
+import type { AppEnv, RequestContext } from "../../app-env.ts";
+import {
+  DurableObjectRestoring,
+  DurableObjectUnavailable,
+  DurableObjectUnreadable,
+  registryOf,
+} from "../../durable-objects.ts";
+import { allowMethods } from "../../request/methods.ts";
+import { refuse } from "../../response/failures.ts";
+import { respond } from "../../response/respond.ts";
+
+/** What was found, and when, in milliseconds since 1970. `problem` is for the log. */
+type Check = { checkedAt: number; failed?: Unready; problem?: string };
+
+/** What the last check of this isolate has found: nobody needs a credential to ask, so it must cost nothing to ask often. */
+let last: (Check & { env: Env }) | undefined;
+
+/** Whether the service can serve calls: the registry and its storage. `configuredOnly` has checked the settings. */
+export const readiness = new Hono<AppEnv>()
+  .use(allowMethods("GET", "HEAD"))
+
+  .get("/", async (c) => {
+    const { failed, problem } = await lastCheck(c);
+    if (problem !== undefined) c.set("problem", problem);
+    if (failed) return refuse(c, { code: "not_ready", failed: [failed] });
+    return respond(c, { success: 1, ready: true, version, jurisdiction: c.get("jurisdiction") });
+  });
+
+async function lastCheck(c: RequestContext): Promise<Check> {
+  const now = Date.now();
+  if (last && last.env === c.env && now - last.checkedAt < READY_SECONDS_MAX * 1000 && now >= last.checkedAt)
+    return last;
+  // Calls that come during the check get the last result, so that a slow registry is not asked by all of them.
+  if (last && last.env === c.env) last = { ...last, checkedAt: now };
+  last = { ...(await check(c.env)), checkedAt: now, env: c.env };
+  return last;
+}
+
+async function check(env: Env): Promise<Omit<Check, "checkedAt">> {
+  try {
+    await withTimeout(registryOf(env).checkStorage(), READY_TIMEOUT_SECONDS);
+    return {};
+  } catch (error) {
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { failed: failureOf(error), problem };
+  }
+}
+
+function failureOf(error: unknown): Unready {
+  if (error instanceof DurableObjectUnreadable || /no such (?:table|column)/.test(String(error))) return "schema";
+  if (error instanceof DurableObjectRestoring) return "restoring";
+  return error instanceof DurableObjectUnavailable || error instanceof TimeoutError ? "registry" : "storage";
+}
