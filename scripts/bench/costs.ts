@@ -139,3 +139,71 @@ export function dollarsPerMillion(counts: Counts, calls = 1): number {
     counts.rows_written * rows_written;
   return worker_request + shared / calls;
 }
+
+/** What a paid plan includes each month, in millions, by the same pages; duration is in GB-seconds, storage in GB. */
+const INCLUDED_MILLIONS = {
+  worker_request: 10,
+  cpu_ms: 30,
+  rpc: 1,
+  rows_read: 25_000,
+  rows_written: 50,
+  log_lines: 20,
+  gb_seconds: 0.4,
+} as const;
+const INCLUDED_STORAGE_GB = 5;
+const PLAN_DOLLARS = 5;
+const MORE_DOLLARS_PER_MILLION = { cpu_ms: 0.02, log_lines: 0.6, gb_seconds: 12.5 } as const;
+const STORAGE_DOLLARS_PER_GB = 0.2;
+
+/** An object is billed as 128 MB for the time in which it works. */
+const OBJECT_GB = 0.128;
+const SECONDS_PER_RPC = 0.005;
+const CPU_MS_PER_CALL = 1;
+/** A group with a few properties, and its events of 90 days. */
+const BYTES_PER_GROUP = 4096;
+
+/** A customer's month: page views, each of which mints a session and views twice with it, and changes of each group. */
+export type Month = { groups: number; pageViews: number; changesPerGroup: number };
+
+/** What a month costs on Cloudflare in dollars, by what is billed, beyond the plan's own price. */
+export function monthlyDollars({ groups, pageViews, changesPerGroup }: Month): Record<string, number> {
+  const changes = groups * changesPerGroup;
+  const used = (counts: Counts, calls: number) =>
+    Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count * calls]));
+  const parts = [
+    used(COUNTS.mint, pageViews),
+    used(COUNTS.viewer_session, pageViews * 2),
+    used(COUNTS.put, changes),
+    // The day of a group's first view, and the deletion of each event later.
+    { rows_written: groups * 30 + changes },
+  ];
+  const sum = (name: string) => parts.reduce((total, part) => total + ((part as Record<string, number>)[name] ?? 0), 0);
+  const calls = pageViews * 3 + changes;
+  const millions: Record<keyof typeof INCLUDED_MILLIONS, number> = {
+    worker_request: calls / 1e6,
+    cpu_ms: (calls * CPU_MS_PER_CALL) / 1e6,
+    rpc: sum("rpc") / 1e6,
+    rows_read: sum("rows_read") / 1e6,
+    rows_written: sum("rows_written") / 1e6,
+    log_lines: calls / 1e6,
+    gb_seconds: (sum("rpc") * SECONDS_PER_RPC * OBJECT_GB) / 1e6,
+  };
+  const prices = { ...DOLLARS_PER_MILLION, ...MORE_DOLLARS_PER_MILLION };
+  const billed = Object.entries(INCLUDED_MILLIONS).map(([name, included]) => {
+    const key = name as keyof typeof INCLUDED_MILLIONS;
+    return [name, Math.max(0, millions[key] - included) * prices[key]] as const;
+  });
+  const storageGb = (groups * BYTES_PER_GROUP) / 1e9;
+  return {
+    plan: PLAN_DOLLARS,
+    ...Object.fromEntries(billed),
+    storage: Math.max(0, storageGb - INCLUDED_STORAGE_GB) * STORAGE_DOLLARS_PER_GB,
+  };
+}
+
+/** The months that docs/costs.md shows. */
+export const MONTHS = {
+  small: { groups: 100, pageViews: 50_000, changesPerGroup: 2 },
+  middle: { groups: 5_000, pageViews: 5_000_000, changesPerGroup: 2 },
+  large: { groups: 100_000, pageViews: 100_000_000, changesPerGroup: 2 },
+} as const satisfies Record<string, Month>;

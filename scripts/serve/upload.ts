@@ -12,7 +12,7 @@ export function buildUpload(config: string, outdir: string, compatibilityDate: s
     process.execPath,
     [
       join(ROOT, "node_modules/wrangler/bin/wrangler.js"),
-      ...["deploy", "--dry-run", "--compatibility-date", compatibilityDate, ...files],
+      ...["deploy", "--dry-run", "--env=", "--compatibility-date", compatibilityDate, ...files],
     ],
     {
       stdio: ["ignore", "ignore", "inherit"],

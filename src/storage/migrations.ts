@@ -51,18 +51,31 @@ export class Schema {
     return Math.max(...this.#migrations.map(({ number }) => number));
   }
 
+  /** Whether this release can run on a database with this number: one of its list, or a later one that was made from its own and says so. */
+  #canRunOn(level: number): boolean {
+    if (this.#migrations.some(({ number }) => number === level)) return true;
+    const { sql } = this.#storage;
+    const hasOwn = sql.exec("SELECT 1 FROM migrations WHERE level = ?", this.number).toArray().length > 0;
+    if (!hasOwn) return false;
+    const { oldest } = sql.exec<{ oldest: number }>("SELECT max(readable_by) AS oldest FROM migrations").one();
+    return oldest <= this.number;
+  }
+
   /** Runs in one transaction. The number is kept in a table, because Durable Objects refuse `PRAGMA user_version`. */
   #migrate(): void {
     const { sql } = this.#storage;
     this.#storage.transactionSync(() => {
-      sql.exec("CREATE TABLE IF NOT EXISTS migrations (level INTEGER PRIMARY KEY, ran_at INTEGER NOT NULL) STRICT");
+      sql.exec(
+        "CREATE TABLE IF NOT EXISTS migrations (level INTEGER PRIMARY KEY, readable_by INTEGER NOT NULL, ran_at INTEGER NOT NULL) STRICT",
+      );
       const { level } = sql.exec<{ level: number | null }>("SELECT max(level) AS level FROM migrations").one();
-      if (level !== null && !this.#migrations.some(({ number }) => number === level))
+      if (level !== null && !this.#canRunOn(level))
         throw new Error(`${UNKNOWN_SCHEMA} the database has number ${level}, which this release cannot read.`);
-      for (const { number, statements } of this.#migrations) {
+      for (const { number, readableBy, statements } of this.#migrations) {
         if (number <= (level ?? 0)) continue;
         sql.exec(statements);
-        sql.exec("INSERT INTO migrations (level, ran_at) VALUES (?, ?)", number, Date.now());
+        const row = [number, readableBy, Date.now()];
+        sql.exec("INSERT INTO migrations (level, readable_by, ran_at) VALUES (?, ?, ?)", ...row);
       }
     });
   }

@@ -1,9 +1,13 @@
 /**
- * The schemas of the databases. No release before 1.0 has been deployed, so until then each is one migration that may be
- * edited; each edit raises its number. From 1.0 on the lists are append-only: a released migration is never edited, and a
- * change of a schema is a new entry with the next number.
+ * A step of a database's schema. `readableBy` is the number of the oldest schema whose release can still run on it: for an added
+ * table, index or column with a default, the number before; for a change that such a release cannot run on, its own number.
+ *
+ * No release before 1.0 has been deployed, so until then each schema is one migration that may be edited; each edit raises its
+ * number. From 1.0 on the lists are append-only: a released migration is never edited, a change is a new entry with the next number,
+ * and it expands first and contracts a release later. So a release runs on the schema of the next one, while a deployment is
+ * gradual, and after a rollback, which does not roll SQL back.
  */
-export type Migration = { number: number; statements: string };
+export type Migration = { number: number; readableBy: number; statements: string };
 
 /** The feed of events, which each database has. */
 const FEED = `
@@ -66,7 +70,8 @@ export const NO_UNIQUE_IDS = "DROP INDEX user_groups_by_provided_id";
 /** The schema of a directory. */
 export const DIRECTORY_MIGRATIONS: Migration[] = [
   {
-    number: 17,
+    number: 18,
+    readableBy: 18,
     // Small columns come first: SQLite reads a row from its start, and long values lie in overflow pages.
     statements: `
   CREATE TABLE user_groups (
@@ -118,14 +123,18 @@ ${RESTORE}`,
 /** The schema of the registry. */
 export const REGISTRY_MIGRATIONS: Migration[] = [
   {
-    number: 2,
+    number: 6,
+    readableBy: 6,
     statements: `
   CREATE TABLE environments (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     location TEXT,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- When an admin has erased it. Its row goes when its directory is empty.
+    erased_at INTEGER
   ) STRICT;
+  CREATE INDEX erased_environments ON environments (erased_at) WHERE erased_at IS NOT NULL;
   -- The purged groups of all environments.
   CREATE TABLE tombstones (
     id INTEGER PRIMARY KEY,
@@ -134,21 +143,7 @@ export const REGISTRY_MIGRATIONS: Migration[] = [
     created_at INTEGER NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX tombstones_by_group ON tombstones (environment, team_id, created_at);
-${keys("operators")}
-${FEED}
-${RESTORE}`,
-  },
-  {
-    number: 3,
-    // When an admin has erased the environment. Its row goes when its directory is empty.
-    statements: `
-  ALTER TABLE environments ADD COLUMN erased_at INTEGER;
-  CREATE INDEX erased_environments ON environments (erased_at) WHERE erased_at IS NOT NULL;`,
-  },
-  {
-    number: 4,
-    // They live for hours, so no backup has them.
-    statements: `
+  -- Sessions of the console. They live for hours, so no backup has them.
   CREATE TABLE console_sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     hash BLOB NOT NULL UNIQUE,
@@ -158,6 +153,9 @@ ${RESTORE}`,
     last_used_at INTEGER NOT NULL,
     form_ids TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX console_sessions_by_operator ON console_sessions (operator_id);`,
+  CREATE INDEX console_sessions_by_operator ON console_sessions (operator_id);
+${keys("operators")}
+${FEED}
+${RESTORE}`,
   },
 ];

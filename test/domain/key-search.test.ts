@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { BOOTSTRAP } from "../../src/domain/credentials/caller.ts";
 import { mintCredential, newNonce, parseSigningKeys } from "../../src/domain/credentials/credential.ts";
 import { readBeginning } from "../../src/domain/credentials/key-beginning.ts";
-import { REGISTRY_NAME } from "../../src/domain/registry.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { call } from "../support/client.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 

@@ -220,3 +220,31 @@ it("--help shows every option", async ({ expect }) => {
   ])
     expect(help).toContain(`--${option}`);
 });
+
+it("prints the changes of the deployment and of every environment, each after the name of its feed", async ({
+  expect,
+}) => {
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
+  const { key, operator: issued } = await operator.issueOperator({ name: "everywhere", role: "admin" });
+  await operatorEvents(["--deployment"], key);
+  const everywhere = new OperatorClient({ url, operatorKey: key });
+  for (const environment of ["Customer", "Testing"] as const)
+    await everywhere.issueKey({ workspace: "events-all", environment, name: "x" });
+  const filter = ["--all", "--actor", `operator:${issued.id}`];
+  const { stdout, status } = await operatorEvents(filter, operatorToken);
+  expect(status).toBe(0);
+  expect(withoutTimes(stdout).map((line) => line.split(/\s{2,}/).slice(0, 4))).toEqual([
+    ["deployment", "TIME", "environment.created", "environment events-all/Customer"],
+    ["deployment", "TIME", "environment.created", "environment events-all/Testing"],
+    ["events-all/Customer", "TIME", "api_key.issued", 'key 1 "x"'],
+    ["events-all/Testing", "TIME", "api_key.issued", 'key 1 "x"'],
+  ]);
+  const lines = (await operatorEvents([...filter, "--json"], operatorToken)).stdout.split("\n");
+  expect(lines.map((line) => JSON.parse(line).feed)).toEqual([
+    "deployment",
+    "deployment",
+    "events-all/Customer",
+    "events-all/Testing",
+  ]);
+  expect((await operatorEvents(["--all", "--follow"], operatorToken)).status).toBe(2);
+});

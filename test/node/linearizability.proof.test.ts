@@ -4,6 +4,7 @@ import { randomOf } from "../support/random.ts";
 import { record, type Service } from "./proof/histories.ts";
 import {
   type Ask,
+  type Call,
   CREATED,
   type FeedEvent,
   type History,
@@ -20,6 +21,7 @@ import { FAULTS, inPlantedToken, PlantedService } from "./proof/planted.ts";
 import { type Answer, call } from "./support/client.ts";
 
 const { seed } = inject("effort");
+const { operatorToken } = inject("service");
 /** How many histories are recorded at the same time. */
 const TOGETHER = 8;
 
@@ -29,9 +31,51 @@ const numberInToken = (token: string): number => {
   return Number(payload.readBigUInt64BE(payload.length - 40));
 };
 
+/** The API key and the operator of one history. */
+type Own = { admin: Admin; key: string; operatorKey: string; pathOfKey: string; pathOfOperator: string };
+
+/** The header of an admin. */
+type Admin = { Authorization: string };
+
+const asBootstrap: Admin = { Authorization: `Token ${operatorToken}` };
+
+/** Issues the credentials of one history, in the environment of the service's own key. */
+async function issueOwn(name: string, admin: Admin): Promise<Own> {
+  const { caller } = (await call("GET", "/api/whoami")).body;
+  const named = { workspace: caller.workspace, environment: caller.environment, name };
+  const { api_key: issued, key } = (await call("POST", "/api/keys", named, admin)).body;
+  const { operator, key: operatorKey } = (await call("POST", "/api/operators", { name, role: "viewer" }, admin)).body;
+  const query = `?workspace=${caller.workspace}&environment=${caller.environment ?? "untagged"}`;
+  return {
+    admin,
+    key,
+    operatorKey,
+    pathOfKey: `/api/keys/${issued.id}${query}`,
+    pathOfOperator: `/api/operators/${operator.id}`,
+  };
+}
+
+/** Records a history, and revokes its credentials: there may be a thousand valid ones. */
+async function recordOne(id: string, admin: Admin, random: (below: number) => number): Promise<Call[]> {
+  const own = await issueOwn(id, admin);
+  const calls = await record(realService(id, own), random);
+  for (const path of [own.pathOfKey, own.pathOfOperator]) await call("DELETE", path, undefined, admin);
+  return calls;
+}
+
 /** Sends a call to the running service. */
-function send(id: string, ask: Ask): Promise<Answer> {
+function send(id: string, own: Own, ask: Ask): Promise<Answer> {
   switch (ask.do) {
+    case "mint by key": {
+      const body = { user_group_id: id, viewer_id: ask.viewerId };
+      return call("POST", "/api/viewer_sessions", body, { Authorization: `Token ${own.key}` });
+    }
+    case "revoke key":
+      return call("DELETE", own.pathOfKey, undefined, own.admin);
+    case "use operator":
+      return call("GET", "/api/whoami", undefined, { Authorization: `Token ${own.operatorKey}` });
+    case "revoke operator":
+      return call("DELETE", own.pathOfOperator, undefined, own.admin);
     case "ensure":
       return call("GET", "/api/user", { user_group_id: id });
     case "update":
@@ -63,9 +107,9 @@ function send(id: string, ask: Ask): Promise<Answer> {
 
 /** The running service, called over sockets. */
 const realService =
-  (id: string): Service =>
+  (id: string, own: Own): Service =>
   async (ask) => {
-    const { status, body } = await send(id, ask);
+    const { status, body } = await send(id, own, ask);
     const { token, name, team_id: teamId, state } = body.user_group ?? {};
     return {
       result: status < 300 ? String(status) : `${status} ${body.error.code}`,
@@ -97,9 +141,14 @@ async function eventsAfter(cursor: string): Promise<Map<string, FeedEvent[]>> {
 async function recordTogether(round: number): Promise<History[]> {
   const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest")).body;
   const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
+  // An admin of their own: the bootstrap token would reach its limit in a long run.
+  const named = { name: `round ${round}`, role: "admin" };
+  const { operator, key } = (await call("POST", "/api/operators", named, asBootstrap)).body;
+  const admin = { Authorization: `Token ${key}` };
   const recorded = await Promise.all(
-    ids.map((id, index) => record(realService(id), randomOf(seed * 1_000_003 + round + index))),
+    ids.map((id, index) => recordOne(id, admin, randomOf(seed * 1_000_003 + round + index))),
   );
+  await call("DELETE", `/api/operators/${operator.id}`, undefined, asBootstrap);
   const feeds = await eventsAfter(cursor);
   return ids.map((id, index) => ({ calls: recorded[index] ?? [], feed: feeds.get(id) ?? [] }));
 }
@@ -117,8 +166,11 @@ const MET = [
   `purge ${NOT_DELETED}`,
   `mint ${CREATED}`,
   `view session ${REVOKED}`,
-  ...["mint", "end person", "end group"].map((kind) => `${kind} ${NOT_FOUND}`),
-  ...["mint", "view session"].map((kind) => `${kind} ${SUSPENDED}`),
+  ...["mint", "mint by key", "end person", "end group"].map((kind) => `${kind} ${NOT_FOUND}`),
+  ...["mint", "view session", "mint by key"].map((kind) => `${kind} ${SUSPENDED}`),
+  ...["mint by key", "use operator"].map((kind) => `${kind} ${REVOKED}`),
+  ...["use operator", "revoke key", "revoke operator"].map((kind) => `${kind} ${OK}`),
+  `mint by key ${CREATED}`,
   ...["view session", "end session", "end person", "end group"].map((kind) => `${kind} ${OK}`),
 ];
 

@@ -43,12 +43,29 @@ describe.for([
     expect(seen).toEqual({ before: [false, 0], after: [true, true] });
   });
 
+  it("runs on a database of the next release that says it may, and refuses one that may not", async ({ expect }) => {
+    await issueKey();
+    const newest = migrations.at(-1)?.number ?? 0;
+    const openAfter = (readableBy: number) =>
+      inObject((storage) => {
+        storage.sql.exec("DELETE FROM migrations WHERE level > ?", newest);
+        storage.sql.exec("INSERT INTO migrations VALUES (?, ?, 0)", newest + 1, readableBy);
+        try {
+          return new Schema(storage, migrations).exists;
+        } catch (error) {
+          return String(error);
+        }
+      });
+    expect(await openAfter(newest)).toBe(true);
+    expect(await openAfter(newest + 1)).toContain(UNKNOWN_SCHEMA);
+  });
+
   it.for([0, 8, 99])("refuses a database of number %i, and leaves it as it is", async (number, { expect }) => {
     await issueKey();
     const refused = await inObject((storage) => {
       const tables = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();
       storage.sql.exec("DELETE FROM migrations");
-      storage.sql.exec("INSERT INTO migrations (level, ran_at) VALUES (?, 0)", number);
+      storage.sql.exec("INSERT INTO migrations (level, readable_by, ran_at) VALUES (?, ?, 0)", number, number);
       const before = tables();
       let message = "";
       try {

@@ -18,6 +18,7 @@ import { toWire } from "../wire.ts";
 type Options = ServiceOptions &
   EnvironmentOptions & {
     deployment?: boolean;
+    all?: boolean;
     follow?: boolean;
     type?: string;
     userGroupId?: string;
@@ -27,6 +28,8 @@ type Options = ServiceOptions &
   };
 
 const EVENTS_PER_PAGE = 1000;
+const ENVIRONMENTS_PER_PAGE = 1000;
+const FEED_WIDTH = "deployment".length;
 const POLL_MS = 2_000;
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;
@@ -39,6 +42,7 @@ export const eventsCommand = (): Command =>
         ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
         ["ug events --workspace acme --environment Customer", "as an operator"],
         ["ug events --deployment", "operators and environments, as an operator"],
+        ["ug events --all --actor operator:3", "what one operator has changed anywhere"],
         ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
         ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
         ["ug events --cursor latest --follow", "only what comes from now on"],
@@ -49,6 +53,7 @@ export const eventsCommand = (): Command =>
     }),
   )
     .option("--deployment", "the changes of operators and environments instead")
+    .option("--all", "the changes of the deployment, and then those of every environment")
     .option("--follow", "wait for more changes, also while the service restarts")
     .option("--type <type>", "only events of this type, such as user_group.deleted")
     .option("--user-group-id <id>", "only events of the group with this id")
@@ -56,7 +61,8 @@ export const eventsCommand = (): Command =>
     .option("--since <time>", "begin at this time, such as 2026-01-31T09:00:00Z", readTime)
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
     .action(async function (this: Command) {
-      await printEvents(this.opts<Options>(), feedOf(this));
+      const options = this.opts<Options>();
+      await (options.all ? printAllFeeds(this, options) : printEvents(options, feedOf(this)));
     });
 
 /** The feed that the options name, read with the credential that it takes. */
@@ -65,6 +71,28 @@ function feedOf(command: Command): Access<FeedReader> {
   if (!command.opts<Options>().deployment) return accessToEnvironment(connection);
   if (connection.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
   return accessToDeployment(connection);
+}
+
+/** Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed. */
+async function printAllFeeds(command: Command, options: Options): Promise<void> {
+  const { type, userGroupId, actor, since, deployment, follow, cursor } = options;
+  if (connectionOf(command).isNamed || deployment || follow || cursor !== undefined)
+    throw new UsageError("Give --all without --workspace, --environment, --deployment, --follow and --cursor.");
+  const { client, explained } = accessToDeployment(connectionOf(command));
+  const query = { type, userGroupId, actor, since, pageSize: EVENTS_PER_PAGE };
+  const lineOf = (feed: string, event: ChangeEvent) =>
+    options.json ? jsonLineOf({ feed, ...toWireEvent(event) }) : `${feed.padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;
+  const printFeed = async (feed: string, reader: FeedReader) => {
+    for await (const { events } of pagesOf(reader, query, undefined))
+      if (events.length > 0) await print(events.map((event) => lineOf(feed, event)).join("\n"));
+  };
+  try {
+    await printFeed("deployment", client);
+    for await (const environment of client.environments({ pageSize: ENVIRONMENTS_PER_PAGE }))
+      await printFeed(`${environment.workspace}/${tagOf(environment)}`, client.inEnvironment(environment));
+  } catch (error) {
+    throw explained(error);
+  }
 }
 
 async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {

@@ -19,6 +19,10 @@ const SHARES: [Ask["do"], number][] = [
   ["end session", 2],
   ["end person", 2],
   ["end group", 1],
+  ["mint by key", 3],
+  ["revoke key", 1],
+  ["use operator", 2],
+  ["revoke operator", 1],
 ];
 const KINDS = SHARES.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));
 
@@ -46,7 +50,8 @@ export async function record(
     if (kind === undefined || token === undefined || teamId === undefined) return { do: "ensure" };
     if (kind === "update") return { do: kind, name: `name ${tick()}` };
     if (kind === "restore" || kind === "purge") return { do: kind, teamId };
-    if (kind === "mint" || kind === "end person") return { do: kind, viewerId: `viewer ${random(2)}` };
+    if (kind === "mint" || kind === "mint by key" || kind === "end person")
+      return { do: kind, viewerId: `viewer ${random(2)}` };
     if (kind === "view session" || kind === "end session") {
       const session = recent(sessions);
       return session === undefined ? { do: "mint", viewerId: "viewer 0" } : { do: kind, session };

@@ -21,7 +21,11 @@ export type Ask =
   | { do: "view session"; session: string }
   | { do: "end session"; session: string }
   | { do: "end person"; viewerId: string }
-  | { do: "end group" };
+  | { do: "end group" }
+  | { do: "mint by key"; viewerId: string }
+  | { do: "revoke key" }
+  | { do: "use operator" }
+  | { do: "revoke operator" };
 
 /** The status of a success, or the status and the code of a refusal. */
 export const OK = "200";
@@ -56,11 +60,23 @@ export type History = { calls: Call[]; feed: FeedEvent[] };
 /** A group. Values that an unanswered call has set are `?` until an answer contains them. */
 type Group = { teamId: number; token: string; name: string; isSuspended: boolean };
 
-/** The sessions of groups that are not ended. One of a group that does not exist views again if the group is restored. */
-type Sessions = Record<string, { teamId: number; viewerId: string }>;
+/**
+ * The sessions of groups that are not ended. One of a group that does not exist views again if the group is restored. Those that the
+ * history's own key has minted end with that.
+ */
+type Sessions = Record<string, { teamId: number; viewerId: string; isOfKey: boolean }>;
 
-/** The groups with the id: the one that exists, and those that can be restored. A purged group is in neither. */
-type State = { existing: Group | undefined; deleted: Group[]; sessions: Sessions };
+/**
+ * The groups with the id: the one that exists, and those that can be restored. A purged group is in neither. Each history has an API key
+ * and an operator of its own, which are valid until it revokes them.
+ */
+type State = {
+  existing: Group | undefined;
+  deleted: Group[];
+  sessions: Sessions;
+  isKeyValid: boolean;
+  isOperatorValid: boolean;
+};
 
 /** A possible effect of a call: the state after it, and the type and group of its event if it changed something. */
 type Step = { state: State; event?: FeedEvent };
@@ -76,8 +92,8 @@ const agrees = (known: string, shown: string): boolean => known === "?" || known
 const unchanged = (state: State, isPossible: boolean): Step[] => (isPossible ? [{ state }] : []);
 
 /** The step that leaves `group` as the existing one. */
-const existsNow = ({ deleted, sessions }: State, group: Group, type?: string): Step => ({
-  state: { sessions, existing: group, deleted: deleted.filter(({ teamId }) => teamId !== group.teamId) },
+const existsNow = (state: State, group: Group, type?: string): Step => ({
+  state: { ...state, existing: group, deleted: state.deleted.filter(({ teamId }) => teamId !== group.teamId) },
   ...(type !== undefined && { event: { type, teamId: group.teamId } }),
 });
 
@@ -134,7 +150,7 @@ function afterCurrentToken(
   if (!agrees(existing.token, ask.token)) return [];
   if (ask.do === "remove") {
     if (answer && answer.result !== OK) return [];
-    const removed = { sessions, existing: undefined, deleted: [...deleted, { ...existing, token: ask.token }] };
+    const removed = { ...state, existing: undefined, deleted: [...deleted, { ...existing, token: ask.token }] };
     return [{ state: removed, event: { type: "deleted", teamId: existing.teamId } }];
   }
   if (answer && (answer.token === undefined || answer.token === ask.token || seen.has(answer.token))) return [];
@@ -169,7 +185,7 @@ function afterPurge({ state }: Situation, teamId: number, answer: Answered | und
   if (others.length === deleted.length) return unchanged(state, answer?.result === NOT_FOUND);
   if (answer && answer.result !== OK) return [];
   const left = without(sessions, (session) => session.teamId === teamId);
-  return [{ state: { existing, deleted: others, sessions: left }, event: { type: "purged", teamId } }];
+  return [{ state: { ...state, deleted: others, sessions: left }, event: { type: "purged", teamId } }];
 }
 
 /** The sessions but those that have ended. */
@@ -177,14 +193,21 @@ const without = (sessions: Sessions, isEnded: (session: Sessions[string], text: 
   Object.fromEntries(Object.entries(sessions).filter(([text, session]) => !isEnded(session, text)));
 
 /** A mint whose answer was lost leaves no session that anybody has. */
-function afterMint({ state }: Situation, viewerId: string, answer: Answered | undefined): Step[] {
+function afterMint(
+  { state }: Situation,
+  { viewerId, isOfKey }: { viewerId: string; isOfKey: boolean },
+  answer: Answered | undefined,
+): Step[] {
   const { existing, sessions } = state;
   if (!answer) return [{ state }];
+  if (isOfKey && !state.isKeyValid) return unchanged(state, answer.result === REVOKED);
   if (!existing) return unchanged(state, answer.result === NOT_FOUND);
   if (existing.isSuspended) return unchanged(state, answer.result === SUSPENDED);
   const { session } = answer;
   if (answer.result !== CREATED || session === undefined || session in sessions) return [];
-  return [{ state: { ...state, sessions: { ...sessions, [session]: { teamId: existing.teamId, viewerId } } } }];
+  return [
+    { state: { ...state, sessions: { ...sessions, [session]: { teamId: existing.teamId, viewerId, isOfKey } } } },
+  ];
 }
 
 function afterSessionView(situation: Situation, text: string, answer: Answered | undefined): Step[] {
@@ -217,6 +240,13 @@ function afterEnd({ state }: Situation, viewerId: string | undefined, answer: An
   return [{ state: { ...state, sessions }, event: { type: "ended", teamId: existing.teamId } }];
 }
 
+/** A revocation, also a repeated one. Sessions that the key has minted end with it. */
+function afterRevocation(state: State, answer: Answered | undefined): Step[] {
+  if (answer && answer.result !== OK) return [];
+  const sessions = without(state.sessions, ({ isOfKey }) => isOfKey && !state.isKeyValid);
+  return [{ state: { ...state, sessions } }];
+}
+
 /** The possible steps of a call, given its answer; none if the answer is impossible. */
 function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
   switch (ask.do) {
@@ -238,7 +268,8 @@ function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
     case "purge":
       return afterPurge(situation, ask.teamId, answer);
     case "mint":
-      return afterMint(situation, ask.viewerId, answer);
+    case "mint by key":
+      return afterMint(situation, { viewerId: ask.viewerId, isOfKey: ask.do === "mint by key" }, answer);
     case "view session":
       return afterSessionView(situation, ask.session, answer);
     case "end session":
@@ -247,6 +278,12 @@ function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
       return afterEnd(situation, ask.viewerId, answer);
     case "end group":
       return afterEnd(situation, undefined, answer);
+    case "revoke key":
+      return afterRevocation({ ...situation.state, isKeyValid: false }, answer);
+    case "revoke operator":
+      return afterRevocation({ ...situation.state, isOperatorValid: false }, answer);
+    case "use operator":
+      return unchanged(situation.state, !answer || answer.result === (situation.state.isOperatorValid ? OK : REVOKED));
   }
 }
 
@@ -277,5 +314,6 @@ export function isLinearizable({ calls, feed }: History, numberOf: Numbered): bo
           }),
       );
   };
-  return search(0n, { existing: undefined, deleted: [], sessions: {} }, 0, new Set());
+  const start = { existing: undefined, deleted: [], sessions: {}, isKeyValid: true, isOperatorValid: true };
+  return search(0n, start, 0, new Set());
 }

@@ -53,6 +53,11 @@ export const FAULTS = [
   "a session of a suspended group that views",
   "a session of a group that was deleted and restored refused",
   "an end of an ended session with an event",
+  "a revoked key that mints",
+  "a session of a revoked key that views",
+  "a valid key refused",
+  "a revoked operator admitted",
+  "a revocation of an operator that is not done",
 ] as const;
 
 /** One of the faults. */
@@ -74,7 +79,9 @@ export class PlantedService {
   readonly #deleted = new Map<number, Group>();
   readonly #purged = new Map<number, Group>();
   readonly #retired = new Set<string>();
-  readonly #sessions = new Map<string, { teamId: number; viewerId: string }>();
+  readonly #sessions = new Map<string, { teamId: number; viewerId: string; isOfKey: boolean }>();
+  #isKeyValid = true;
+  #isOperatorValid = true;
   #lastTeamId = 0;
   #lastSession = 0;
   #version = 0;
@@ -113,7 +120,16 @@ export class PlantedService {
       case "purge":
         return this.#purge(ask.teamId);
       case "mint":
-        return this.#mint(ask.viewerId);
+        return this.#mint(ask.viewerId, false);
+      case "mint by key":
+        return this.#mintByKey(ask.viewerId);
+      case "revoke key":
+        return this.#revokeKey();
+      case "use operator":
+        return { result: this.#isOperatorValid || this.#sometimes("a revoked operator admitted") ? OK : REVOKED };
+      case "revoke operator":
+        if (this.#fault !== "a revocation of an operator that is not done") this.#isOperatorValid = false;
+        return { result: OK };
       case "view session":
         return this.#viewSession(ask.session);
       case "end session":
@@ -252,14 +268,26 @@ export class PlantedService {
     return { result: OK };
   }
 
-  #mint(viewerId: string): Answered {
+  #mintByKey(viewerId: string): Answered {
+    const isRefused = !this.#isKeyValid && this.#fault !== "a revoked key that mints";
+    return isRefused || this.#sometimes("a valid key refused") ? { result: REVOKED } : this.#mint(viewerId, true);
+  }
+
+  #revokeKey(): Answered {
+    this.#isKeyValid = false;
+    if (this.#fault !== "a session of a revoked key that views")
+      for (const [session, { isOfKey }] of this.#sessions) if (isOfKey) this.#sessions.delete(session);
+    return { result: OK };
+  }
+
+  #mint(viewerId: string, isOfKey: boolean): Answered {
     const group = this.#existing;
     if (!group) return { result: NOT_FOUND };
     if (group.isSuspended) return { result: SUSPENDED };
     this.#lastSession += 1;
     const session = `session ${this.#lastSession}`;
     const isTaken = this.#sometimes("an end that takes a fresh session with it");
-    if (!isTaken) this.#sessions.set(session, { teamId: group.teamId, viewerId });
+    if (!isTaken) this.#sessions.set(session, { teamId: group.teamId, viewerId, isOfKey });
     return { result: CREATED, session };
   }
 

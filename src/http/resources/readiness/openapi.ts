@@ -5,7 +5,7 @@ import type { Operations } from "../../openapi/operation.ts";
 
 const Readiness = z.strictObject({
   success: Success,
-  ready: z.literal(true),
+  ready: z.literal(true).meta({ description: "The service can serve calls.", examples: [true] }),
   version: z.string().meta({ description: "The version of the service.", examples: [packageFile.version] }),
   jurisdiction: z
     .enum(["eu", "us"])

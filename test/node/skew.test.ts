@@ -1,0 +1,179 @@
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { freshCopy, removeCopy } from "./support/service.ts";
+import { bundleWith, type Edit, newState, type SkewedService, startSkewed } from "./support/skewed-workerd.ts";
+
+/** The next release as this one allows it: a new column, a new RPC method that its Worker does not call yet, a new event type. */
+const NEXT_RELEASE: Edit[] = [
+  {
+    file: "src/storage/schema.ts",
+    from: "];\n\n/** The schema of the registry. */",
+    to: `  { number: 99, readableBy: 18, statements: "ALTER TABLE user_groups ADD COLUMN locale TEXT; ALTER TABLE deleted_groups ADD COLUMN locale TEXT;" },
+];
+
+/** The schema of the registry. */`,
+  },
+  {
+    file: "src/records.ts",
+    from: '  "user_group.updated",\n',
+    to: '  "user_group.updated",\n  "user_group.localized",\n',
+  },
+  {
+    file: "src/domain/event.ts",
+    from: 'return "user_group.updated";',
+    to: 'return after.name.startsWith("localized") ? "user_group.localized" : "user_group.updated";',
+  },
+  {
+    file: "src/domain/group-directory.ts",
+    from: "  /** Writes to the disk, and keeps nothing.",
+    to: "  countLocales(): number {\n    return 0;\n  }\n\n  /** Writes to the disk, and keeps nothing.",
+  },
+];
+
+type Answer = { status: number; body: Record<string, never> };
+
+/** Makes a call of each kind at this address. Returns each call with the status and code of its answer. */
+async function walk({ url, operatorToken }: Omit<SkewedService, "stop">): Promise<string[]> {
+  const seen: string[] = [];
+  const call = async (line: string, credential: string, body?: object): Promise<Answer> => {
+    const [method = "", path = ""] = line.split(" ");
+    const response = await fetch(url + path, {
+      method,
+      headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json" },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const answer = path.startsWith("/api/backup") ? {} : JSON.parse(text);
+    seen.push(`${line}: ${response.status} ${answer.error?.code ?? ""}`);
+    return { status: response.status, body: answer };
+  };
+  const OF_ACME = "?workspace=acme&environment=Testing";
+  // biome-ignore lint/suspicious/noExplicitAny: the answers of a dozen calls, of which one field each is read.
+  const field = ({ body }: Answer): any => body;
+  const key = field(
+    await call("POST /api/keys", operatorToken, { workspace: "acme", environment: "Testing", name: "x" }),
+  ).key;
+  const admin = field(await call("POST /api/operators", operatorToken, { name: "anna", role: "admin" })).key;
+  const created = field(await call("POST /api/user_groups", key, { user_group_id: "acme", properties: { a: 1 } }));
+  await call("POST /api/user_groups", key, { user_group_id: "acme" });
+  await call("PUT /api/user", key, { user_group_id: "acme", name: "localized" });
+  const { token } = field(await call("POST /api/user", key, { current_token: created.user_group.token })).user_group;
+  await call("GET /api/viewer", created.user_group.token);
+  await call("GET /api/viewer", token);
+  const minted = field(await call("POST /api/viewer_sessions", key, { user_group_id: "acme", viewer_id: "ann" }));
+  await call("GET /api/viewer", minted.session.token);
+  await call("POST /api/viewer/query", token, { sql: "SELECT {{user_group_id}}" });
+  await call("POST /api/viewer_sessions/end", key, { session: minted.session.token });
+  await call("GET /api/viewer", minted.session.token);
+  await call("PUT /api/user_groups/1", key, { suspended: true, reason: "unpaid" });
+  await call("GET /api/viewer", token);
+  await call("GET /api/user_groups", key);
+  await call("DELETE /api/user_groups/1", key);
+  await call("GET /api/user_groups?state=deleted", key);
+  await call(`POST /api/user_groups/1/restore${OF_ACME}`, admin, {});
+  await call(`POST /api/user_groups/1/rotate${OF_ACME}`, admin, {});
+  const events = field(await call("GET /api/events?include=user_groups", key)).events;
+  seen.push(`${events.length} events`);
+  await call(`GET /api/backup${OF_ACME}`, admin);
+  await call("GET /api/backup", admin);
+  await call(`POST /api/keys/1/roll${OF_ACME}`, admin, {});
+  await call("GET /api/user_groups", key);
+  await call("POST /api/operators/1/roll", operatorToken, {});
+  await call("GET /api/operators", admin);
+  await call("GET /ready", "");
+  await call("GET /api/environments", operatorToken);
+  await call(`DELETE /api/environments${OF_ACME}&confirm=acme/Testing`, operatorToken);
+  await call("GET /api/user_groups", key);
+  return seen;
+}
+
+/** Walks through a service that has the Worker of one bundle and the Durable Objects of another. */
+async function walkThrough(worker: Bundle, objects: Bundle): Promise<string[]> {
+  const service = await startSkewed(worker, objects);
+  try {
+    return await walk(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+describe("in a gradual deployment of the next release", () => {
+  const copy = freshCopy();
+  let now: Bundle;
+  let next: Bundle;
+  let expected: string[];
+  beforeAll(async () => {
+    now = bundleOf({ isNew: () => undefined });
+    next = bundleWith(copy, NEXT_RELEASE);
+    expected = await walkThrough(now, now);
+  }, 60_000);
+  afterAll(() => removeCopy(copy));
+
+  it("every call of the walk is answered as planned", ({ expect }) => {
+    const refused = expected.filter((line) => !/: 20[01] $|events$/.test(line));
+    expect(refused).toEqual([
+      "GET /api/viewer: 401 credential_revoked",
+      "GET /api/viewer: 401 credential_revoked",
+      "GET /api/viewer: 403 user_group_suspended",
+      "GET /api/user_groups: 401 credential_revoked",
+      "GET /api/operators: 401 credential_revoked",
+      "GET /api/user_groups: 401 unauthenticated",
+    ]);
+  });
+
+  it("this release's Worker gets the same answers from the next one's Durable Objects", async ({ expect }) => {
+    expect(await walkThrough(now, next)).toEqual(expected);
+  });
+
+  it("the next release's Worker gets the same answers from this one's Durable Objects", async ({ expect }) => {
+    expect(await walkThrough(next, now)).toEqual(expected);
+  });
+
+  it("an upgrade and a rollback lose no write, revive no credential, and keep each event", async ({ expect }) => {
+    const state = newState();
+    onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
+    const clients = async (bundle: Bundle, apiKey?: string) => {
+      const { url, operatorToken, stop } = await startSkewed(bundle, bundle, state);
+      const operator = new OperatorClient({ url, operatorKey: operatorToken });
+      const issued = async () =>
+        (await operator.issueKey({ workspace: "acme", environment: "Testing", name: "x" })).key;
+      const key = apiKey ?? (await issued());
+      return { key, stop, groups: new UserGroupClient({ url, apiKey: key }), url };
+    };
+    const before = await clients(now);
+    const { key } = before;
+    const { group } = await before.groups.ensure({ userGroupId: "first" });
+    const revoked = group.token;
+    await before.groups.rotateToken({ currentToken: revoked });
+    await before.stop();
+
+    const upgraded = await clients(next, key);
+    await upgraded.groups.ensure({ userGroupId: "second" });
+    await upgraded.groups.update({ userGroupId: "first", name: "localized name" });
+    await upgraded.stop();
+
+    const after = await clients(now, key);
+    const listed = await Array.fromAsync(after.groups.list());
+    expect(listed.map(({ userGroupId, name }) => [userGroupId, name])).toEqual([
+      ["first", "localized name"],
+      ["second", "second"],
+    ]);
+    const view = await fetch(`${after.url}/api/viewer`, { headers: { Authorization: `Token ${revoked}` } });
+    expect(view.status).toBe(401);
+    const { group: third } = await after.groups.ensure({ userGroupId: "third" });
+    expect(third.teamId).toBe(3);
+    const events = await fetch(`${after.url}/api/events`, { headers: { Authorization: `Token ${key}` } });
+    const types = ((await events.json()) as { events: { type: string }[] }).events.map(({ type }) => type);
+    expect(types).toEqual([
+      "api_key.issued",
+      "user_group.created",
+      "user_group.token_rotated",
+      "user_group.created",
+      "user_group.localized",
+      "user_group.created",
+    ]);
+    await after.stop();
+  });
+});

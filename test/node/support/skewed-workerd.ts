@@ -1,0 +1,95 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { OPERATOR_TOKEN, secrets } from "../../../scripts/bench/service.ts";
+import type { Bundle, Settings } from "../../../scripts/serve/bundle.ts";
+import { startWorkerd } from "../../../scripts/serve/workerd.ts";
+import { configOf, textOf } from "../../../scripts/serve/workerd-config.ts";
+
+/** A change of a source file, of the next release. */
+export type Edit = { file: string; from: string; to: string };
+
+/** Builds the Worker of a copy of the project, in which it makes these edits. */
+export function bundleWith(copy: string, edits: readonly Edit[]): Bundle {
+  for (const { file, from, to } of edits) {
+    const before = readFileSync(join(copy, file), "utf8");
+    const after = before.replace(from, () => to);
+    if (after === before) throw new Error(`${file} has no ${from}`);
+    writeFileSync(join(copy, file), after);
+  }
+  const folder = join(copy, "bundle");
+  execFileSync(process.execPath, ["--", join(copy, "scripts/serve/build-worker.ts"), folder], {
+    cwd: copy,
+    stdio: "pipe",
+  });
+  return { folder, settings: JSON.parse(readFileSync(join(folder, "settings.json"), "utf8")) as Settings };
+}
+
+const LIMITED = "test:no-limit";
+
+/** A service, and its bootstrap token. */
+export type SkewedService = { url: string; operatorToken: string; stop: () => Promise<void> };
+
+/** A state of services that follow one another: the folder of the databases, and the secrets. */
+export type State = { folder: string; secrets: Record<string, string> };
+
+export const newState = (): State => ({
+  folder: mkdtempSync(join(tmpdir(), "user-group-service-")),
+  secrets: secrets(),
+});
+
+/** Starts the Worker of one bundle with the Durable Objects of another, as in a gradual deployment. Nothing is limited. */
+export async function startSkewed(worker: Bundle, objects: Bundle, kept?: State): Promise<SkewedService> {
+  const { folder: state, secrets: fixed } = kept ?? newState();
+  const { compatibilityDate, durableObjects, rateLimits } = objects.settings;
+  const variables: Record<string, string> = { ...objects.settings.vars, ...worker.settings.vars, ...fixed };
+  const shared = [
+    ...durableObjects.map(
+      ({ binding, className }) =>
+        `(name = ${textOf(binding)}, durableObjectNamespace = (className = ${textOf(className)}, serviceName = "objects"))`,
+    ),
+    ...rateLimits.map(
+      ({ name }) => `(name = ${textOf(name)}, wrapped = (moduleName = "${LIMITED}", innerBindings = []))`,
+    ),
+    '(name = "ASSETS", service = "internet")',
+  ];
+  const fromEnvironment = Object.keys(variables).map(
+    (name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`,
+  );
+  const namespaces = durableObjects.map(
+    ({ className }) => `(className = ${textOf(className)}, uniqueKey = ${textOf(className)}, enableSql = true)`,
+  );
+  const modules = readdirSync(objects.folder)
+    .filter((name) => /\.(js|html)$/.test(name))
+    .toSorted((one, other) => Number(other.endsWith(".js")) - Number(one.endsWith(".js")))
+    .map((name) => {
+      const kind = name.endsWith(".js") ? "esModule" : "text";
+      return `(name = ${textOf(name)}, ${kind} = embed ${textOf(join(objects.folder, name))})`;
+    });
+  const text = configOf({
+    modules: worker.folder,
+    compatibilityDate,
+    address: "127.0.0.1:0",
+    state,
+    bindings: shared,
+    fromEnvironment: Object.keys(variables),
+    services: [
+      `(name = "objects", worker = (modules = [${modules.join(", ")}], compatibilityDate = ${textOf(compatibilityDate)}, durableObjectNamespaces = [${namespaces.join(", ")}], durableObjectStorage = (localDisk = "state"), bindings = [${[...shared, ...fromEnvironment].join(", ")}]))`,
+    ],
+    extensions: [
+      `(modules = [(name = "${LIMITED}", internal = true, esModule = "export default () => ({ limit: async () => ({ success: true }) });")])`,
+    ],
+  });
+  const config = join(state, "workerd.capnp");
+  writeFileSync(config, text);
+  const { port, stop } = await startWorkerd({ config, env: variables, log: "ignore" });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    operatorToken: OPERATOR_TOKEN,
+    stop: async () => {
+      await stop();
+      if (!kept) rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
