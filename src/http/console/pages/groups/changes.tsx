@@ -56,7 +56,7 @@ const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
     .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
 
 /** The changes by the last word of their path. */
-export const GROUP_CHANGES = {
+const GROUP_CHANGES = {
   rotate: {
     title: "Rotate the token",
     states: ["active", "suspended"],
