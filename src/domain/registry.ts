@@ -456,8 +456,7 @@ export class Registry extends DurableObject<Env> {
     if (!session.ok) return session;
     const { operatorId } = session.value;
     if (operatorId === null) return ok("bootstrap");
-    const key = this.#operators.findValid(operatorId);
-    return key ? ok(key) : fail({ code: "credential_revoked" });
+    return this.#operators.authenticateSession(operatorId);
   }
 
   /** The platform calls this when the alarm is due. */

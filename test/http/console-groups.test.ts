@@ -266,6 +266,18 @@ it("shows hostile texts as texts on every page", async ({ expect }) => {
   }
 });
 
+it("shows 16 KiB of nested properties on a page that stays small", async ({ expect }) => {
+  const chain = JSON.parse(`${'{"a":'.repeat(28)}1${"}".repeat(28)}`);
+  const properties = Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`k${index}`, chain]));
+  expect(JSON.stringify(properties).length).toBeGreaterThan(15_000);
+  const { visitor } = await newVisitor("admin", { properties });
+  for (const path of [GROUP, `${GROUP}/edit`]) {
+    const { status, body } = await visitor.get(path);
+    expect(status).toBe(200);
+    expect(body.length).toBeLessThan(48_000);
+  }
+});
+
 it("is turned off by CONSOLE", async ({ expect }) => {
   const off = { ...env, CONSOLE: "off" };
   expect((await call("GET", "/console", { env: off })).status).toBe(404);

@@ -27,6 +27,12 @@ describe("signing in", () => {
     expect(page.body).toContain("ada (viewer)");
   });
 
+  it("offers the page to those who follow a link from another site, where no cookie is sent", async ({ expect }) => {
+    const headers = { "Sec-Fetch-Site": "cross-site" };
+    const { body } = await visit("GET", "/console/sign-in?next=%2Fconsole%2Fsessions", { headers });
+    expect(body).toContain('<a href="/console/sessions">');
+  });
+
   it("leads to no other site", async ({ expect }) => {
     const key = await issueOperator("viewer");
     for (const next of [

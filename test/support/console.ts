@@ -87,7 +87,7 @@ export function visitorOf(cookie: string, callEnv: Env = env): Visitor {
 }
 
 /** What the form of a page has in hidden fields. */
-export function hiddenFields(html: string, action: string): Record<string, string> {
+function hiddenFields(html: string, action: string): Record<string, string> {
   const start = html.indexOf(`<form method="post" action="${action}"`);
   expect(start, `a form for ${action}`).toBeGreaterThan(-1);
   const form = html.slice(start, html.indexOf("</form>", start));

@@ -55,7 +55,16 @@ export class Keys {
   /** The presented key, if it is valid now. Notes the time of its use, at most once an hour. */
   authenticate({ id, nonceHash }: PresentedKey): Result<StoredKey, KeyFailure> {
     const key = this.#store.findById(id);
-    if (!key || !sameBytes(key.nonceHash, nonceHash)) return fail({ code: "unauthenticated" });
+    return key && sameBytes(key.nonceHash, nonceHash) ? this.#use(key) : fail({ code: "unauthenticated" });
+  }
+
+  /** The key of a session, if it is valid now. Notes the time of its use, too. */
+  authenticateSession(id: number): Result<StoredKey, KeyFailure> {
+    const key = this.#store.findById(id);
+    return key ? this.#use(key) : fail({ code: "credential_revoked" });
+  }
+
+  #use(key: StoredKey): Result<StoredKey, KeyFailure> {
     const now = Date.now();
     const refusal = refusalOf(key, now);
     if (refusal) return fail(refusal);

@@ -18,7 +18,6 @@ import { redirect } from "./response/redirect.ts";
 
 /** The pages of the console, for operators in a browser. They work without a script. */
 const pages = new Hono<AppEnv>()
-  .use("/console", protect, authorize)
   .use("/console/*", protect, authorize)
   .get("/console", (c) => redirect(c, ENVIRONMENTS))
   .route("/console/sign-in", signIn)

@@ -46,6 +46,7 @@ export const DayChart: FC<{ days: Day[] }> = ({ days }) => {
       </svg>
       <figcaption>
         <span>{first}</span>
+        <span>{`highest bar: ${most}`}</span>
         <span>{last}</span>
       </figcaption>
       <details>

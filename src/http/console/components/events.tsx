@@ -37,7 +37,7 @@ export const EventTable: FC<{ events: StoredEvent[]; hasGroups?: boolean }> = ({
             <td>
               <Time at={event.at} />
             </td>
-            <td>{event.type}</td>
+            <td class="nowrap">{event.type}</td>
             {hasGroups && <td>{event.providedId === null ? "–" : <Text value={event.providedId} />}</td>}
             <td>
               <Text value={detailsOf(event).join("; ") || "–"} />

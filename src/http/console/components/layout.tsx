@@ -96,12 +96,19 @@ const EnvironmentNav: FC<{ environment: Environment; path: string }> = ({ enviro
   );
 };
 
+/** Whether a link leads to this page, or to the list that it is from. An overview is of no other page. */
+function currentOf(href: string, path: string): { "aria-current"?: "page" | "true" } {
+  if (path === href) return { "aria-current": "page" };
+  const isList = /\/(?:groups|keys|events|operators)$/.test(href);
+  return isList && path.startsWith(`${href}/`) ? { "aria-current": "true" } : {};
+}
+
 const Nav: FC<{ label: string; path: string; links: [path: string, text: string][] }> = ({ label, path, links }) => (
   <nav aria-label={label}>
     <ul>
       {links.map(([href, text]) => (
         <li>
-          <a href={href} {...(path === href ? { "aria-current": "page" } : {})}>
+          <a href={href} {...currentOf(href, path)}>
             {text}
           </a>
         </li>

@@ -97,7 +97,7 @@ const NoticedKeys: FC<{ environment: Environment; keys: NoticedKey[] }> = ({ env
     <ul>
       {keys.map((key) => (
         <li>
-          <a href={`${environmentPath(environment)}/keys/${key.id}`}>
+          <a href={`${environmentPath(environment)}/keys`}>
             {key.id} <Text value={key.name} />
           </a>
           :{" "}

@@ -1,6 +1,7 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import { allowsRole, type Role } from "../../../../domain/credentials/rights.ts";
+import { purgeAtOf, undoMsOf } from "../../../../domain/days.ts";
 import type { Failure, Issue } from "../../../../domain/failure.ts";
 import type { Result } from "../../../../domain/result.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
@@ -13,7 +14,7 @@ import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, OperatorKeyField, Select, TextField } from "../../components/fields.tsx";
-import { Text } from "../../components/text.tsx";
+import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { confirmationIssues, issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
@@ -30,7 +31,7 @@ type Change = {
   states: GroupState[];
   role: Role;
   isDangerous?: boolean;
-  effects: (group: ListedGroup) => Child[];
+  effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
   /** What is wrong with the form, before anything is called. */
   check?: (c: Call, group: ListedGroup) => Promise<Issue[]> | Issue[];
@@ -56,7 +57,7 @@ const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
     .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
 
 /** The changes by the last word of their path. */
-export const GROUP_CHANGES = {
+const GROUP_CHANGES = {
   rotate: {
     title: "Rotate the token",
     states: ["active", "suspended"],
@@ -118,12 +119,14 @@ export const GROUP_CHANGES = {
     states: ["active", "suspended"],
     role: "admin",
     isDangerous: true,
-    effects: (group) => [
+    effects: (c, group) => [
       "The group's viewers find nothing more, and its token and sessions end.",
       <>
         Its id, <Text value={group.providedId} />, is free for another group.
       </>,
-      "For some time the group can be restored as it was; then it is purged.",
+      <>
+        Until <Time at={purgeAtOf(Date.now(), undoMsOf(c.env))} /> it can be restored as it was; then it is purged.
+      </>,
     ],
     fields: (_, { teamId }, issues) => <ConfirmationField expected={String(teamId)} issues={issues} />,
     check: (c, { teamId }) => confirmationIssues(c, String(teamId)),
@@ -258,7 +261,7 @@ function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Is
     children: (
       <ChangeForm
         c={c}
-        effects={change.effects(group)}
+        effects={change.effects(c, group)}
         button={change.title}
         isDangerous={change.isDangerous ?? false}
         issues={issues}

@@ -11,6 +11,7 @@ import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/sch
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { TextArea, TextField } from "../../components/fields.tsx";
+import { prettyJson } from "../../components/json.ts";
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
@@ -60,14 +61,11 @@ const CONFLICT: Issue = {
     "now. Take over what you need, and save again.",
 };
 
-/** An object with line breaks; empty for none. */
-const pretty = (text: string | null): string => (text === null ? "" : JSON.stringify(JSON.parse(text), null, 2));
-
 const valuesOf = ({ providedId, name, properties, mapping }: ListedGroup): Values => ({
   new_user_group_id: providedId,
   name,
-  properties: pretty(properties),
-  mapping: pretty(mapping),
+  properties: prettyJson(properties),
+  mapping: prettyJson(mapping),
 });
 
 /** What the operator has typed. A field that the form did not offer is as it is stored. */

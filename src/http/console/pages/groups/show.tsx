@@ -6,6 +6,7 @@ import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import { Done } from "../../components/done.tsx";
 import { EventTable } from "../../components/events.tsx";
+import { prettyJson } from "../../components/json.ts";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath } from "../../paths.ts";
@@ -132,6 +133,6 @@ const Json: FC<{ text: string | null }> = ({ text }) =>
     <p>None.</p>
   ) : (
     <pre tabindex={0}>
-      <Text value={JSON.stringify(JSON.parse(text), null, 2)} />
+      <Text value={prettyJson(text)} />
     </pre>
   );
