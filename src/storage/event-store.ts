@@ -110,6 +110,15 @@ export class EventStore {
     return { id: Math.max(lastId, newestId), at: newest?.at ?? 0, isAfterGap: lastId > newestId };
   }
 
+  /** Whether there are events after a restore of the database, besides those of one type. */
+  hasAfterRestore(exceptType = ""): boolean {
+    return (
+      this.#sql
+        .exec("SELECT 1 FROM events WHERE id > (SELECT last_id FROM feed) AND type <> ? LIMIT 1", exceptType)
+        .toArray().length > 0
+    );
+  }
+
   /** Lets the next event have a higher number than this one. */
   setLastId(id: number): void {
     this.#sql.exec("UPDATE feed SET last_id = ? WHERE id = 1", id);

@@ -1,7 +1,17 @@
-/** The last page that a restore has taken, how many lines of some kinds its pages have had, and whether it was the last one. */
-export type RestoreState = { page: number; sha256: string; counts: Record<string, number>; isDone: boolean };
+/**
+ * The last page that a restore has taken, how many lines of some kinds its pages have had, whether it was the last one, and what it did
+ * with the credentials.
+ */
+export type RestoreState = {
+  page: number;
+  sha256: string;
+  counts: Record<string, number>;
+  isDone: boolean;
+  rotatedTokens: boolean;
+  revokedKeys: boolean;
+};
 
-type Row = { page: number; sha256: string; counts: string; isDone: number };
+type Row = { page: number; sha256: string; counts: string; isDone: number; rotatedTokens: number; revokedKeys: number };
 
 /** The SQL of a restore's state. */
 export class RestoreStore {
@@ -12,17 +22,26 @@ export class RestoreStore {
   }
 
   get(): RestoreState | undefined {
-    const [row] = this.#sql.exec<Row>("SELECT page, sha256, counts, is_done AS isDone FROM restore").toArray();
-    return row && { ...row, counts: JSON.parse(row.counts), isDone: row.isDone === 1 };
+    const [row] = this.#sql
+      .exec<Row>(
+        "SELECT page, sha256, counts, is_done AS isDone, rotated_tokens AS rotatedTokens, revoked_keys AS revokedKeys FROM restore",
+      )
+      .toArray();
+    if (!row) return undefined;
+    const { page, sha256, counts, isDone, rotatedTokens, revokedKeys } = row;
+    const flags = { isDone: isDone === 1, rotatedTokens: rotatedTokens === 1, revokedKeys: revokedKeys === 1 };
+    return { page, sha256, counts: JSON.parse(counts), ...flags };
   }
 
-  set({ page, sha256, counts, isDone }: RestoreState): void {
+  set({ page, sha256, counts, isDone, rotatedTokens, revokedKeys }: RestoreState): void {
     this.#sql.exec(
-      "INSERT OR REPLACE INTO restore (id, page, sha256, counts, is_done) VALUES (1, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO restore (id, page, sha256, counts, is_done, rotated_tokens, revoked_keys) VALUES (1, ?, ?, ?, ?, ?, ?)",
       page,
       sha256,
       JSON.stringify(counts),
-      isDone ? 1 : 0,
+      Number(isDone),
+      Number(rotatedTokens),
+      Number(revokedKeys),
     );
   }
 }

@@ -32,7 +32,9 @@ const RESTORE = `
     page INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
     counts TEXT NOT NULL,
-    is_done INTEGER NOT NULL
+    is_done INTEGER NOT NULL,
+    rotated_tokens INTEGER NOT NULL,
+    revoked_keys INTEGER NOT NULL
   ) STRICT;`;
 
 /** The keys at rest of a database. */

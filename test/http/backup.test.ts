@@ -288,6 +288,35 @@ describe("a restore", () => {
     expect((await view(token)).status).toBe(200);
   });
 
+  it("takes its last page again only for the same call, and only while nothing has changed", async ({ expect }) => {
+    const { pages, key, tokenOf } = await newPages();
+    expect((await restore(pages)).body.done).toBe(true);
+    const last = pages.at(-1) ?? "";
+    const refused = [409, "environment_not_empty"];
+    expect((await restorePage(last)).body).toEqual({ success: 1, page: pages.length, done: true });
+    for (const flags of ["rotate_tokens=true", "revoke_keys=true", "rotate_tokens=true&revoke_keys=true"])
+      expect(codeOf(await restorePage(last, OF_ACME, flags))).toEqual(refused);
+    expect((await call("GET", "/api/user_groups", { credential: key })).status).toBe(200);
+    await tokenOf("new since");
+    expect(codeOf(await restorePage(last))).toEqual(refused);
+    expect(codeOf(await restore(pages))).toEqual(refused);
+  });
+
+  it("of the registry is refused too once an operator was issued", async ({ expect }) => {
+    await start();
+    await issueOperator("viewer");
+    const pages = await backUp("");
+    await wipe("registry");
+    expect((await restore(pages, "")).body.done).toBe(true);
+    expect((await restorePage(pages.at(-1) ?? "", "")).body.done).toBe(true);
+    expect(codeOf(await restorePage(pages.at(-1) ?? "", "", "revoke_keys=true"))).toEqual([
+      409,
+      "environment_not_empty",
+    ]);
+    await issueOperator("viewer");
+    expect(codeOf(await restorePage(pages.at(-1) ?? "", ""))).toEqual([409, "environment_not_empty"]);
+  });
+
   it("goes on after a restart of the directory", async ({ expect }) => {
     const { pages, first, token } = await newPages();
     await restorePage(first);

@@ -6,7 +6,7 @@ import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { describe, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Outcome, runCommand, startCommand } from "./support/commands.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { type PlainService, startPlainService } from "./support/plain-workerd.ts";
 import { waitUntil } from "./support/service.ts";
 
@@ -74,6 +74,8 @@ describe("ug backup", () => {
       expect(await verdictOf(run, broken)).toEqual([1, "broken"]);
     }
     expect(await verdictOf(run, join(newFolder(), "missing"))).toEqual([3, "unknown"]);
+    const nowhere = await outcomeOf(startCommand("backup", ["verify", file], { TMPDIR: join(newFolder(), "missing") }));
+    expect(nowhere.status).toBe(3);
   });
 
   it("encrypts for a recipient, whose identity alone reads it", async ({ expect }) => {
@@ -195,6 +197,9 @@ describe("ug restore", () => {
     const box = await startPlainService({ isBare: true, secrets: service.secrets });
     onTestFinished(() => box.stop());
     expect((await commandsOf(box)("restore", file, "--rotate-tokens", "--revoke-keys")).status).toBe(0);
+    const second = await commandsOf(box)("restore", file);
+    expect([second.status, second.stdout]).toEqual([1, ""]);
+    expect(second.stderr).toContain("acme/Testing has keys or groups. Erase it first");
     const viewer = new ViewerClient({ url: box.url, token: group.token });
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
     const again = new UserGroupClient({ url: box.url, apiKey: service.key });

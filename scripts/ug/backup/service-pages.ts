@@ -14,6 +14,7 @@ export type Admin = { url: URL; credential: string };
 export const nameOf = (place: Place): string => (place ? `${place.workspace}/${place.environment}` : "the registry");
 
 const TRIES_MAX = 10;
+const TRIES_TO_MENTION = 3;
 const WAIT_MS_MAX = 60_000;
 const TEMPORARY = [429, 502, 503, 504];
 /** Refusals that last until somebody ends them. */
@@ -36,6 +37,7 @@ async function call({ url, credential }: Admin, { method, path, query, text }: R
     );
     const isTemporary = !response || (TEMPORARY.includes(response.status) && !LASTING.test(response.text));
     if (response && (!isTemporary || tries >= TRIES_MAX)) return response;
+    if (tries === TRIES_TO_MENTION) console.error("The service does not answer yet. Trying again for three minutes.");
     const retryAfterMs = Number(response?.retryAfter ?? 0) * 1000 || 0;
     await delay(Math.min(WAIT_MS_MAX, Math.max(retryAfterMs, 250 * 2 ** tries)));
   }

@@ -15,8 +15,9 @@ const DIFFERENCES_SHOWN = 3;
 
 /** Restores a file into a service that nobody else can reach, and deletes that again. */
 export async function verify(file: string, identityFile: string | undefined): Promise<Verdict> {
-  const folder = mkdtempSync(join(tmpdir(), "ug-verify-"));
+  let folder: string | undefined;
   try {
+    folder = mkdtempSync(join(tmpdir(), "ug-verify-"));
     const { url, operatorToken, stop } = await startOwnService(folder);
     try {
       return await tried(readFile(file, identityFile), { url, credential: operatorToken }, folder);
@@ -29,7 +30,7 @@ export async function verify(file: string, identityFile: string | undefined): Pr
       error instanceof BrokenFile || (error instanceof CommandError && REFUSED.includes(error.code ?? ""));
     return { state: isBroken ? "broken" : "unknown", reason, counts: {} };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -34,8 +34,18 @@ export const restoreCommand = (): Command =>
       const { url, credential } = accessToDeployment(connectionOf(this));
       const admin = { url, credential: credential.text };
       const restored: string[] = [];
-      for (const file of filesAt(path)) restored.push(nameOf(await restoreFile(admin, file, options)));
-      await printOutput({ body: { success: 1, restored }, text: `Restored ${restored.join(", ")}.` }, options);
+      const unchanged: string[] = [];
+      for (const file of filesAt(path)) {
+        const { place, wasThere } = await restoreFile(admin, file, options);
+        (wasThere ? unchanged : restored).push(nameOf(place));
+      }
+      const sentences = [
+        ...(restored.length > 0 ? [`Restored ${restored.join(", ")}.`] : []),
+        ...(unchanged.length > 0
+          ? [`Restored before, and unchanged since: ${unchanged.join(", ")}. It was left as it is.`]
+          : []),
+      ];
+      await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
     });
 
 function filesAt(path: string): string[] {
@@ -46,7 +56,7 @@ function filesAt(path: string): string[] {
   return files;
 }
 
-async function restoreFile(admin: Admin, file: string, options: Options): Promise<Place> {
+async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
   const progress = new Progress(0);
   let place: Place;
   let number = 0;
@@ -65,8 +75,12 @@ async function restoreFile(admin: Admin, file: string, options: Options): Promis
       } else if (!isThere) isDone = await sendPage(admin, place, page, options);
       progress.update(number, `${nameOf(place)}: ${number} pages`);
     }
-    // A restore that was complete takes its last page again, and no other backup's.
-    if (isThere) isDone = await sendPage(admin, place, last, options);
+    // A complete restore that has not changed since takes its last page again, and no other backup's.
+    if (isThere)
+      await isNotEmpty(async () => {
+        isDone = await sendPage(admin, place, last, options);
+      });
+    if (isThere && !isDone) throw notEmpty(place);
   } finally {
     progress.stop();
   }
@@ -74,7 +88,14 @@ async function restoreFile(admin: Admin, file: string, options: Options): Promis
     throw new CommandError(
       `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
     );
-  return place;
+  return { place, wasThere: isThere };
+}
+
+function notEmpty(place: Place): CommandError {
+  const what = place
+    ? `${nameOf(place)} has keys or groups. Erase it first: ug erase --workspace ${place.workspace} --environment ${place.environment}`
+    : "The registry has operators or environments. Restore it into a deployment that is new";
+  return new CommandError(`${what}. Nothing was changed.`, { code: "environment_not_empty" });
 }
 
 async function isNotEmpty(run: () => Promise<void>): Promise<boolean> {

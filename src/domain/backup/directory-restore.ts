@@ -16,6 +16,7 @@ export function directoryTarget(
 
   return {
     isEmpty: () => keys.count() === 0 && groups.isEmpty(),
+    isUnchanged: () => !events.hasAfterRestore(),
     begin: () => groups.setUniqueIds(false),
 
     put(item: BackupItem, { skipped }: RestorePage): void {

@@ -6,6 +6,8 @@ import { checkCounts, type RestoreTarget, UnfitLine } from "./restore.ts";
 /** Restores the registry's backup into its stores. */
 export const registryTarget = ({ operators, environments, graveyard, events }: RegistryStores): RestoreTarget => ({
   isEmpty: () => operators.count() === 0 && environments.page(0, 1).length === 0,
+  // The restores of environments follow that of the registry.
+  isUnchanged: () => !events.hasAfterRestore("environment.restored"),
   begin: () => undefined,
 
   put(item: BackupItem): void {

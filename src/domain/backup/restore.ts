@@ -41,6 +41,8 @@ class InvalidBackup extends Error {
 export type RestoreTarget = {
   /** Whether there is nothing that a restore would overwrite. */
   isEmpty: () => boolean;
+  /** Whether nothing has changed since the restore was complete. */
+  isUnchanged: () => boolean;
   /** Prepares the new tables for lines in any order. */
   begin: () => void;
   /** Writes what a line says. Throws an `UnfitLine`. */
@@ -79,15 +81,26 @@ export class Restore {
   }
 
   /** Why this page cannot be the next one, if it cannot. A page that was taken already is `repeated`. */
-  refusalOf({ number, sha256, previous, items }: RestorePage): RestoreFailure | "repeated" | undefined {
+  refusalOf(page: RestorePage): RestoreFailure | "repeated" | undefined {
+    const { number, sha256, previous, items } = page;
     const last = this.progress();
-    if (last.page === number && last.sha256 === sha256) return "repeated";
+    if (last.page === number && last.sha256 === sha256 && this.#isAsBefore(page)) return "repeated";
     if (!last.isRestoring && !last.isEmpty) return { code: "environment_not_empty" };
     const expected = last.isRestoring ? last.page + 1 : 1;
     const follows = number === 1 || (number === expected && previous === last.sha256);
     // The Worker has read no lines of a page that did not follow when it asked.
     if (!follows || items.length === 0) return { code: "unexpected_page", expected_page: expected };
     return undefined;
+  }
+
+  /**
+   * Whether the page that was taken last may be taken for a repeated call whose answer was lost. After the last page of a restore
+   * that is not so if the call asks for something else, or if the database has changed: its caller would believe that it was set back.
+   */
+  #isAsBefore({ rotateTokens, revokeKeys }: RestorePage): boolean {
+    const state = this.#schema.isRestoring ? undefined : this.#store.get();
+    if (!state?.isDone) return true;
+    return state.rotatedTokens === rotateTokens && state.revokedKeys === revokeKeys && this.#target.isUnchanged();
   }
 
   /** Takes a page that follows. Returns whether it was the last one. An invalid page changes nothing. */
@@ -107,7 +120,8 @@ export class Restore {
   /** Makes the tables, closed for all but the restore. */
   #begin(): void {
     this.#schema.create();
-    this.#store.set({ page: 0, sha256: "", counts: {}, isDone: false });
+    const nothing = { isDone: false, rotatedTokens: false, revokedKeys: false };
+    this.#store.set({ page: 0, sha256: "", counts: {}, ...nothing });
     this.#schema.setRestoring(true);
     this.#target.begin();
   }
@@ -125,7 +139,9 @@ export class Restore {
       if (item.kind === "footer") isDone = true;
       else counts = counted(counts, item.kind);
     }
-    this.#store.set({ page: page.number, sha256: page.sha256, counts, isDone });
+    const { number, sha256, rotateTokens, revokeKeys } = page;
+    const done = { isDone, rotatedTokens: isDone && rotateTokens, revokedKeys: isDone && revokeKeys };
+    this.#store.set({ page: number, sha256, counts, ...done });
     return isDone;
   }
 }

@@ -13,5 +13,7 @@ export async function ringOf({ SIGNING_KEYS: text = "" }: Env): Promise<Result<S
   const { ring } = last;
   return ring.ok
     ? ring
-    : fail(`SIGNING_KEYS is unusable: ${ring.failure}. Set it with: npx wrangler secret put SIGNING_KEYS`);
+    : fail(
+        `SIGNING_KEYS is unusable: ${ring.failure}. On Cloudflare, set it with: npx wrangler secret put SIGNING_KEYS. On one box, set it in the file of --env-file.`,
+      );
 }
