@@ -31,7 +31,6 @@ import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { type EnvironmentOverview, type InspectedGroup, Overview } from "./overview.ts";
 import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -49,6 +48,7 @@ import {
 } from "./user-groups/groups.ts";
 import type { EndedLeases } from "./user-groups/lease-requests.ts";
 import { mergedChanges } from "./user-groups/merge-patch.ts";
+import { type EnvironmentOverview, type InspectedGroup, Overview } from "./user-groups/overview.ts";
 import { type Conditions, type Outcome, Responses } from "./user-groups/responses.ts";
 import {
   type GroupWithToken,

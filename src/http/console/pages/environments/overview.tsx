@@ -1,7 +1,7 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../domain/environment.ts";
-import type { EnvironmentOverview, NoticedKey } from "../../../../domain/overview.ts";
+import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
 import { GROUPS_COUNTED_MAX, KEY_ENDING_DAYS, KEY_UNUSED_DAYS, NEWEST_EVENTS_MAX } from "../../../../limits.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Text, Time } from "../../components/text.tsx";
