@@ -40,7 +40,6 @@ import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
 import type { NewestPage, NewestQuery } from "./newest-events.ts";
-import { type EnvironmentOverview, type InspectedGroup, Overview } from "./overview.ts";
 import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -58,6 +57,7 @@ import {
 } from "./user-groups/groups.ts";
 import type { EndedLeases } from "./user-groups/lease-requests.ts";
 import { mergedChanges } from "./user-groups/merge-patch.ts";
+import { type EnvironmentOverview, type InspectedGroup, Overview } from "./user-groups/overview.ts";
 import { type Conditions, type Outcome, Responses } from "./user-groups/responses.ts";
 import {
   type GroupWithToken,

@@ -15,24 +15,17 @@ import { registryTarget } from "./backup/registry-restore.ts";
 import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
+import { type AdmitFailure, admitPresented } from "./credentials/admit-presented.ts";
 import {
   authorOf,
-  BOOTSTRAP,
+  callerName,
   type Operator,
   type PresentedConsoleSession,
   type PresentedOperator,
 } from "./credentials/caller.ts";
 import { ConsoleSessions, type ListedConsoleSession } from "./credentials/console-sessions.ts";
-import {
-  type FoundKey,
-  type KeyDraft,
-  type KeyFailure,
-  type KeyPage,
-  type KeyQuery,
-  type KeyRoll,
-  Keys,
-} from "./credentials/keys.ts";
-import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
+import { type FoundKey, type KeyDraft, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import type { Role } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import { Erasures } from "./erasures.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
@@ -42,7 +35,6 @@ import { directoryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
-type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 type ListFailure = AdmitFailure | TurnFailure;
 
 /** The operator who has called, for the log. */
@@ -93,12 +85,6 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     restore: new Restore(ctx.storage, schema, registryTarget(stores)),
   };
 }
-
-/** Under which name the lists of a caller take turns. */
-const callerName = ({ key }: PresentedOperator): string => {
-  if (key === "bootstrap") return key;
-  return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
-};
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -437,26 +423,9 @@ export class Registry extends DurableObject<Env> {
     return found !== undefined && found.erasedAt !== null;
   }
 
-  #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
-    if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
-    if (!this.#schema.exists) return fail({ code: "unauthenticated" });
-    const found = "sessionHash" in key ? this.#authenticateSession(key) : this.#operators.authenticate(key);
-    if (!found.ok) return found;
-    if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
-    const { id, name, rights, expiresAt } = found.value;
-    const role = roleOf(rights);
-    return allowsRole(role, minimum)
-      ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
-      : fail({ code: "insufficient_access", required_role: minimum });
-  }
-
-  /** The key by which the operator of a session has signed in, if both are valid. */
-  #authenticateSession(presented: PresentedConsoleSession): Result<StoredKey | "bootstrap", KeyFailure> {
-    const session = this.#parts.consoleSessions.authenticate(presented);
-    if (!session.ok) return session;
-    const { operatorId } = session.value;
-    if (operatorId === null) return ok("bootstrap");
-    return this.#operators.authenticateSession(operatorId);
+  #admit(presented: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
+    const isKnown = presented.key === "bootstrap" || this.#schema.exists;
+    return isKnown ? admitPresented(presented, minimum, this.#parts) : fail({ code: "unauthenticated" });
   }
 
   /** The platform calls this when the alarm is due. */

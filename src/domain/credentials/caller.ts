@@ -64,6 +64,12 @@ export type PresentedConsoleSession = { sessionHash: ArrayBuffer; bootstrapMac: 
 /** Who calls the registry: the key of an operator, the bootstrap token, which the Worker has compared, or a session of the console. */
 export type PresentedOperator = Cause & { key: PresentedKey | PresentedConsoleSession | "bootstrap" };
 
+/** Under which name the lists of an operator take turns. */
+export const callerName = ({ key }: PresentedOperator): string => {
+  if (key === "bootstrap") return key;
+  return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
+};
+
 /** The operator as the author of a change. */
 export const authorOf = ({ id, name, ...cause }: Operator): Author => ({
   actor: { kind: "operator", id, name },

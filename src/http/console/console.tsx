@@ -2,12 +2,23 @@ import { Hono } from "hono";
 import type { ExtractSchema } from "hono/types";
 import type { AppEnv } from "../app-env.ts";
 import type { PageName } from "./access.ts";
+import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
+import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
+import { listEnvironments } from "./pages/environments/list.tsx";
 import { showOverview } from "./pages/environments/overview.tsx";
+import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
+import { findKey, findKeyPage } from "./pages/find-key.tsx";
 import { changePage, makeChange } from "./pages/groups/changes.tsx";
 import { editGroup, editPage } from "./pages/groups/edit.tsx";
 import { listGroups } from "./pages/groups/list.tsx";
 import { showGroup } from "./pages/groups/show.tsx";
 import { viewAs, viewAsPage } from "./pages/groups/view-as.tsx";
+import { revokeKey, revokeKeyPage, rollKey, rollKeyPage } from "./pages/keys/changes.tsx";
+import { issueKey, issueKeyPage } from "./pages/keys/issue.tsx";
+import { listKeys } from "./pages/keys/list.tsx";
+import { revokeOperator, revokeOperatorPage, rollOperatorKey, rollOperatorPage } from "./pages/operators/changes.tsx";
+import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
+import { listOperators } from "./pages/operators/list.tsx";
 import { endSessions, listSessions } from "./pages/sessions.tsx";
 import { signIn } from "./pages/sign-in.tsx";
 import { signOut } from "./pages/sign-out.ts";
@@ -24,7 +35,30 @@ const pages = new Hono<AppEnv>()
   .route("/console/sign-out", signOut)
   .get("/console/sessions", ...listSessions)
   .post("/console/sessions", ...endSessions)
+  .get("/console/environments", ...listEnvironments)
+  .get("/console/environments/create", ...createEnvironmentPage)
+  .post("/console/environments/create", ...createEnvironment)
+  .get("/console/events", ...listDeploymentEvents)
+  .get("/console/find-key", ...findKeyPage)
+  .post("/console/find-key", ...findKey)
+  .get("/console/operators", ...listOperators)
+  .get("/console/operators/issue", ...issueOperatorPage)
+  .post("/console/operators/issue", ...issueOperatorKey)
+  .get("/console/operators/:id/roll", ...rollOperatorPage)
+  .post("/console/operators/:id/roll", ...rollOperatorKey)
+  .get("/console/operators/:id/revoke", ...revokeOperatorPage)
+  .post("/console/operators/:id/revoke", ...revokeOperator)
   .get("/console/environments/:workspace/:environment", ...showOverview)
+  .get("/console/environments/:workspace/:environment/erase", ...eraseEnvironmentPage)
+  .post("/console/environments/:workspace/:environment/erase", ...eraseEnvironment)
+  .get("/console/environments/:workspace/:environment/events", ...listEvents)
+  .get("/console/environments/:workspace/:environment/keys", ...listKeys)
+  .get("/console/environments/:workspace/:environment/keys/issue", ...issueKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/issue", ...issueKey)
+  .get("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKey)
+  .get("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKey)
   .get("/console/environments/:workspace/:environment/groups", ...listGroups)
   .get("/console/environments/:workspace/:environment/groups/:team_id", ...showGroup)
   .get("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editPage)

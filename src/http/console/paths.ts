@@ -7,6 +7,8 @@ export const SIGN_OUT = `${CONSOLE}/sign-out`;
 export const ENVIRONMENTS = `${CONSOLE}/environments`;
 export const OPERATORS = `${CONSOLE}/operators`;
 export const DEPLOYMENT_EVENTS = `${CONSOLE}/events`;
+export const CREATE_ENVIRONMENT = `${ENVIRONMENTS}/create`;
+export const FIND_KEY = `${CONSOLE}/find-key`;
 export const SESSIONS = `${CONSOLE}/sessions`;
 
 /** The path of an environment's overview, below which its other pages are. */

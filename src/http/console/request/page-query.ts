@@ -9,14 +9,16 @@ export type PageQuery<Value> = { fields: Record<string, string>; value: Value | 
 
 /**
  * Parses the query of a page by the schema of the API's call. A browser sends the empty fields of a filter, too. `defaults` are fields
- * that the page does not have in its query.
+ * that the page does not have in its query, and `own` are those that the page reads itself.
  */
 export function readPageQuery<Schema extends z.ZodMiniType>(
   c: RequestContext<ConsoleEnv>,
   schema: Schema,
-  defaults: Record<string, string> = {},
+  { defaults = {}, own = [] }: { defaults?: Record<string, string>; own?: readonly string[] } = {},
 ): PageQuery<z.output<Schema>> {
-  const fields = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ""));
+  const fields = Object.fromEntries(
+    Object.entries(c.req.query()).filter(([name, value]) => value !== "" && !own.includes(name)),
+  );
   const parsed = validate(schema, { ...defaults, ...fields });
   return parsed.ok
     ? { fields, value: parsed.value, issues: [] }

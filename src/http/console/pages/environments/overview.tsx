@@ -1,7 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { directoryName, type Environment } from "../../../../domain/environment.ts";
-import type { EnvironmentOverview, NoticedKey } from "../../../../domain/overview.ts";
+import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
 import { GROUPS_COUNTED_MAX, KEY_ENDING_DAYS, KEY_UNUSED_DAYS, NEWEST_EVENTS_MAX } from "../../../../limits.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Text, Time } from "../../components/text.tsx";
@@ -41,6 +42,11 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
         )}
         <h2>API keys to look at</h2>
         <NoticedKeys environment={environment} keys={overview.keys} />
+        {allowsRole(c.get("operator").role, "admin") && (
+          <p>
+            <a href={`${environmentPath(environment)}/erase`}>Erase this environment</a>
+          </p>
+        )}
       </>
     ),
   });

@@ -1,4 +1,4 @@
-import type { InspectedGroup } from "../../../../domain/overview.ts";
+import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import type { EnvironmentEnv } from "../../console-env.ts";

@@ -22,7 +22,7 @@ const ROWS = "50";
 /** The groups of an environment, filtered by the beginning of their ids and by their state. */
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { limit: ROWS });
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
   const listed = query && (await c.get("directory").list(c.get("operator"), query));
   if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
   const failure = listed && (await admitAgain(c, listed.value));

@@ -7,13 +7,13 @@ import {
   KEY_UNUSED_DAYS,
   KEYS_PER_ENVIRONMENT_MAX,
   NEWEST_EVENTS_MAX,
-} from "../limits.ts";
-import type { ListedGroup, StoredEvent, StoredKey } from "../records.ts";
-import type { EventStore } from "../storage/event-store.ts";
-import type { GroupStore } from "../storage/group-store.ts";
-import type { KeyStore } from "../storage/key-store.ts";
-import { dayOf } from "./days.ts";
-import type { Read } from "./turns.ts";
+} from "../../limits.ts";
+import type { ListedGroup, StoredEvent, StoredKey } from "../../records.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import type { GroupStore } from "../../storage/group-store.ts";
+import type { KeyStore } from "../../storage/key-store.ts";
+import { dayOf } from "../days.ts";
+import type { Read } from "../turns.ts";
 
 /** A key that somebody should look at, and why. */
 export type NoticedKey = Pick<StoredKey, "id" | "name"> & ({ unusedSince: number } | { endsAt: number });
