@@ -12,6 +12,9 @@ function detailsOf({ details }: StoredEvent): string[] {
     ...(session_id === undefined ? [] : [`session ${session_id}`]),
     ...(viewer_id === undefined ? [] : [`viewer ${viewer_id}`]),
     ...(details.api_key ? [`API key ${details.api_key.id} ${details.api_key.name}`] : []),
+    ...(details.environment
+      ? [`${details.environment.workspace}/${details.environment.environment ?? "untagged"}`]
+      : []),
     ...(details.operator ? [`operator ${details.operator.id} ${details.operator.name}`] : []),
     ...(successor_id === undefined ? [] : [`replaced by ${successor_id}`]),
   ];

@@ -5,7 +5,7 @@ import { Text, Time } from "./text.tsx";
 import { Wide } from "./wide.tsx";
 
 /** How a key is now, in words. A key that was rolled with a grace ends later. */
-export const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } }) => {
+const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } }) => {
   const now = Date.now();
   if (revokedAt !== null && revokedAt <= now)
     return (
@@ -30,7 +30,7 @@ export const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expires
 };
 
 /** Whether a key can still be used. */
-export const isValid = ({ revokedAt, expiresAt }: StoredKey): boolean =>
+const isValid = ({ revokedAt, expiresAt }: StoredKey): boolean =>
   [revokedAt, expiresAt].every((end) => end === null || end > Date.now());
 
 /** Keys, in the order in which they are given. `rights` is the head of their rights, and `actions` what may be done with each. */

@@ -99,7 +99,7 @@ export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: b
 
 const EFFECTS = [
   "The key's text is shown once, on the next page.",
-  "Whoever has it acts in this environment, as its scopes allow. A key that may read tokens or mint sessions can view as every customer.",
+  "A program that has it acts in this environment, as its scopes allow. One that may read tokens or mint sessions can view as every customer.",
 ];
 
 const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) =>
