@@ -1,6 +1,6 @@
 /**
  * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it copies the renderer of /docs to where the Worker serves it. It runs on the Node that the
+ * network. Then it copies the renderer of /docs and the styles of the console to where the Worker serves them. It runs on the Node that the
  * user has, before there is any other, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
@@ -9,6 +9,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const NODE_MAJOR_MIN = 20;
+/** What the Worker serves of packages, by the paths in `node_modules/` and in `public/`. */
+const COPIES = {
+  "swagger-ui-dist/swagger-ui-bundle.js": "docs/swagger-ui-bundle.js",
+  "swagger-ui-dist/swagger-ui.css": "docs/swagger-ui.css",
+  "simpledotcss/simple.min.css": "styles/simple.css",
+};
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const inRoot = (path) => join(ROOT, path);
 
@@ -60,9 +66,9 @@ export function requirePackages() {
   }
 
   // Written only where it differs: a service that is running would be reloaded by the change.
-  for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
-    const source = readFileSync(inRoot(`node_modules/swagger-ui-dist/${file}`));
-    const target = inRoot(`public/docs/${file}`);
+  for (const [from, to] of Object.entries(COPIES)) {
+    const source = readFileSync(inRoot(`node_modules/${from}`));
+    const target = inRoot(`public/${to}`);
     if (!existsSync(target) || !readFileSync(target).equals(source)) writeFileSync(target, source);
   }
 }

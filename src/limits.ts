@@ -50,6 +50,25 @@ export const AUTHORIZATION_WORDS_MAX = 3;
 /** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
 export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
 
+/** A console session that was not used for so long has ended, and any after so many seconds. */
+export const CONSOLE_SESSION_IDLE_SECONDS = 30 * 60;
+export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
+/** The last use of a console session is written at most this often. */
+export const CONSOLE_SESSION_NOTE_SECONDS = 60;
+/** When an operator has more, the oldest one ends. */
+export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
+/** How many forms of a console session are known as sent, so that none is applied twice. */
+export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
+export const CONSOLE_COOKIE_BYTES = 32;
+
+/** What the overview of an environment counts and notices. */
+export const GROUPS_COUNTED_MAX = 10_000;
+export const NEWEST_EVENTS_MAX = 1000;
+export const KEY_UNUSED_DAYS = 90;
+export const KEY_ENDING_DAYS = 14;
+/** How many events the page of a group has. */
+export const EVENTS_OF_GROUP_SHOWN_MAX = 50;
+
 export const NONCE_BYTES = 16;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;
@@ -142,6 +161,12 @@ export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
 /** How many events a page with a filter examines. */
 export const EVENTS_EXAMINED_MAX = 1000;
+/** How many events from a time on are searched for the one that ended a key. */
+export const EVENTS_NEAR_MAX = 50;
+/** How many keys of the same name are tried as the successor of a key. */
+export const SUCCESSORS_TRIED_MAX = 3;
+/** How many environments a page with a search examines. */
+export const ENVIRONMENTS_EXAMINED_MAX = 10_000;
 /** How many expired events one alarm deletes. If more are left, the next alarm follows at once. */
 export const EVENTS_PER_PURGE_MAX = 1000;
 /** How many of the oldest events a new one displaces in a full environment. 20 short ones are about as long as the longest. */

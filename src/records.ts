@@ -77,6 +77,20 @@ export type StoredKey = {
   revokedAt: number | null;
 };
 
+/**
+ * A session in which an operator uses the console. `hash` is the SHA-256 of its cookie. That of the bootstrap token has no
+ * `operatorId`, and an HMAC of the token, so that replacing the token ends it. `formIds` are the forms that were sent in it.
+ */
+export type StoredConsoleSession = {
+  id: number;
+  hash: ArrayBuffer;
+  operatorId: number | null;
+  bootstrapMac: ArrayBuffer | null;
+  createdAt: number;
+  lastUsedAt: number;
+  formIds: string;
+};
+
 /** The location hints of Durable Objects (Durable Objects, "Data location"). */
 export const LOCATIONS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
 export type Location = (typeof LOCATIONS)[number];

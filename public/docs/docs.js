@@ -8,15 +8,20 @@
 
 const nothing = () => null;
 
-/** The document as this page shows it: with the address of the service, and without patterns that nobody can read. */
-const forReading = (text) =>
-  JSON.stringify(
-    JSON.parse(text, (name, value) => {
-      if (name === "pattern" && /u0000|\\p\{/.test(value)) return undefined;
-      if (name === "source") return value.replaceAll("$SERVICE_URL", location.origin);
-      return value;
-    }),
-  );
+/**
+ * The document as this page shows it: with the address of the service, without patterns that nobody can read, and with the
+ * rules of all calls apart from the first sentence, so that a phone can fold them.
+ */
+function forReading(text) {
+  const document = JSON.parse(text, (name, value) => {
+    if (name === "pattern" && /u0000|\\p\{/.test(value)) return undefined;
+    if (name === "source") return value.replaceAll("$SERVICE_URL", location.origin);
+    return value;
+  });
+  const [first, ...rules] = document.info.description.split("\n\n");
+  Object.assign(document.info, { description: first, "x-rules": rules.join("\n\n") });
+  return JSON.stringify(document);
+}
 
 /** Copies the text of `code`. Browsers give no clipboard to pages over plain HTTP; then the text is selected. */
 async function copy(code) {
@@ -35,6 +40,46 @@ const schemesOf = (operation) => operation.get("security").flatMap((scheme) => s
 /** Links to the descriptions of these security schemes. */
 const linksTo = (schemes, h) =>
   schemes.map((name) => h("a", { key: name, href: `#credential-${name}` }, h("code", null, name))).interpose(" or ");
+
+/** What stands before the calls: the rules of all of them, and the credentials. */
+function introductionOf({ createElement: h }) {
+  /** A part of the introduction. A phone folds it, so that its first screen has calls. */
+  const Folded = ({ title, children }) =>
+    h(
+      "details",
+      { open: matchMedia("(min-width: 641px)").matches },
+      h("summary", null, h("h2", null, title)),
+      children,
+    );
+
+  return ({ specSelectors, getComponent }) => {
+    const Markdown = getComponent("Markdown", true);
+    return h(
+      "section",
+      { className: "introduction" },
+      h(Folded, { title: "Rules of every call" }, h(Markdown, { source: specSelectors.info().get("x-rules") })),
+      h(
+        Folded,
+        { title: "Credentials" },
+        h(
+          "dl",
+          { className: "credentials" },
+          specSelectors
+            .securityDefinitions()
+            .entrySeq()
+            .map(([name, scheme]) =>
+              h(
+                "div",
+                { key: name, id: `credential-${name}` },
+                h("dt", null, h("code", null, name)),
+                h("dd", null, h(Markdown, { source: scheme.get("description") })),
+              ),
+            ),
+        ),
+      ),
+    );
+  };
+}
 
 function referencePlugin({ React }) {
   const { createElement: h, useRef, useState } = React;
@@ -69,28 +114,6 @@ function referencePlugin({ React }) {
       }),
     );
 
-  const CredentialsSection = ({ specSelectors, getComponent }) =>
-    h(
-      "section",
-      { className: "credentials" },
-      h("h2", null, "Credentials"),
-      h(
-        "dl",
-        null,
-        specSelectors
-          .securityDefinitions()
-          .entrySeq()
-          .map(([name, scheme]) =>
-            h(
-              "div",
-              { key: name, id: `credential-${name}` },
-              h("dt", null, h("code", null, name)),
-              h("dd", null, h(getComponent("Markdown", true), { source: scheme.get("description") })),
-            ),
-          ),
-      ),
-    );
-
   /** A refusal as one line that opens: most readers look for one of them. */
   const FoldedResponse = (Response) => (props) =>
     Number(props.code) < 400
@@ -115,7 +138,7 @@ function referencePlugin({ React }) {
       spec: { wrapActions: { updateSpec: (updateSpec) => (text) => updateSpec(text ? forReading(text) : text) } },
     },
     components: {
-      AuthorizeBtnContainer: CredentialsSection,
+      AuthorizeBtnContainer: introductionOf(React),
       authorizeOperationBtn: nothing,
       ServersContainer: nothing,
     },

@@ -24,7 +24,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   const ending = signalled();
   const state = openStateFolder(options);
   const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
-  const variables = { ...variablesOf(options, state, bundle.settings.vars), ...variablesOfOptions(options) };
+  const variables: Variables = {
+    ...variablesOf(options, state, bundle.settings.vars),
+    CLIENT_ADDRESS_HEADER: options.clientAddressHeader,
+  };
   requirePublicUrl(options, variables);
   if (variables.JURISDICTION)
     throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
@@ -48,7 +51,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (endpoint) console.info(`Metrics: ${endpoint.url}`);
   try {
     const ended = Promise.race([ending, workerd.failed]);
-    await Promise.race([ended, greet(workerd, options, variables.OPERATOR_TOKEN ?? "")]);
+    await Promise.race([ended, greet(workerd, options, variables)]);
     const failure = await ended;
     if (failure) throw new CommandError(failure);
   } finally {
@@ -63,14 +66,11 @@ const signalled = () =>
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
   });
 
-/** What options decide, and no file and no environment. */
-const variablesOfOptions = ({ clientAddressHeader, demo, var: vars }: ServeOptions): Record<string, string> => ({
-  CLIENT_ADDRESS_HEADER: clientAddressHeader,
-  ...(demo && { DEMO_PAGE: vars.DEMO_PAGE ?? "on" }),
-});
+/** The Worker's variables and secrets, by name. */
+type Variables = Record<string, string>;
 
 /** Behind a proxy, nothing in a request can be trusted to name the service. */
-function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Record<string, string>): void {
+function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Variables): void {
   if (clientAddressHeader !== "" && PUBLIC_URL === "")
     throw new CommandError(
       "Behind a proxy the service must know its address. Set PUBLIC_URL in the file of secrets, or give --var PUBLIC_URL:https://groups.example.com",
@@ -93,7 +93,7 @@ async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void
   if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
 }
 
-async function greet({ port }: Workerd, options: ServeOptions, operatorToken: string): Promise<void> {
+async function greet({ port }: Workerd, options: ServeOptions, variables: Variables): Promise<void> {
   if (port === undefined)
     return console.info(
       `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
@@ -102,16 +102,18 @@ async function greet({ port }: Workerd, options: ServeOptions, operatorToken: st
   const url = `http://${addressOf(reachable, port)}`;
   // The first request runs the Worker's modules.
   await (await fetch(`${url}/health`)).arrayBuffer();
-  const introduction = options.demo ? await introductionTo(url, options, operatorToken) : "";
+  const introduction = options.demo ? await introductionTo(url, options, variables) : "";
   console.info(`\nThe user group service is ready at ${url}`);
   console.info(introduction || `State: ${resolve(options.persistTo)}`);
   console.info("Ctrl-C stops the service. What follows is its log.\n");
 }
 
 /** The credentials of the demo, and calls to copy; or why there are none. */
-async function introductionTo(url: string, options: ServeOptions, operatorToken: string): Promise<string> {
+async function introductionTo(url: string, options: ServeOptions, variables: Variables): Promise<string> {
+  const { OPERATOR_TOKEN: operatorToken = "", CONSOLE } = variables;
   try {
-    return introductionOf(url, await demoKeys({ url, options, operatorToken }), demoFiles(options).key);
+    const keys = await demoKeys({ url, options, operatorToken });
+    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: CONSOLE !== "off" });
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
     return (
@@ -122,17 +124,19 @@ async function introductionTo(url: string, options: ServeOptions, operatorToken:
   }
 }
 
-const introductionOf = (url: string, { key, operatorKey }: DemoKeys, file: string): string => {
-  const headers = `-H 'Authorization: Token ${key}' -H 'Content-Type: application/json'`;
+type Introduced = { keys: DemoKeys; files: DemoKeys; hasConsole: boolean };
+
+const introductionOf = (url: string, { keys, files, hasConsole }: Introduced): string => {
+  const headers = `-H 'Authorization: Token ${keys.key}' -H 'Content-Type: application/json'`;
   return [
-    `API key of workspace demo, environment Testing, and the key of an operator (kept in ${file} and ${file}.operator):\n`,
-    `  ${key}`,
-    `  ${operatorKey}\n`,
+    `API key of workspace demo, environment Testing (kept in ${files.key}):\n`,
+    `  ${keys.key}\n`,
+    `Operator key${hasConsole ? `, with which to sign in at ${url}/console` : ""} (kept in ${files.operatorKey}):\n`,
+    `  ${keys.operatorKey}\n`,
     "Get or create a user group:\n",
     `  curl -X GET ${url}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
     "Then mint a viewer session for a page that shows its data:\n",
     `  curl ${url}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
-    `See what the page's viewer sees, with the session that this shows: ${url}/demo`,
     `Every call and refusal: ${url}/docs`,
   ].join("\n");
 };

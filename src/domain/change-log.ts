@@ -1,10 +1,24 @@
-import { ENVIRONMENT_BYTES_MAX, EVENT_DAYS_DEFAULT, EVENTS_DISPLACED_MAX, EVENTS_PER_PURGE_MAX } from "../limits.ts";
+import {
+  ENVIRONMENT_BYTES_MAX,
+  EVENT_DAYS_DEFAULT,
+  EVENTS_DISPLACED_MAX,
+  EVENTS_NEAR_MAX,
+  EVENTS_PER_PURGE_MAX,
+} from "../limits.ts";
 import type { StoredEvent } from "../records.ts";
 import { EventStore, type LastEvent } from "../storage/event-store.ts";
 import type { Chore, Chores } from "./chores.ts";
 import { daysToMs } from "./days.ts";
-import { type Author, type ChangeDescription, type EventPage, type EventQuery, readEvents } from "./event.ts";
+import {
+  type Author,
+  type ChangeDescription,
+  type EventPage,
+  type EventQuery,
+  firstSince,
+  readEvents,
+} from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { type NewestPage, type NewestQuery, readNewest } from "./newest-events.ts";
 import type { Result } from "./result.ts";
 import type { Read } from "./turns.ts";
 
@@ -90,6 +104,18 @@ export class ChangeLog {
   /** One page of the events, oldest first. */
   read(query: EventQuery): Result<Read<EventPage>, FailureOf<"cursor_expired">> {
     return readEvents(this.#events, query);
+  }
+
+  /** One page of the events, newest first. */
+  readNewest(query: NewestQuery): Read<NewestPage> {
+    return readNewest(this.#events, query);
+  }
+
+  /** The first event from a time on for which `isIt` is true, if it is one of the next few. */
+  findFrom(since: number, isIt: (event: StoredEvent) => boolean): StoredEvent | undefined {
+    const oldest = this.#events.oldest(1)[0]?.id ?? 1;
+    const first = firstSince(this.#events, since, { oldest, newest: this.#events.newestId() });
+    return this.#events.page(first - 1, EVENTS_NEAR_MAX).find(isIt);
   }
 
   /** Deletes old events. */

@@ -44,14 +44,19 @@ export type FeedPosition = { incarnation: string; after: number };
  * Asks for at most `limit` events: after a position, from a time on in milliseconds since 1970, or for the position after the
  * newest event.
  */
-export type EventQuery = {
+export type EventQuery = EventFilter & {
   from: FeedPosition | { since: number } | "latest" | undefined;
   limit: number;
-  type?: EventType | undefined;
-  providedId?: string | undefined;
-  actor?: ActorFilter | undefined;
   /** Whether to add the present state of the groups that the page names. */
   withGroups?: boolean | undefined;
+};
+
+/** Which events to return. A group is named by its id, also its previous one, or by its number. */
+export type EventFilter = {
+  type?: EventType | undefined;
+  providedId?: string | undefined;
+  teamId?: number | undefined;
+  actor?: ActorFilter | undefined;
 };
 
 /** Who has made the changes: a key, an operator or the service itself. The bootstrap token has no id. */
@@ -76,7 +81,7 @@ export type EventPage = { events: StoredEvent[]; next: FeedPosition; hasMore: bo
  */
 export function readEvents(
   store: EventStore,
-  { from, limit, type, providedId, actor }: EventQuery,
+  { from, limit, ...filter }: EventQuery,
 ): Result<Read<EventPage>, FailureOf<"cursor_expired">> {
   const incarnation = store.incarnation();
   const newest = store.newestId();
@@ -90,21 +95,26 @@ export function readEvents(
   const isOfThisFeed = !isPosition || [incarnation, NO_FEED].includes(from.incarnation);
   if (!isOfThisFeed || after < oldest - 1 || after > newest) return fail({ code: "cursor_expired" });
 
-  const isFiltered = type !== undefined || providedId !== undefined || actor !== undefined;
-  const examined = store.page(after, isFiltered ? EVENTS_EXAMINED_MAX : limit);
-  const matching = examined.filter(
-    (event) =>
-      (type === undefined || event.type === type) &&
-      (providedId === undefined || isAbout(event, providedId)) &&
-      (actor === undefined ||
-        (event.actor.kind === actor.kind && (actor.kind === "system" || event.actor.id === actor.id))),
-  );
+  const examined = store.page(after, isFiltered(filter) ? EVENTS_EXAMINED_MAX : limit);
+  const matching = examined.filter((event) => matches(event, filter));
   const events = matching.slice(0, limit);
   const last = matching.length > limit ? events.at(-1) : examined.at(-1);
   const next = last?.id ?? after;
   const page = { events, next: { incarnation, after: next }, hasMore: next < newest };
   return ok({ page, share: examined.length / EVENTS_MAX });
 }
+
+/** Whether the filter names anything. */
+export const isFiltered = ({ type, providedId, teamId, actor }: EventFilter): boolean =>
+  [type, providedId, teamId, actor].some((each) => each !== undefined);
+
+/** Whether a filter lets an event pass. */
+export const matches = (event: StoredEvent, { type, providedId, teamId, actor }: EventFilter): boolean =>
+  (type === undefined || event.type === type) &&
+  (providedId === undefined || isAbout(event, providedId)) &&
+  (teamId === undefined || event.teamId === teamId) &&
+  (actor === undefined ||
+    (event.actor.kind === actor.kind && (actor.kind === "system" || event.actor.id === actor.id)));
 
 /** Whether the event is about the group with this id, also under its previous id. */
 const isAbout = ({ providedId, details }: StoredEvent, id: string): boolean =>
@@ -114,7 +124,11 @@ const isAbout = ({ providedId, details }: StoredEvent, id: string): boolean =>
  * The id of the first event at a time or later; one above the newest if there is none. It reads one event for each halving of
  * the ids, so 40 for a feed of 10^12. Times never fall from event to event.
  */
-function firstSince(store: EventStore, since: number, { oldest, newest }: { oldest: number; newest: number }): number {
+export function firstSince(
+  store: EventStore,
+  since: number,
+  { oldest, newest }: { oldest: number; newest: number },
+): number {
   let [low, high] = [oldest, newest + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);

@@ -25,12 +25,21 @@ import {
   type PresentedToken,
   renameRefusal,
 } from "./credentials/caller.ts";
-import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import {
+  type FoundKey,
+  type KeyDraft,
+  type KeyFailure,
+  type KeyPage,
+  type KeyQuery,
+  type KeyRoll,
+  Keys,
+} from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
 import { undoMsOf } from "./days.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventPage, EventQuery } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import type { NewestPage, NewestQuery } from "./newest-events.ts";
 import { registryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -48,6 +57,7 @@ import {
 } from "./user-groups/groups.ts";
 import type { EndedLeases } from "./user-groups/lease-requests.ts";
 import { mergedChanges } from "./user-groups/merge-patch.ts";
+import { type EnvironmentOverview, type InspectedGroup, Overview } from "./user-groups/overview.ts";
 import { type Conditions, type Outcome, Responses } from "./user-groups/responses.ts";
 import {
   type GroupWithToken,
@@ -92,6 +102,7 @@ type Parts = {
   endedSessions: EndedSessions;
   chores: Chores;
   tombstones: Tombstones;
+  overview: Overview;
   backup: DirectoryBackup;
   restore: Restore;
 };
@@ -126,6 +137,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     endedSessions,
     chores,
     tombstones,
+    overview: new Overview(stores, sql),
     backup: new DirectoryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
   };
@@ -429,6 +441,11 @@ export class GroupDirectory extends DurableObject<Env> {
     });
   }
 
+  /** One page of the events, newest first. */
+  async listNewestEvents(caller: Caller, query: NewestQuery): Promise<Result<Waited<NewestPage>, ListFailure>> {
+    return this.#inTurn(caller, "events:read", () => ok(this.#changes.readNewest(query)));
+  }
+
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
   probeDisk(): void {
     probeDisk(this.ctx.storage);
@@ -438,6 +455,23 @@ export class GroupDirectory extends DurableObject<Env> {
   stopNotingUse(): void {
     this.#keys.stopNotingUse();
     this.#groups.stopNotingUse();
+  }
+
+  /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
+  async overview(operator: Operator): Promise<Result<Waited<EnvironmentOverview>, ListFailure>> {
+    return this.#inTurn(operator, undefined, () => ok(this.#parts.overview.read(Date.now())));
+  }
+
+  /** A group, of those that exist or of the deleted ones, with its newest events. */
+  inspect(
+    operator: Operator,
+    teamId: number,
+  ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(operator, "groups:read");
+    if (!admitted.ok) return admitted;
+    const group = this.#groups.find(teamId) ?? this.#groups.findDeleted(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    return ok({ group: toListedGroup(group), events: this.#parts.overview.eventsOf(teamId) });
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
@@ -463,6 +497,12 @@ export class GroupDirectory extends DurableObject<Env> {
   async listKeys(caller: Caller, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
     if (!this.#schema.exists) return ok({ keys: [], next: null, hasWaited: false });
     return this.#inTurn(caller, undefined, () => ok(this.#keys.list(query)));
+  }
+
+  /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
+  findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], AdmitFailure> {
+    const admitted = this.#admit(operator, undefined);
+    return admitted.ok ? ok(this.#keys.find(ids)) : admitted;
   }
 
   /** Whether no API key was issued yet. */

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import { ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
+import { ConsoleSessionStore } from "../storage/console-session-store.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";
 import { GraveyardStore } from "../storage/graveyard-store.ts";
@@ -14,22 +15,33 @@ import { registryTarget } from "./backup/registry-restore.ts";
 import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
 import { ChangeLog } from "./change-log.ts";
 import { Chores } from "./chores.ts";
-import { authorOf, BOOTSTRAP, type Operator, type PresentedOperator } from "./credentials/caller.ts";
-import { type KeyDraft, type KeyFailure, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
-import { allowsRole, type Role, roleOf } from "./credentials/rights.ts";
+import { type AdmitFailure, admitPresented } from "./credentials/admit-presented.ts";
+import {
+  authorOf,
+  callerName,
+  type Operator,
+  type PresentedConsoleSession,
+  type PresentedOperator,
+} from "./credentials/caller.ts";
+import { ConsoleSessions, type ListedConsoleSession } from "./credentials/console-sessions.ts";
+import { type FoundKey, type KeyDraft, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import type { Role } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import { Erasures } from "./erasures.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
+import { type NewestPage, type NewestQuery, NO_NEWEST } from "./newest-events.ts";
 import { directoryStub } from "./placement.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
-type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 type ListFailure = AdmitFailure | TurnFailure;
 
 /** The operator who has called, for the log. */
 export type By = { operator: Operator };
+
+/** Asks for at most `limit` environments from the number `start` on, with `search` in their names. */
+export type EnvironmentQuery = { start: number; limit: number; search?: string | undefined };
 
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
@@ -40,6 +52,7 @@ type Parts = {
   environments: EnvironmentStore;
   operators: Keys;
   changes: ChangeLog;
+  consoleSessions: ConsoleSessions;
   chores: Chores;
   graveyard: GraveyardStore;
   erasures: Erasures;
@@ -65,6 +78,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     schema,
     operators: new Keys("operator", operators, changes, OPERATORS_MAX),
     changes,
+    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
     chores,
     erasures,
     backup: new RegistryBackup(stores, schema.number),
@@ -166,15 +180,22 @@ export class Registry extends DurableObject<Env> {
     this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
   }
 
-  /** One page of the environments, oldest first. */
+  /** One page of the environments, oldest first. A search examines a bounded number, so a page may be empty and have more after it. */
   async listEnvironments(
     presented: PresentedOperator,
-    { start, limit }: { start: number; limit: number },
+    { start, limit, search }: EnvironmentQuery,
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
+    const environments = this.#environments;
+    const examined = ENVIRONMENTS_EXAMINED_MAX;
     return this.#inTurn(presented, () => {
-      const found = this.#schema.exists ? this.#environments.page(start, limit + 1) : [];
-      const page = { environments: found.slice(0, limit), next: found[limit]?.id ?? null };
-      return ok({ page, share: Math.min(1, found.length / LIST_GROUPS_MAX) });
+      if (!this.#schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
+      const found =
+        search === undefined
+          ? environments.page(start, limit + 1)
+          : environments.search(search, { start, count: limit + 1, examined });
+      const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
+      const share = search === undefined ? Math.min(1, found.length / LIST_GROUPS_MAX) : 1;
+      return ok({ page: { environments: found.slice(0, limit), next }, share });
     });
   }
 
@@ -200,6 +221,16 @@ export class Registry extends DurableObject<Env> {
     );
   }
 
+  /** The operators with these numbers, each with the event that ended its key. */
+  findOperators(
+    presented: PresentedOperator,
+    ids: readonly number[],
+  ): Result<{ found: FoundKey[] } & By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    return ok({ found: this.#schema.exists ? this.#operators.find(ids) : [], operator: operator.value });
+  }
+
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
   revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
     const operator = this.#admit(presented, "admin");
@@ -221,12 +252,64 @@ export class Registry extends DurableObject<Env> {
     return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
   }
 
+  /** Starts a session of the console for an operator, who presents a key. */
+  startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#schema.create();
+    this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, operator.value.id));
+    return ok({ operator: operator.value });
+  }
+
+  /** The sessions of the operator who presents this one. */
+  listConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+  ): Result<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    const sessions = this.#parts.consoleSessions.list(presented.key, operator.value.id);
+    return ok({ sessions, operator: operator.value });
+  }
+
+  /** Ends sessions of the operator who presents this one. */
+  endConsoleSessions(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    which: number | "current" | "all",
+  ): Result<By, AdmitFailure> {
+    const operator = this.#admit(presented, "viewer");
+    if (!operator.ok) return operator;
+    this.#parts.consoleSessions.end(presented.key, operator.value.id, which);
+    return ok({ operator: operator.value });
+  }
+
+  /** Admits an operator as `admit` does, for a form of the console, and notes the form. Returns whether it was sent before. */
+  admitForm(
+    presented: PresentedOperator & { key: PresentedConsoleSession },
+    role: Role,
+    environment: Environment | undefined,
+    formId: string,
+  ): Result<{ isRepeated: boolean } & By, AdmitFailure | FailureOf<"environment_not_found">> {
+    const operator = this.admit(presented, role, environment);
+    if (!operator.ok) return operator;
+    const session = this.#parts.consoleSessions.authenticate(presented.key);
+    if (!session.ok) return session;
+    return ok({ ...this.#parts.consoleSessions.noteForm(session.value, formId), operator: operator.value });
+  }
+
   /** One page of the deployment's own events, oldest first. */
   async listEvents(
     presented: PresentedOperator,
     query: EventQuery,
   ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
     return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
+  }
+
+  /** One page of the deployment's own events, newest first. */
+  async listNewestEvents(
+    presented: PresentedOperator,
+    query: NewestQuery,
+  ): Promise<Result<Waited<NewestPage & By>, ListFailure>> {
+    return this.#inTurn(presented, () => ok(this.#schema.exists ? this.#changes.readNewest(query) : NO_NEWEST));
   }
 
   /** One page of the registry's backup. It takes turns with lists. */
@@ -305,8 +388,7 @@ export class Registry extends DurableObject<Env> {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
-    const caller = presented.key === "bootstrap" ? presented.key : String(presented.key.id);
-    return this.#turns.takeAdmitted(caller, () => this.#admit(presented, role), readBy);
+    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, role), readBy);
   }
 
   /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
@@ -327,6 +409,7 @@ export class Registry extends DurableObject<Env> {
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
     this.#operators.stopNotingUse();
+    this.#parts.consoleSessions.stopNotingUse();
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
@@ -340,16 +423,9 @@ export class Registry extends DurableObject<Env> {
     return found !== undefined && found.erasedAt !== null;
   }
 
-  #admit({ key, ...cause }: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
-    if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
-    if (!this.#schema.exists) return fail({ code: "unauthenticated" });
-    const found = this.#operators.authenticate(key);
-    if (!found.ok) return found;
-    const { id, name, rights, expiresAt } = found.value;
-    const role = roleOf(rights);
-    return allowsRole(role, minimum)
-      ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
-      : fail({ code: "insufficient_access", required_role: minimum });
+  #admit(presented: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
+    const isKnown = presented.key === "bootstrap" || this.#schema.exists;
+    return isKnown ? admitPresented(presented, minimum, this.#parts) : fail({ code: "unauthenticated" });
   }
 
   /** The platform calls this when the alarm is due. */

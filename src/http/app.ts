@@ -7,13 +7,14 @@ import { log } from "../domain/log.ts";
 import { jurisdictionOf } from "../domain/placement.ts";
 import type { ACCESS } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
+import { operatorConsole } from "./console/console.tsx";
+import { styles } from "./console/styles.ts";
 import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
   DurableObjectUnreadable,
   StorageFull,
 } from "./durable-objects.ts";
-import { demo } from "./pages/demo.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
 import { cors } from "./request/cors.ts";
@@ -111,7 +112,8 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/viewer_sessions/end", viewerSessionEnds)
   .route("/api/viewer_sessions", viewerSessions)
   .route("/.well-known/jwks.json", jwks)
-  .route("/demo", demo)
+  .route("/", operatorConsole)
+  .route("/", styles)
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {

@@ -55,7 +55,7 @@ const TAGS: Record<Operation["tag"], string> = {
 const CREDENTIALS: Record<CredentialName, string> = {
   api_key:
     "An API key: `Authorization: Token ugk_…`. It is a secret of your servers, and is refused when a browser sends it.",
-  viewer_session: "A viewer session: `Authorization: Token eyJ…`. Browsers may send it.",
+  viewer_session: "A viewer session: `Authorization: Bearer eyJ…`. Browsers may send it.",
   user_group_token:
     "The token of a user group: `Authorization: Token ugt_…`. Browsers may send it; a page should have a session instead.",
   operator_key:
@@ -77,6 +77,8 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
     schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
   },
   "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
+  Location: { description: "The path to go to.", schema: { type: "string", format: "uri-reference" } },
+  Vary: { description: "The header of the request that chooses the answer.", schema: { const: "Accept" } },
   Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
   "X-Answered-By": {
     description:
@@ -224,6 +226,9 @@ function described(method: string, path: string, operation: Operation): object {
     responses: {
       ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
       [answer.status]: success(answer, answer.description),
+      ...(operation.redirectDescription && {
+        302: { description: operation.redirectDescription, headers: headerRefs(["Location", "Vary"]) },
+      }),
       ...Object.fromEntries(
         refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
           status,

@@ -58,4 +58,25 @@ export class EnvironmentStore {
       )
       .toArray();
   }
+
+  /** The first `count` environments from the id `start` on with `text` in their names, among the next `examined`. */
+  search(text: string, { start, count, examined }: { start: number; count: number; examined: number }) {
+    const next = "SELECT * FROM environments WHERE id >= ? ORDER BY id LIMIT ?";
+    return this.#sql
+      .exec<StoredEnvironment>(
+        `SELECT ${COLUMNS} FROM (${next}) WHERE instr(name, ?) > 0 ORDER BY id LIMIT ?`,
+        start,
+        examined,
+        text,
+        count,
+      )
+      .toArray();
+  }
+
+  /** The id of the environment that comes `count` after the first one from the id `start` on, if there are so many. */
+  idAfter(start: number, count: number): number | undefined {
+    return this.#sql
+      .exec<{ id: number }>("SELECT id FROM environments WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?", start, count)
+      .toArray()[0]?.id;
+  }
 }

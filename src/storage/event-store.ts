@@ -4,6 +4,8 @@ const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId
 
 type Row = Omit<StoredEvent, "actor" | "details"> & { actor: string; details: string };
 
+const toEvent = (row: Row): StoredEvent => ({ ...row, actor: JSON.parse(row.actor), details: JSON.parse(row.details) });
+
 /** The end of a feed, after which the next event comes. */
 export type LastEvent = { id: number; at: number; isAfterGap: boolean };
 
@@ -49,7 +51,36 @@ export class EventStore {
     return this.#sql
       .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`, after, count)
       .toArray()
-      .map((row) => ({ ...row, actor: JSON.parse(row.actor), details: JSON.parse(row.details) }));
+      .map(toEvent);
+  }
+
+  /** The `count` newest events below the id `before`, and from the id `from` on, newest first. */
+  pageBefore({ before, from }: { before: number; from: number }, count: number): StoredEvent[] {
+    return this.#sql
+      .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`, before, from, count)
+      .toArray()
+      .map(toEvent);
+  }
+
+  /** The times of the newest events, at most `count`, newest first. */
+  newestTimes(count: number): number[] {
+    return this.#sql
+      .exec<{ at: number }>("SELECT at FROM events WHERE id > 0 ORDER BY id DESC LIMIT ?", count)
+      .toArray()
+      .map(({ at }) => at);
+  }
+
+  /** The events of a group among the `examined` newest ones, newest first. */
+  newestOfGroup(teamId: number, examined: number): StoredEvent[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM events
+          WHERE id > (SELECT coalesce(max(id), 0) FROM events) - ? AND team_id = ? ORDER BY id DESC`,
+        examined,
+        teamId,
+      )
+      .toArray()
+      .map(toEvent);
   }
 
   /** The ids and times of the oldest events, at most `count`. */

@@ -64,6 +64,13 @@ const WHOLE = {
   deleted: `SELECT ${selected(COLUMNS, "deleted_groups")} FROM deleted_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?`,
 };
 
+const COUNT = {
+  existing:
+    "SELECT count(*) AS count FROM (SELECT provided_id FROM user_groups INDEXED BY user_groups_by_provided_id LIMIT ?)",
+  deleted:
+    "SELECT count(*) AS count FROM (SELECT deleted_at FROM deleted_groups INDEXED BY deleted_groups_by_time LIMIT ?)",
+};
+
 const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
@@ -215,6 +222,11 @@ export class GroupStore {
     this.#sql.exec(INSERT, ...valuesOf(inserted, EXISTING));
     this.#lastTeamId = inserted.teamId;
     return inserted;
+  }
+
+  /** Counts the groups that exist, or the deleted ones, up to a bound. It reads an index, whose rows are short. */
+  countUpTo(which: "existing" | "deleted", bound: number): number {
+    return this.#sql.exec<{ count: number }>(COUNT[which], bound).one().count;
   }
 
   /** Writes a group. Its provided id is written only if it has changed, because the index of ids is written with it. */

@@ -30,6 +30,20 @@ export class KeyStore {
       .toArray();
   }
 
+  /** When the first `count` keys with the name and the rights of this one were made after it. */
+  creationsAfter({ id, name, rights }: StoredKey, count: number): number[] {
+    return this.#sql
+      .exec<{ createdAt: number }>(
+        `SELECT created_at AS createdAt FROM ${this.#table} WHERE id > ? AND name = ? AND rights = ? ORDER BY id LIMIT ?`,
+        id,
+        name,
+        rights,
+        count,
+      )
+      .toArray()
+      .map(({ createdAt }) => createdAt);
+  }
+
   /** How many keys there are, valid or not. */
   count(): number {
     return this.#sql.exec<{ count: number }>(`SELECT count(*) AS count FROM ${this.#table} WHERE id > 0`).one().count;

@@ -125,8 +125,8 @@ ${RESTORE}`,
 /** The schema of the registry. */
 export const REGISTRY_MIGRATIONS: Migration[] = [
   {
-    number: 5,
-    readableBy: 5,
+    number: 6,
+    readableBy: 6,
     statements: `
   CREATE TABLE environments (
     id INTEGER PRIMARY KEY,
@@ -145,6 +145,17 @@ export const REGISTRY_MIGRATIONS: Migration[] = [
     created_at INTEGER NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX tombstones_by_group ON tombstones (environment, team_id, created_at);
+  -- Sessions of the console. They live for hours, so no backup has them.
+  CREATE TABLE console_sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash BLOB NOT NULL UNIQUE,
+    operator_id INTEGER,
+    bootstrap_mac BLOB,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    form_ids TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX console_sessions_by_operator ON console_sessions (operator_id);
 ${keys("operators")}
 ${FEED}
 ${RESTORE}`,

@@ -53,7 +53,6 @@ async function sendExample(operation: Operation, scheme: string) {
     credential: credentials[scheme],
     body,
     headers: Object.fromEntries(examplesIn(operation, "header")),
-    env: { ...env, DEMO_PAGE: "on" },
   });
 }
 

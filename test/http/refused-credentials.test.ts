@@ -27,7 +27,6 @@ const ROUTES = [
   "/docs",
   "/openapi.json",
   "/docs/docs.css",
-  "/demo",
   "/nothing",
   "/api/user",
   "/api/user_groups",

@@ -3,7 +3,7 @@ import openapi from "../../public/openapi.json";
 
 type Reference = { $ref: string };
 type Parameter = { name: string; in: "path" | "query" | "header"; example?: unknown };
-type Response = { headers?: Record<string, Reference>; content: Record<string, { schema: Schema }> };
+type Response = { headers?: Record<string, Reference>; content?: Record<string, { schema: Schema }> };
 type Operation = {
   operationId: string;
   security: Record<string, unknown>[];
@@ -83,6 +83,7 @@ export function undocumentedIn(request: Request, status: number, headers: Header
     return valid ? [] : [`the header ${name} is ${value}`];
   });
 
+  if (!response.content) return body === undefined ? wrongHeaders : [...wrongHeaders, "a body"];
   const [mediaType = ""] = (headers.get("Content-Type") ?? "").split(";");
   const content = response.content[mediaType];
   if (!content) return [...wrongHeaders, `no media type ${mediaType}`];

@@ -1,10 +1,8 @@
 /** Proves a backup: restores it into a service of its own, takes a backup of that, and compares the two. */
-import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleOf } from "../../serve/bundle.ts";
-import { startService } from "../../serve/service.ts";
+import { startOwnService } from "../../serve/own-service.ts";
 import { CommandError } from "../errors.ts";
 import { Contents } from "./contents.ts";
 import { BrokenFile, placeOf, readFile } from "./files.ts";
@@ -20,11 +18,11 @@ export async function verify(file: string, identityFile: string | undefined): Pr
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(tmpdir(), "ug-verify-"));
-    const service = await startOwn(folder);
+    const { url, operatorToken, stop } = await startOwnService(folder);
     try {
-      return await tried(readFile(file, identityFile), service.admin, folder);
+      return await tried(readFile(file, identityFile), { url, credential: operatorToken }, folder);
     } finally {
-      await service.stop();
+      await stop();
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -54,18 +52,6 @@ async function tried(pages: AsyncIterable<string>, admin: Admin, folder: string)
   }
   if (!isDone) throw new BrokenFile("The file ends before its last page.");
   return await compared(inFile, admin, place, folder);
-}
-
-/** A service with an empty state and secrets of its own. */
-async function startOwn(folder: string): Promise<{ admin: Admin; stop: () => Promise<void> }> {
-  const bundle = bundleOf({ isNew: () => undefined });
-  const state = join(folder, "state");
-  mkdirSync(state, { mode: 0o700 });
-  const credential = randomBytes(32).toString("base64url");
-  const secrets = { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: credential };
-  const variables = { ...bundle.settings.vars, ...secrets };
-  const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "ignore" });
-  return { admin: { url: new URL(`http://127.0.0.1:${port}`), credential }, stop: async () => void (await stop()) };
 }
 
 async function compared(inFile: Contents, admin: Admin, place: Place, folder: string): Promise<Verdict> {

@@ -55,8 +55,20 @@ export const renameRefusal = (
     ? { code: "insufficient_access", required_role: "admin" }
     : undefined;
 
-/** Who calls the registry: the key of an operator, or the bootstrap token, which the Worker has compared. */
-export type PresentedOperator = Cause & { key: PresentedKey | "bootstrap" };
+/**
+ * A session of the console whose signature the Worker has checked: the SHA-256 of its cookie, and an HMAC of the bootstrap token as it
+ * is now, or `null` where there is none.
+ */
+export type PresentedConsoleSession = { sessionHash: ArrayBuffer; bootstrapMac: ArrayBuffer | null };
+
+/** Who calls the registry: the key of an operator, the bootstrap token, which the Worker has compared, or a session of the console. */
+export type PresentedOperator = Cause & { key: PresentedKey | PresentedConsoleSession | "bootstrap" };
+
+/** Under which name the lists of an operator take turns. */
+export const callerName = ({ key }: PresentedOperator): string => {
+  if (key === "bootstrap") return key;
+  return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
+};
 
 /** The operator as the author of a change. */
 export const authorOf = ({ id, name, ...cause }: Operator): Author => ({

@@ -1,5 +1,5 @@
-import { LAST_USED_SECONDS, LIST_GROUPS_MAX } from "../../limits.ts";
-import type { EventDetails, StoredKey } from "../../records.ts";
+import { LAST_USED_SECONDS, LIST_GROUPS_MAX, SUCCESSORS_TRIED_MAX } from "../../limits.ts";
+import type { EventDetails, StoredEvent, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { ChangeLog } from "../change-log.ts";
 import type { Author } from "../event.ts";
@@ -25,6 +25,9 @@ export type KeyQuery = { start: number; limit: number };
 
 /** Some keys, and the number of the next; `null` after the last one. */
 export type KeyPage = { keys: StoredKey[]; next: number | null };
+
+/** A key, and the event that revoked or rolled it, if one did and the feed still has it. */
+export type FoundKey = { key: StoredKey; ending: StoredEvent | undefined };
 
 export type KeyFailure = FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">;
 
@@ -52,7 +55,16 @@ export class Keys {
   /** The presented key, if it is valid now. Notes the time of its use, at most once an hour. */
   authenticate({ id, nonceHash }: PresentedKey): Result<StoredKey, KeyFailure> {
     const key = this.#store.findById(id);
-    if (!key || !sameBytes(key.nonceHash, nonceHash)) return fail({ code: "unauthenticated" });
+    return key && sameBytes(key.nonceHash, nonceHash) ? this.#use(key) : fail({ code: "unauthenticated" });
+  }
+
+  /** The key of a session, if it is valid now. Notes the time of its use, too. */
+  authenticateSession(id: number): Result<StoredKey, KeyFailure> {
+    const key = this.#store.findById(id);
+    return key ? this.#use(key) : fail({ code: "credential_revoked" });
+  }
+
+  #use(key: StoredKey): Result<StoredKey, KeyFailure> {
     const now = Date.now();
     const refusal = refusalOf(key, now);
     if (refusal) return fail(refusal);
@@ -73,6 +85,27 @@ export class Keys {
       page: { keys: found.slice(0, limit), next: found[limit]?.id ?? null },
       share: Math.min(1, found.length / LIST_GROUPS_MAX),
     };
+  }
+
+  /** The keys with these numbers, as far as they are stored, each with the event that ended it or will end it. */
+  find(ids: readonly number[]): FoundKey[] {
+    return ids.flatMap((id) => {
+      const key = this.#store.findById(id);
+      return key ? [{ key, ending: this.#endingOf(key) }] : [];
+    });
+  }
+
+  /** The event that revoked or rolled a key, if the feed still has it. After a roll with grace it is older than the end of the key. */
+  #endingOf(key: StoredKey): StoredEvent | undefined {
+    if (key.revokedAt === null) return undefined;
+    const types = [`${this.#subject}.revoked`, `${this.#subject}.rolled`];
+    const isIt = ({ type, details }: StoredEvent) => types.includes(type) && details[this.#subject]?.id === key.id;
+    const times = [key.revokedAt, ...this.#store.creationsAfter(key, SUCCESSORS_TRIED_MAX)];
+    for (const time of times) {
+      const event = this.#changes.findFrom(time, isIt);
+      if (event) return event;
+    }
+    return undefined;
   }
 
   isEmpty(): boolean {

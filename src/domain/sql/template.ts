@@ -27,7 +27,9 @@ type Piece = TextToken | VariableToken;
 type BoundPiece = TextToken | (VariableToken & { value: unknown });
 type Parameters = { values: unknown[]; units: number };
 /** An optional clause, or the text between two of them. */
-type Clause = { isOptional: boolean; pieces: Piece[] };
+type Clause = { isOptional: boolean; pieces: Piece[] } & ClauseRange;
+/** Where an optional clause is in its template, with its brackets. */
+export type ClauseRange = { start: number; end: number };
 
 /** The names that some group can have. Any other name is an error, which must not drop a filter. */
 const NAME_OF_GROUP = /^user_group(?:_id|_name|\..+)$/s;
@@ -55,6 +57,16 @@ export function bindTemplate(
   return ok({ ...written.value, dropped: kept.value.dropped });
 }
 
+/** The clauses of a well-formed template that are dropped with these variables, in their order. */
+export function droppedClauses(template: string, variables: Variables, style: PlaceholderStyle): ClauseRange[] {
+  const parsed = parseTemplate({ template, style });
+  if (!parsed.ok) return [];
+  const isMissing = (piece: Piece) => piece.kind === "variable" && findValue(variables, piece) === undefined;
+  return parsed.value
+    .filter(({ isOptional, pieces }) => isOptional && pieces.some(isMissing))
+    .map(({ start, end }) => ({ start, end }));
+}
+
 /** Splits a template into clauses, without regard to any value. */
 function parseTemplate(source: Source): Result<Clause[], Refusal> {
   const lone = findLoneControl(source);
@@ -79,12 +91,12 @@ function parseTemplate(source: Source): Result<Clause[], Refusal> {
 
 /** Collects tokens into clauses, and finds brackets that do not pair. */
 class Clauses {
-  readonly all: Clause[] = [{ isOptional: false, pieces: [] }];
+  readonly all: Clause[] = [{ isOptional: false, pieces: [], start: 0, end: 0 }];
   #openedAt: number | undefined;
 
   add(token: Token, at: number): Refusal | undefined {
     if (token.kind === "[[") return this.#open(at);
-    if (token.kind === "]]") return this.#close(at);
+    if (token.kind === "]]") return this.#close(at, token.end);
     this.all.at(-1)?.pieces.push(token);
     return undefined;
   }
@@ -99,23 +111,25 @@ class Clauses {
     if (this.#openedAt !== undefined)
       return { position: at, reason: "A clause in [[ ]] cannot contain another one. Close the first one before this." };
     this.#openedAt = at;
-    this.all.push({ isOptional: true, pieces: [] });
+    this.all.push({ isOptional: true, pieces: [], start: at, end: at });
     return undefined;
   }
 
-  #close(at: number): Refusal | undefined {
+  #close(at: number, end: number): Refusal | undefined {
     if (this.#openedAt === undefined)
       return {
         position: at,
         reason: "These brackets close no clause. Remove them, or put a space between them if they are two brackets.",
       };
-    if (!this.all.at(-1)?.pieces.some(({ kind }) => kind === "variable"))
+    const clause = this.all.at(-1);
+    if (!clause?.pieces.some(({ kind }) => kind === "variable"))
       return {
         position: this.#openedAt,
         reason: "This clause in [[ ]] contains no variable. Put a space between two brackets that begin no clause.",
       };
+    clause.end = end;
     this.#openedAt = undefined;
-    this.all.push({ isOptional: false, pieces: [] });
+    this.all.push({ isOptional: false, pieces: [], start: end, end });
     return undefined;
   }
 }

@@ -33,6 +33,8 @@ export type Operation = {
     content: { name: string; schema: z.core.$ZodType } | string;
     headers?: readonly string[];
   };
+  /** What a 302 means, of a call that sends browsers elsewhere. */
+  redirectDescription?: string;
   /** The refusals of this call, besides those that come from its credentials and its body. */
   refusals: Code[];
 };

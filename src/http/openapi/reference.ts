@@ -10,8 +10,44 @@ const Health = z.strictObject({
   version: z.string().meta({ description: "The version of the service.", examples: [version] }),
 });
 
+const link = (what: string, path: string) => z.string().meta({ description: `The path of ${what}.`, examples: [path] });
+
+const Service = z.strictObject({
+  success: Success,
+  name: z.literal("user-group-service").meta({ description: "The name of the service." }),
+  version: Health.shape.version,
+  links: z
+    .strictObject({
+      openapi: link("this document", "/openapi.json"),
+      docs: link("a page that shows it", "/docs"),
+      console: z.nullable(z.string()).meta({
+        description: "The path of the operators' console, or null if it is turned off.",
+        examples: ["/console"],
+      }),
+      health: link("the check that the service is configured", "/health"),
+    })
+    .meta({ description: "What else is here, for those who know only the address." }),
+});
+
 /** The calls that take no credential. */
 export const referenceOperations: Operations = {
+  "/": {
+    get: {
+      id: "describeService",
+      tag: "About",
+      summary: "Get the name, the version and the links of the service",
+      description: "HEAD is answered as well.",
+      answer: {
+        status: 200,
+        description: "What is here.",
+        content: { name: "Service", schema: Service },
+        headers: ["Vary"],
+      },
+      redirectDescription:
+        "The request accepts `text/html`, as that of a browser does: the console is there, or `/docs` if the console is turned off.",
+      refusals: [],
+    },
+  },
   "/health": {
     get: {
       id: "checkHealth",
@@ -39,17 +75,7 @@ export const referenceOperations: Operations = {
       summary: "Read this document",
       description: "A page that shows this document. HEAD is answered as well.",
       answer: { status: 200, description: "The page.", content: "text/html" },
-      refusals: [],
-    },
-  },
-  "/demo": {
-    get: {
-      id: "showDemo",
-      tag: "About",
-      summary: "See what a viewer sees",
-      description:
-        "A page on which to paste a token. It is there only where the operator has turned it on. HEAD is answered as well.",
-      answer: { status: 200, description: "The page.", content: "text/html" },
+      // The Worker was deployed without the files of public/.
       refusals: ["route_not_found"],
     },
   },

@@ -1,11 +1,16 @@
 import { Hono } from "hono";
+import { version } from "../../../package.json";
 import type { AppEnv } from "../app-env.ts";
 import { allowMethods } from "../request/methods.ts";
+import { respond } from "../response/respond.ts";
+
+const DOCS = "/docs";
+const CONSOLE = "/console";
 
 /** The files of `public/` that are served, by their paths. Nothing else of that folder is. */
 const FILES = {
   "/openapi.json": "/openapi.json",
-  "/docs": "/docs.html",
+  [DOCS]: "/docs.html",
   "/docs/docs.css": "/docs/docs.css",
   "/docs/docs.js": "/docs/docs.js",
   "/docs/swagger-ui.css": "/docs/swagger-ui.css",
@@ -21,11 +26,19 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** The OpenAPI document of the service, and a page that shows it, to which `/` leads. */
-export const reference = new Hono<AppEnv>().get(
-  "/",
-  (c) => new Response(null, { status: 302, headers: { ...c.get("headers"), Location: "/docs" } }),
-);
+/** `/`, which leads people to the console and tells programs what is here; the OpenAPI document, and a page that shows it. */
+export const reference = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")).get("/", (c) => {
+  const hasConsole = c.env.CONSOLE !== "off";
+  if (isBrowser(c.req.header("Accept"))) {
+    const Location = hasConsole ? CONSOLE : DOCS;
+    return new Response(null, { status: 302, headers: { ...c.get("headers"), Location, Vary: "Accept" } });
+  }
+  const links = { openapi: "/openapi.json", docs: DOCS, console: hasConsole ? CONSOLE : null, health: "/health" };
+  return respond(c, { success: 1, name: "user-group-service", version, links }, { Vary: "Accept" });
+});
+
+/** A browser names HTML when somebody opens an address in it. curl and HTTP clients do not. */
+const isBrowser = (accept = ""): boolean => accept.includes("text/html");
 
 for (const [path, file] of Object.entries(FILES))
   reference.use(path, allowMethods("GET", "HEAD")).get(path, async (c) => {

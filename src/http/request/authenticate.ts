@@ -71,7 +71,7 @@ async function unsignedCredential(c: RequestContext<AppEnv>, text: string): Prom
 }
 
 /** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
-async function isOperatorToken(env: Env, text: string): Promise<boolean> {
+export async function isOperatorToken(env: Env, text: string): Promise<boolean> {
   const operatorToken = usableOperatorToken(env);
   const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
   return operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
@@ -104,6 +104,6 @@ export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined
   (OPERATOR_TOKEN ?? "").length >= OPERATOR_TOKEN_UNITS_MIN ? OPERATOR_TOKEN : undefined;
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */
-async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {
+export async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: clientAddress(c) })).success;
 }

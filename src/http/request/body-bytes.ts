@@ -23,23 +23,31 @@ const unfinished = new Map<string, number>();
 let unfinishedCount = 0;
 
 /**
- * Reads the whole body of JSON within the bounds of its size and time, and of the number of unfinished bodies. Returns no
+ * Reads the whole body of JSON, or of another type, within the bounds of its size and time, and of the number of unfinished bodies. Returns no
  * bytes for a request without a body. `credential` is the name under which the sender is counted.
  */
 export async function readBytes(
   request: Request,
   credential: string,
-  { bodyType }: Pick<Access, "bodyType">,
+  { bodyType }: { bodyType?: Access["bodyType"] | "form" },
 ): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
   const bytesMax = expectedBytes(request, bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX);
   const bytes = await readWithin(request.body.getReader({ mode: "byob" }), bytesMax, credential);
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
   const type = request.headers.get("Content-Type") ?? "";
-  const isAccepted =
-    bodyType === "ndjson" ? isNdjson(type) : isJson(type) || (bodyType !== undefined && isMergePatch(type));
-  return hasBody && !isAccepted ? fail({ code: "unsupported_media_type" }) : bytes;
+  return hasBody && !isAccepted(type, bodyType) ? fail({ code: "unsupported_media_type" }) : bytes;
 }
+
+function isAccepted(contentType: string, bodyType: Access["bodyType"] | "form"): boolean {
+  if (bodyType === "ndjson") return isNdjson(contentType);
+  if (bodyType === "form") return isForm(contentType);
+  return isJson(contentType) || (bodyType !== undefined && isMergePatch(contentType));
+}
+
+/** Whether a body is a form as browsers send it without files. */
+export const isForm = (contentType: string): boolean =>
+  /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType);
 
 const isJson = (contentType: string): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType);
 

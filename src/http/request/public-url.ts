@@ -25,7 +25,8 @@ const HOW_TO_SET =
   "Set PUBLIC_URL to the origin by which users reach this service, such as https://groups.example.com, without a path. http is for " +
   "localhost, 127.0.0.1 and [::1] alone.";
 
+/** Whether a URL names this machine. */
 const isLoopback = ({ hostname }: URL): boolean => LOOPBACK_HOST.test(hostname);
 
 /** Whether nobody between a browser and this origin can read what they say. */
-const isProtected = (url: URL): boolean => url.protocol === "https:" || isLoopback(url);
+export const isProtected = (url: URL): boolean => url.protocol === "https:" || isLoopback(url);

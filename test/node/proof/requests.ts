@@ -125,7 +125,7 @@ const WILD_PATHS = fc.oneof(
       "/api/user_groups",
       "/api/keys",
       "/health",
-      "/demo",
+      "/",
     ),
   },
   fc.constantFrom(

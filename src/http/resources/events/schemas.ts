@@ -8,7 +8,7 @@ import { Label, lazy, limitField, type Payload, refuseValue, withMeta } from "..
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i;
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
 
-const Since = lazy(() =>
+export const Since = lazy(() =>
   z.pipe(
     z.string(),
     z.transform((text: string, payload: Payload) => {
@@ -20,7 +20,7 @@ const Since = lazy(() =>
   ),
 );
 
-const ActorQuery = lazy(() =>
+export const ActorQuery = lazy(() =>
   z.pipe(
     z.string(),
     z.transform((text: string, payload: Payload): ActorFilter => {

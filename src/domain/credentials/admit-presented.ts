@@ -1,0 +1,39 @@
+import type { StoredKey } from "../../records.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import { BOOTSTRAP, type Operator, type PresentedConsoleSession, type PresentedOperator } from "./caller.ts";
+import type { ConsoleSessions } from "./console-sessions.ts";
+import type { KeyFailure, Keys } from "./keys.ts";
+import { allowsRole, type Role, roleOf } from "./rights.ts";
+
+export type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
+
+type Known = { operators: Keys; consoleSessions: ConsoleSessions };
+
+/** The operator who presents a key or a session of the console, if it is valid and the role allows what needs `minimum`. */
+export function admitPresented(
+  { key, ...cause }: PresentedOperator,
+  minimum: Role,
+  known: Known,
+): Result<Operator, AdmitFailure> {
+  if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
+  const found = "sessionHash" in key ? keyOfSession(key, known) : known.operators.authenticate(key);
+  if (!found.ok) return found;
+  if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
+  const { id, name, rights, expiresAt } = found.value;
+  const role = roleOf(rights);
+  return allowsRole(role, minimum)
+    ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
+    : fail({ code: "insufficient_access", required_role: minimum });
+}
+
+/** The key by which the operator of a session has signed in, if both are valid. */
+function keyOfSession(
+  presented: PresentedConsoleSession,
+  { operators, consoleSessions }: Known,
+): Result<StoredKey | "bootstrap", KeyFailure> {
+  const session = consoleSessions.authenticate(presented);
+  if (!session.ok) return session;
+  const { operatorId } = session.value;
+  return operatorId === null ? ok("bootstrap") : operators.authenticateSession(operatorId);
+}

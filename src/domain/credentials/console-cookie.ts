@@ -1,0 +1,82 @@
+import { CONSOLE_COOKIE_BYTES, MAC_BYTES } from "../../limits.ts";
+import type { PresentedConsoleSession } from "./caller.ts";
+import { hashOf, type SigningRing } from "./credential.ts";
+
+/**
+ * The cookie of a console session: `<signing key id>.<32 random bytes>.<MAC>`, where the MAC is HMAC-SHA-256, cut to 128 bits. So a
+ * guessed cookie is refused without I/O. The registry stores only the SHA-256 of the random bytes.
+ */
+const COOKIE = /^([\w-]{1,32})\.([\w-]{43})\.([\w-]{22})$/;
+const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
+
+/** What is signed begins with a word of its own. No credential begins with one of these, so no signature counts as another. */
+type Purpose = "console-cookie" | "console-bootstrap" | "console-form";
+
+const utf8 = new TextEncoder();
+
+/** A session of the console as the Worker knows it from its cookie. */
+export type ConsoleSession = PresentedConsoleSession & { signingId: string };
+
+async function macOf(ring: SigningRing, signingId: string, purpose: Purpose, text: string) {
+  const key = ring.keys.get(signingId);
+  return key && crypto.subtle.sign("HMAC", key, utf8.encode(`${purpose} ${text}`));
+}
+
+const cut = (mac: ArrayBuffer): Uint8Array => new Uint8Array(mac).subarray(0, MAC_BYTES);
+
+/** Makes a new session and its cookie. `operatorToken` is the bootstrap token, if there is one. */
+export async function mintConsoleSession(
+  ring: SigningRing,
+  operatorToken: string | undefined,
+): Promise<{ cookie: string; session: ConsoleSession }> {
+  const secret = crypto.getRandomValues(new Uint8Array(CONSOLE_COOKIE_BYTES)).toBase64(BASE64URL);
+  const mac = await macOf(ring, ring.signingId, "console-cookie", secret);
+  if (!mac) throw new Error("The signing ring lacks its own first key.");
+  const cookie = `${ring.signingId}.${secret}.${cut(mac).toBase64(BASE64URL)}`;
+  const session = await verifyConsoleCookie(ring, operatorToken, cookie);
+  if (!session) throw new Error("A new cookie was refused.");
+  return { cookie, session };
+}
+
+/** The session of a cookie, or `undefined` if this service did not make it. It does no I/O. */
+export async function verifyConsoleCookie(
+  ring: SigningRing,
+  operatorToken: string | undefined,
+  cookie: string,
+): Promise<ConsoleSession | undefined> {
+  const [, signingId = "", secret = "", signature = ""] = COOKIE.exec(cookie) ?? [];
+  const mac = await macOf(ring, signingId, "console-cookie", secret);
+  if (!mac || !sameText(cut(mac).toBase64(BASE64URL), signature)) return undefined;
+  const bootstrapMac =
+    operatorToken === undefined ? undefined : await macOf(ring, signingId, "console-bootstrap", operatorToken);
+  return { signingId, sessionHash: await hashOf(utf8.encode(secret)), bootstrapMac: bootstrapMac ?? null };
+}
+
+/** Makes the hidden field of a form: a random id, and a signature for this session and this path. */
+export async function mintFormToken(ring: SigningRing, session: ConsoleSession, path: string): Promise<string> {
+  const id = crypto.getRandomValues(new Uint8Array(MAC_BYTES)).toBase64(BASE64URL);
+  return `${id}.${await formSignature(ring, session, path, id)}`;
+}
+
+/** The id of a form that was made for this session and this path. */
+export async function verifyFormToken(
+  ring: SigningRing,
+  session: ConsoleSession,
+  path: string,
+  token: string,
+): Promise<string | undefined> {
+  const [id = "", signature = ""] = token.split(".");
+  return /^[\w-]{22}$/.test(id) && sameText(await formSignature(ring, session, path, id), signature) ? id : undefined;
+}
+
+async function formSignature(ring: SigningRing, { signingId, sessionHash }: ConsoleSession, path: string, id: string) {
+  const text = `${new Uint8Array(sessionHash).toHex()} ${path} ${id}`;
+  const mac = await macOf(ring, signingId, "console-form", text);
+  return mac ? cut(mac).toBase64(BASE64URL) : "";
+}
+
+/** Compares texts in a time that depends on their lengths alone. */
+function sameText(one: string, other: string): boolean {
+  const [left, right] = [utf8.encode(one), utf8.encode(other)];
+  return left.length > 0 && left.length === right.length && crypto.subtle.timingSafeEqual(left, right);
+}

@@ -1,0 +1,105 @@
+import {
+  CONSOLE_FORMS_REMEMBERED_MAX,
+  CONSOLE_SESSION_IDLE_SECONDS,
+  CONSOLE_SESSION_NOTE_SECONDS,
+  CONSOLE_SESSION_SECONDS_MAX,
+  CONSOLE_SESSIONS_PER_OPERATOR_MAX,
+} from "../../limits.ts";
+import type { StoredConsoleSession } from "../../records.ts";
+import type { ConsoleSessionStore } from "../../storage/console-session-store.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { PresentedConsoleSession } from "./caller.ts";
+import { sameBytes } from "./credential.ts";
+
+/** A console session as its operator sees it. */
+export type ListedConsoleSession = Pick<StoredConsoleSession, "id" | "createdAt" | "lastUsedAt"> & {
+  expiresAt: number;
+  isCurrent: boolean;
+};
+
+/**
+ * The sessions in which operators use the console. A session ends when it was not used for a while, after some hours at the latest,
+ * and with the key by which its operator signed in, which the registry checks at each call.
+ */
+export class ConsoleSessions {
+  readonly #store: ConsoleSessionStore;
+  #notesUse = true;
+
+  constructor(store: ConsoleSessionStore) {
+    this.#store = store;
+  }
+
+  /** The presented session, if it is valid now. Notes the time of its use, at most once a minute. */
+  authenticate({
+    sessionHash,
+    bootstrapMac,
+  }: PresentedConsoleSession): Result<
+    StoredConsoleSession,
+    FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">
+  > {
+    const session = this.#store.findByHash(sessionHash);
+    // A session that was ended has no row. Its cookie has a valid signature, so it was valid once.
+    if (!session) return fail({ code: "credential_revoked" });
+    const now = Date.now();
+    if (!isLive(session, now)) return fail({ code: "credential_expired" });
+    const isReplaced =
+      session.operatorId === null &&
+      (session.bootstrapMac === null || bootstrapMac === null || !sameBytes(session.bootstrapMac, bootstrapMac));
+    if (isReplaced) return fail({ code: "credential_revoked" });
+    if (this.#notesUse && now - session.lastUsedAt >= CONSOLE_SESSION_NOTE_SECONDS * 1000)
+      this.#store.setLastUsedAt(session.id, now);
+    return ok(session);
+  }
+
+  /** Starts a session. When the operator has too many, the oldest one ends. */
+  start({ sessionHash, bootstrapMac }: PresentedConsoleSession, operatorId: number | null): void {
+    const now = Date.now();
+    this.#store.deleteEnded({
+      createdUpTo: now - CONSOLE_SESSION_SECONDS_MAX * 1000,
+      usedUpTo: now - CONSOLE_SESSION_IDLE_SECONDS * 1000,
+    });
+    const mac = operatorId === null ? bootstrapMac : null;
+    this.#store.insert({ hash: sessionHash, operatorId, bootstrapMac: mac, createdAt: now });
+    for (const { id } of this.#store.ofOperator(operatorId).slice(CONSOLE_SESSIONS_PER_OPERATOR_MAX))
+      this.#store.delete(id);
+  }
+
+  /** The valid sessions of an operator, the newest first. */
+  list({ sessionHash }: PresentedConsoleSession, operatorId: number | null): ListedConsoleSession[] {
+    const now = Date.now();
+    return this.#store
+      .ofOperator(operatorId)
+      .filter((session) => isLive(session, now))
+      .map(({ id, hash, createdAt, lastUsedAt }) => ({
+        id,
+        createdAt,
+        lastUsedAt,
+        expiresAt: createdAt + CONSOLE_SESSION_SECONDS_MAX * 1000,
+        isCurrent: sameBytes(hash, sessionHash),
+      }));
+  }
+
+  /** Ends sessions of an operator: one by its number, the presented one, or all. */
+  end({ sessionHash }: PresentedConsoleSession, operatorId: number | null, which: number | "current" | "all"): void {
+    for (const { id, hash } of this.#store.ofOperator(operatorId))
+      if (which === "all" || which === id || (which === "current" && sameBytes(hash, sessionHash)))
+        this.#store.delete(id);
+  }
+
+  /** Notes that a form of the session was sent. Returns whether it was sent before. */
+  noteForm({ id, formIds }: StoredConsoleSession, formId: string): { isRepeated: boolean } {
+    const sent = formIds === "" ? [] : formIds.split(" ");
+    if (sent.includes(formId)) return { isRepeated: true };
+    this.#store.setFormIds(id, [formId, ...sent].slice(0, CONSOLE_FORMS_REMEMBERED_MAX).join(" "));
+    return { isRepeated: false };
+  }
+
+  /** Notes no time of use any more, for as long as this instance runs: on a full disk the note would fail the read that makes it. */
+  stopNotingUse(): void {
+    this.#notesUse = false;
+  }
+}
+
+const isLive = ({ createdAt, lastUsedAt }: StoredConsoleSession, now: number): boolean =>
+  now < createdAt + CONSOLE_SESSION_SECONDS_MAX * 1000 && now < lastUsedAt + CONSOLE_SESSION_IDLE_SECONDS * 1000;

@@ -1,0 +1,85 @@
+import {
+  DAY_MS,
+  ENVIRONMENT_BYTES_MAX,
+  EVENTS_OF_GROUP_SHOWN_MAX,
+  GROUPS_COUNTED_MAX,
+  KEY_ENDING_DAYS,
+  KEY_UNUSED_DAYS,
+  KEYS_PER_ENVIRONMENT_MAX,
+  NEWEST_EVENTS_MAX,
+} from "../../limits.ts";
+import type { ListedGroup, StoredEvent, StoredKey } from "../../records.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import type { GroupStore } from "../../storage/group-store.ts";
+import type { KeyStore } from "../../storage/key-store.ts";
+import { dayOf } from "../days.ts";
+import type { Read } from "../turns.ts";
+
+/** A key that somebody should look at, and why. */
+export type NoticedKey = Pick<StoredKey, "id" | "name"> & ({ unusedSince: number } | { endsAt: number });
+
+/** How an environment is. Numbers of groups are counted up to a bound. */
+export type EnvironmentOverview = {
+  groups: number;
+  deletedGroups: number;
+  bytes: number;
+  bytesMax: number;
+  /** How many of the newest events are of each day in UTC, oldest first. Days without any between two are left out. */
+  changes: { day: string; count: number }[];
+  /** Whether there are older events than those that were counted. */
+  hasMoreChanges: boolean;
+  keys: NoticedKey[];
+};
+
+/** A group, and what has changed of it lately, newest first. */
+export type InspectedGroup = { group: ListedGroup; events: StoredEvent[] };
+
+type Stores = { groups: GroupStore; keys: KeyStore; events: EventStore };
+
+/** Reads what pages for operators show of an environment. Each read is bounded, at any size of the environment. */
+export class Overview {
+  readonly #stores: Stores;
+  readonly #sql: SqlStorage;
+
+  constructor(stores: Stores, sql: SqlStorage) {
+    this.#stores = stores;
+    this.#sql = sql;
+  }
+
+  /** How the environment is at `now`. */
+  read(now: number): Read<EnvironmentOverview> {
+    const { groups, keys, events } = this.#stores;
+    const times = events.newestTimes(NEWEST_EVENTS_MAX + 1);
+    const page = {
+      groups: groups.countUpTo("existing", GROUPS_COUNTED_MAX + 1),
+      deletedGroups: groups.countUpTo("deleted", GROUPS_COUNTED_MAX + 1),
+      bytes: this.#sql.databaseSize,
+      bytesMax: ENVIRONMENT_BYTES_MAX,
+      changes: countByDay(times.slice(0, NEWEST_EVENTS_MAX)),
+      hasMoreChanges: times.length > NEWEST_EVENTS_MAX,
+      keys: keys.page(1, KEYS_PER_ENVIRONMENT_MAX).flatMap((key) => noticed(key, now)),
+    };
+    return { page, share: 1 };
+  }
+
+  /** The newest events of a group, among the newest of the environment. */
+  eventsOf(teamId: number): StoredEvent[] {
+    return this.#stores.events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
+  }
+}
+
+/** Counts times, newest first, by their day, oldest first. */
+function countByDay(times: number[]): { day: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const time of times.toReversed()) counts.set(dayOf(time), (counts.get(dayOf(time)) ?? 0) + 1);
+  return [...counts].map(([day, count]) => ({ day, count }));
+}
+
+/** A valid key that ends soon, or that nobody has used for long. */
+function noticed({ id, name, createdAt, expiresAt, lastUsedAt, revokedAt }: StoredKey, now: number): NoticedKey[] {
+  const endsAt = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY);
+  if (endsAt <= now) return [];
+  if (endsAt <= now + KEY_ENDING_DAYS * DAY_MS) return [{ id, name, endsAt }];
+  const unusedSince = lastUsedAt ?? createdAt;
+  return unusedSince <= now - KEY_UNUSED_DAYS * DAY_MS ? [{ id, name, unusedSince }] : [];
+}

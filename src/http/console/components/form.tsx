@@ -1,0 +1,42 @@
+import type { Child, FC } from "hono/jsx";
+import { type ConsoleSession, mintFormToken } from "../../../domain/credentials/console-cookie.ts";
+import type { SigningRing } from "../../../domain/credentials/credential.ts";
+import type { Issue } from "../../../domain/failure.ts";
+import { idOf } from "./fields.tsx";
+
+/** The name of the hidden field by which a form belongs to one session and one path. */
+export const FORM_TOKEN = "form_token";
+
+/** A form that only this session can send, only to `action`, and only once. */
+export const Form: FC<{ ring: SigningRing; session: ConsoleSession; action: string; children: Child }> = async ({
+  ring,
+  session,
+  action,
+  children,
+}) => (
+  <form method="post" action={action}>
+    <input type="hidden" name={FORM_TOKEN} value={await mintFormToken(ring, session, action)} />
+    {children}
+  </form>
+);
+
+/** A filter of a list, whose fields are in the URL. */
+export const Filter: FC<{ action: string; children: Child }> = ({ action, children }) => (
+  <form method="get" action={action} class="filter">
+    {children}
+    <button type="submit">Show</button>
+  </form>
+);
+
+/** What is wrong with a form, each with a link to its field. Nothing without issues. */
+export const ErrorSummary: FC<{ issues: Issue[] }> = ({ issues }) =>
+  issues.length === 0 ? null : (
+    <div class="notice errors" role="alert">
+      <h2>There is a problem</h2>
+      <ul>
+        {issues.map(({ path, message }) => (
+          <li>{path.length === 0 ? message : <a href={`#${idOf(String(path[0]))}`}>{message}</a>}</li>
+        ))}
+      </ul>
+    </div>
+  );

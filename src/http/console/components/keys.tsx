@@ -1,0 +1,130 @@
+import type { Child, FC } from "hono/jsx";
+import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import type { StoredKey } from "../../../records.ts";
+import { Text, Time } from "./text.tsx";
+import { Wide } from "./wide.tsx";
+
+/** How a key is now, in words. A key that was rolled with a grace ends later. */
+const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } }) => {
+  const now = Date.now();
+  if (revokedAt !== null && revokedAt <= now)
+    return (
+      <>
+        revoked <Time at={revokedAt} />
+      </>
+    );
+  if (expiresAt !== null && expiresAt <= now)
+    return (
+      <>
+        expired <Time at={expiresAt} />
+      </>
+    );
+  const endsAt = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
+  return Number.isFinite(endsAt) ? (
+    <>
+      valid until <Time at={endsAt} />
+    </>
+  ) : (
+    <>valid</>
+  );
+};
+
+/** Whether a key can still be used. */
+const isValid = ({ revokedAt, expiresAt }: StoredKey): boolean =>
+  [revokedAt, expiresAt].every((end) => end === null || end > Date.now());
+
+/** Keys, in the order in which they are given. `rights` is the head of their rights, and `actions` what may be done with each. */
+export const KeyTable: FC<{
+  label: string;
+  rights: string;
+  keys: StoredKey[];
+  actions: (key: StoredKey) => Child;
+}> = ({ label, rights, keys, actions }) => (
+  <Wide label={label}>
+    <table>
+      <thead>
+        <tr>
+          <th class="number">Number</th>
+          <th>Name</th>
+          <th>{rights}</th>
+          <th>State</th>
+          <th>Last used</th>
+          <th>Issued</th>
+          <th>Change</th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr>
+            <td class="number">{key.id}</td>
+            <td>
+              <Text value={key.name} />
+            </td>
+            <td>{key.rights}</td>
+            <td>
+              <KeyState value={key} />
+            </td>
+            <td>
+              <Time at={key.lastUsedAt} none="never" />
+            </td>
+            <td>
+              <Time at={key.createdAt} />
+            </td>
+            <td>{isValid(key) ? actions(key) : "–"}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Wide>
+);
+
+/** Who ended a key, when and why, if the feed still has it. */
+export const Ending: FC<{ found: FoundKey }> = ({ found: { key, ending } }) => (
+  <>
+    <KeyState value={key} />
+    {ending && (
+      <>
+        {" "}
+        by <Text value={ending.actor.name} /> ({ending.actor.kind.replace("_", " ")}
+        {ending.actor.id === null ? "" : ` ${ending.actor.id}`})
+        {ending.details.reason !== undefined && (
+          <>
+            , because: <Text value={ending.details.reason} />
+          </>
+        )}
+      </>
+    )}
+  </>
+);
+
+/** The text of a new key, which is shown once. */
+export const NewKey: FC<{ text: string; back: string }> = ({ text, back }) => (
+  <>
+    <p>
+      This is the only time that it is shown. Copy it to where it is used, and to nowhere else: not into a mail, a
+      ticket or a page.
+    </p>
+    <pre>
+      <code>{text}</code>
+    </pre>
+    <p>
+      <a href={back}>Back to the list</a>
+    </p>
+  </>
+);
+
+/** How long the old key stays valid beside its successor. */
+export const GRACES: [value: string, text: string][] = [
+  ["0", "none: end it now"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+];
+
+/** When a new key ends. */
+export const EXPIRIES: [value: string, text: string][] = [
+  ["", "never"],
+  ["2592000", "after 30 days"],
+  ["7776000", "after 90 days"],
+  ["31536000", "after a year"],
+];

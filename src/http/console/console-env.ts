@@ -1,0 +1,32 @@
+import type { Operator, PresentedConsoleSession, PresentedOperator } from "../../domain/credentials/caller.ts";
+import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
+import type { Environment } from "../../domain/environment.ts";
+import type { AppEnv, With } from "../app-env.ts";
+import type { Directory } from "../durable-objects.ts";
+
+/** A request to the console that its protection has let pass. */
+export type ConsoleEnv = With<
+  AppEnv,
+  {
+    /** The origin of the console as browsers see it. */
+    origin: string;
+    session?: ConsoleSession;
+  }
+>;
+
+/** An operator with a session, whom the registry checks within the page's own RPC. */
+export type SignedInEnv = With<
+  ConsoleEnv,
+  {
+    session: ConsoleSession;
+    presentedOperator: PresentedOperator & { key: PresentedConsoleSession };
+    /** The fields of a form that was sent; empty of a page. */
+    form: URLSearchParams;
+  }
+>;
+
+/** A form of an operator whom the registry has admitted with the role that the form needs. */
+export type FormEnv = With<SignedInEnv, { operator: Operator }>;
+
+/** A page of an environment, of an operator whom the registry has admitted. */
+export type EnvironmentEnv = With<FormEnv, { environment: Environment; directory: Directory }>;

@@ -1,0 +1,91 @@
+import { Hono } from "hono";
+import type { ExtractSchema } from "hono/types";
+import type { AppEnv } from "../app-env.ts";
+import type { PageName } from "./access.ts";
+import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
+import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
+import { listEnvironments } from "./pages/environments/list.tsx";
+import { showOverview } from "./pages/environments/overview.tsx";
+import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
+import { findKey, findKeyPage } from "./pages/find-key.tsx";
+import { changePage, makeChange } from "./pages/groups/changes.tsx";
+import { editGroup, editPage } from "./pages/groups/edit.tsx";
+import { listGroups } from "./pages/groups/list.tsx";
+import { showGroup } from "./pages/groups/show.tsx";
+import { viewAs, viewAsPage } from "./pages/groups/view-as.tsx";
+import { revokeKey, revokeKeyPage, rollKey, rollKeyPage } from "./pages/keys/changes.tsx";
+import { issueKey, issueKeyPage } from "./pages/keys/issue.tsx";
+import { listKeys } from "./pages/keys/list.tsx";
+import { revokeOperator, revokeOperatorPage, rollOperatorKey, rollOperatorPage } from "./pages/operators/changes.tsx";
+import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
+import { listOperators } from "./pages/operators/list.tsx";
+import { endSessions, listSessions } from "./pages/sessions.tsx";
+import { signIn } from "./pages/sign-in.tsx";
+import { signOut } from "./pages/sign-out.ts";
+import { ENVIRONMENTS } from "./paths.ts";
+import { authorize } from "./request/authorize.tsx";
+import { protect } from "./request/protect.tsx";
+import { redirect } from "./response/redirect.ts";
+
+/** The pages of the console, for operators in a browser. They work without a script. */
+const pages = new Hono<AppEnv>()
+  .use("/console/*", protect, authorize)
+  .get("/console", (c) => redirect(c, ENVIRONMENTS))
+  .route("/console/sign-in", signIn)
+  .route("/console/sign-out", signOut)
+  .get("/console/sessions", ...listSessions)
+  .post("/console/sessions", ...endSessions)
+  .get("/console/environments", ...listEnvironments)
+  .get("/console/environments/create", ...createEnvironmentPage)
+  .post("/console/environments/create", ...createEnvironment)
+  .get("/console/events", ...listDeploymentEvents)
+  .get("/console/find-key", ...findKeyPage)
+  .post("/console/find-key", ...findKey)
+  .get("/console/operators", ...listOperators)
+  .get("/console/operators/issue", ...issueOperatorPage)
+  .post("/console/operators/issue", ...issueOperatorKey)
+  .get("/console/operators/:id/roll", ...rollOperatorPage)
+  .post("/console/operators/:id/roll", ...rollOperatorKey)
+  .get("/console/operators/:id/revoke", ...revokeOperatorPage)
+  .post("/console/operators/:id/revoke", ...revokeOperator)
+  .get("/console/environments/:workspace/:environment", ...showOverview)
+  .get("/console/environments/:workspace/:environment/erase", ...eraseEnvironmentPage)
+  .post("/console/environments/:workspace/:environment/erase", ...eraseEnvironment)
+  .get("/console/environments/:workspace/:environment/events", ...listEvents)
+  .get("/console/environments/:workspace/:environment/keys", ...listKeys)
+  .get("/console/environments/:workspace/:environment/keys/issue", ...issueKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/issue", ...issueKey)
+  .get("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKey)
+  .get("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKeyPage)
+  .post("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKey)
+  .get("/console/environments/:workspace/:environment/groups", ...listGroups)
+  .get("/console/environments/:workspace/:environment/groups/:team_id", ...showGroup)
+  .get("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editPage)
+  .post("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editGroup)
+  .get("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAsPage)
+  .post("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAs)
+  .get("/console/environments/:workspace/:environment/groups/:team_id/rotate", ...changePage("rotate"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/rotate", ...makeChange("rotate"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/suspend", ...changePage("suspend"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/suspend", ...makeChange("suspend"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/resume", ...changePage("resume"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/resume", ...makeChange("resume"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/end-sessions", ...changePage("end-sessions"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/end-sessions", ...makeChange("end-sessions"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/delete", ...changePage("delete"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/delete", ...makeChange("delete"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/restore", ...changePage("restore"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/restore", ...makeChange("restore"))
+  .get("/console/environments/:workspace/:environment/groups/:team_id/purge", ...changePage("purge"))
+  .post("/console/environments/:workspace/:environment/groups/:team_id/purge", ...makeChange("purge"));
+
+/** The routes of the console, such as `GET /console`. */
+type PagesOf<Schema> = {
+  [Path in keyof Schema & string]: `${Uppercase<MethodOf<keyof Schema[Path]>>} ${Path}`;
+}[keyof Schema & string];
+type MethodOf<Key> = Key extends `$${infer Method}` ? Method : never;
+type Unlisted = Exclude<PagesOf<ExtractSchema<typeof pages>>, PageName>;
+
+/** The router of the console. It does not compile while a page lacks its entry in the table of who may see which page. */
+export const operatorConsole: [Unlisted] extends [never] ? typeof pages : Unlisted = pages;

@@ -1,0 +1,78 @@
+import { createFactory } from "hono/factory";
+import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../domain/environment.ts";
+import type { Issue } from "../../../../domain/failure.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { registryOf } from "../../../durable-objects.ts";
+import { ChangeForm } from "../../components/change-form.tsx";
+import { Select, TextField } from "../../components/fields.tsx";
+import type { FormEnv, SignedInEnv } from "../../console-env.ts";
+import { ENVIRONMENTS } from "../../paths.ts";
+import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { issueKeyIn, KeyFields } from "../keys/issue.tsx";
+
+const EFFECTS = [
+  "An environment exists from its first API key on, whose text is shown once, on the next page.",
+  "Ids of groups are unique in it, and nothing in it is seen from another one.",
+];
+
+const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {
+  const form = c.get("form");
+  return respondWithPage(c, {
+    title: "Create an environment",
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <ChangeForm c={c} effects={EFFECTS} button="Create it" issues={issues} cancel={ENVIRONMENTS}>
+        <TextField
+          name="workspace"
+          label="Workspace"
+          hint="The integrating application: lower-case letters, digits and hyphens."
+          value={form.get("workspace") ?? ""}
+          required
+          issues={issues}
+        />
+        <Select
+          name="environment"
+          label="Environment"
+          value={form.get("environment") ?? "Testing"}
+          options={ENVIRONMENT_TAGS.map((tag): [string, string] => [tagWord(tag), tagWord(tag)])}
+          issues={issues}
+        />
+        <KeyFields form={form} issues={issues} isFirst />
+      </ChangeForm>
+    ),
+  });
+};
+
+/** The page on which to create an environment by its first API key. */
+export const createEnvironmentPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
+  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", undefined);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
+  c.set("operator", admitted.value);
+  return createPageOf(c, []);
+});
+
+/** Creates an environment, and shows the text of its first key once. */
+export const createEnvironment = createFactory<FormEnv>().createHandlers(async (c) => {
+  const form = c.get("form");
+  const workspace = (form.get("workspace") ?? "").trim();
+  const word = form.get("environment");
+  const tag = ENVIRONMENT_TAGS.find((each) => tagWord(each) === word);
+  const issues: Issue[] = [];
+  if (!WORKSPACE.test(workspace))
+    issues.push({
+      path: ["workspace"],
+      message: "Give 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
+    });
+  if (tag === undefined) issues.push({ path: ["environment"], message: "Choose one of the environments." });
+  if (tag === undefined || issues.length > 0) return createPageOf(c, issues);
+  const environment = { workspace, tag };
+  const known = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", environment);
+  if (known.ok) {
+    const message = "This environment exists already. Issue a key on its page.";
+    return createPageOf(c, [{ path: ["workspace"], message }]);
+  }
+  if (known.failure.code !== "environment_not_found") return refuseWithPage(c, known.failure);
+  const issued = await issueKeyIn(c, environment);
+  return issued instanceof Response ? issued : createPageOf(c, issued.issues);
+});

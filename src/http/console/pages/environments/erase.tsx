@@ -1,0 +1,59 @@
+import { createFactory } from "hono/factory";
+import { directoryName } from "../../../../domain/environment.ts";
+import type { Issue } from "../../../../domain/failure.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { registryOf } from "../../../durable-objects.ts";
+import { ReasonBody } from "../../../resources/fields.ts";
+import { ChangeForm } from "../../components/change-form.tsx";
+import { ConfirmationField, OperatorKeyField } from "../../components/fields.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
+import { confirmationIssues, issuesOf, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import { redirect } from "../../response/redirect.ts";
+import { respondWithPage } from "../../response/respond-with-page.tsx";
+
+const EFFECTS = [
+  "All its groups, API keys, sessions and events are deleted now and for good. There is no undo.",
+  "Every credential of the environment is refused from then on, and never works again.",
+  "Backups keep what they have. To keep a copy, take one before: ug backup.",
+];
+
+const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
+  const environment = c.get("environment");
+  const name = directoryName(environment);
+  return respondWithPage(c, {
+    title: `Erase ${name}`,
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <ChangeForm
+        c={c}
+        effects={EFFECTS}
+        button={`Erase ${name}`}
+        isDangerous
+        issues={issues}
+        cancel={environmentPath(environment)}
+      >
+        <ConfirmationField expected={name} issues={issues} />
+        <OperatorKeyField issues={issues} />
+      </ChangeForm>
+    ),
+  });
+};
+
+const factory = createFactory<EnvironmentEnv>();
+
+/** The page on which to erase an environment. */
+export const eraseEnvironmentPage = factory.createHandlers((c) => erasePageOf(c, []));
+
+/** Erases an environment for good. */
+export const eraseEnvironment = factory.createHandlers(async (c) => {
+  const environment = c.get("environment");
+  const body = parseForm(c, ReasonBody(), ["reason"]);
+  const issues = [...(body.ok ? [] : body.failure.issues), ...confirmationIssues(c, directoryName(environment))];
+  if (issues.length === 0) issues.push(...(await operatorKeyIssues(c)));
+  if (issues.length > 0) return erasePageOf(c, issues);
+  const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);
+  if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));
+  return redirect(c, withQuery(ENVIRONMENTS, { done: "erased" }));
+});

@@ -1,0 +1,275 @@
+import { createFactory } from "hono/factory";
+import type { Child } from "hono/jsx";
+import { allowsRole, type Role } from "../../../../domain/credentials/rights.ts";
+import { purgeAtOf, undoMsOf } from "../../../../domain/days.ts";
+import type { Failure, Issue } from "../../../../domain/failure.ts";
+import type { Result } from "../../../../domain/result.ts";
+import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
+import type { EndedLeases } from "../../../../domain/user-groups/lease-requests.ts";
+import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
+import type { GroupState, ListedGroup } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { ReasonBody } from "../../../resources/fields.ts";
+import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
+import { deleteLeases } from "../../../response/ended-leases.ts";
+import { ChangeForm } from "../../components/change-form.tsx";
+import { Checkbox, ConfirmationField, OperatorKeyField, Select, TextField } from "../../components/fields.tsx";
+import { Text, Time } from "../../components/text.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { environmentPath, groupPath, withQuery } from "../../paths.ts";
+import { confirmationIssues, issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import { redirect } from "../../response/redirect.ts";
+import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { inspectGroup } from "./inspect.ts";
+
+type Call = RequestContext<EnvironmentEnv>;
+
+/** A change of a group that is not an edit of its fields. */
+type Change = {
+  title: string;
+  /** The groups that can be changed so. */
+  states: GroupState[];
+  role: Role;
+  isDangerous?: boolean;
+  effects: (c: Call, group: ListedGroup) => Child[];
+  fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
+  /** What is wrong with the form, before anything is called. */
+  check?: (c: Call, group: ListedGroup) => Promise<Issue[]> | Issue[];
+  run: (c: Call, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
+  failureFields?: Partial<Record<Failure["code"], string>>;
+  /** The word by which the next page says what was done. After a purge there is no group. */
+  done: string;
+};
+
+const GRACES: [string, string][] = [
+  ["0", "none: end it now"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+];
+
+/** The state in which the operator has seen the group. */
+const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
+
+const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
+  c
+    .get("directory")
+    .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
+
+/** The changes by the last word of their path. */
+const GROUP_CHANGES = {
+  rotate: {
+    title: "Rotate the token",
+    states: ["active", "suspended"],
+    role: "support",
+    effects: () => [
+      "The group gets a new token, which is not shown here. Programs of the integrator get it from the API.",
+      "The old token does nothing more, and its viewer sessions end; but within the grace, viewers may go on with both.",
+    ],
+    fields: (c, _, issues) => (
+      <Select
+        name="grace_seconds"
+        label="Grace for the old token"
+        value={c.get("form").get("grace_seconds") ?? "0"}
+        options={GRACES}
+        issues={issues}
+      />
+    ),
+    check: (c) =>
+      schemaIssues(parseForm(c, RotateByNumberBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") })),
+    run: (c, { teamId }) =>
+      c.get("directory").rotateByNumber(c.get("operator"), teamId, Number(numberIn(c, "grace_seconds") ?? 0), {
+        ...conditions(c),
+        idempotency: undefined,
+      }),
+    done: "rotated",
+  },
+  suspend: {
+    title: "Suspend",
+    states: ["active"],
+    role: "support",
+    effects: () => [
+      "Viewers of this group are refused from now on, with tokens and with sessions.",
+      "Nothing is deleted, and programs go on. Resuming the group admits its viewers again.",
+    ],
+    run: (c, group) => update(c, group, true),
+    done: "suspended",
+  },
+  resume: {
+    title: "Resume",
+    states: ["suspended"],
+    role: "support",
+    effects: () => ["Viewers of this group are admitted again, with the tokens and sessions that they have."],
+    run: (c, group) => update(c, group, false),
+    done: "resumed",
+  },
+  "end-sessions": {
+    title: "End its viewer sessions",
+    states: ["active", "suspended"],
+    role: "support",
+    effects: () => [
+      "All viewer sessions of this group end now. Pages ask their servers for new ones.",
+      "The group's token goes on. To end that too, rotate it.",
+    ],
+    run: (c, { providedId }) => c.get("directory").endSessions(c.get("operator"), { kind: "group", providedId }),
+    done: "ended-sessions",
+  },
+  delete: {
+    title: "Delete",
+    states: ["active", "suspended"],
+    role: "admin",
+    isDangerous: true,
+    effects: (c, group) => [
+      "The group's viewers find nothing more, and its token and sessions end.",
+      <>
+        Its id, <Text value={group.providedId} />, is free for another group.
+      </>,
+      <>
+        Until <Time at={purgeAtOf(Date.now(), undoMsOf(c.env))} /> it can be restored as it was; then it is purged.
+      </>,
+    ],
+    fields: (_, { teamId }, issues) => <ConfirmationField expected={String(teamId)} issues={issues} />,
+    check: (c, { teamId }) => confirmationIssues(c, String(teamId)),
+    run: (c, { teamId }) =>
+      c.get("directory").removeByNumber(c.get("operator"), teamId, { ...conditions(c), idempotency: undefined }),
+    done: "deleted",
+  },
+  restore: {
+    title: "Restore",
+    states: ["deleted"],
+    role: "support",
+    effects: () => ["The group is back as it was, with its id, its token and its state."],
+    fields: (c, _, issues) => (
+      <>
+        <Checkbox name="rotate_token" label="Give it a new token, and leave the old one revoked" />
+        {allowsRole(c.get("operator").role, "admin") && (
+          <TextField
+            name="new_user_group_id"
+            label="New id (optional)"
+            hint="If another group has its id now. The id decides whose data the token shows."
+            value={c.get("form").get("new_user_group_id") ?? ""}
+            issues={issues}
+          />
+        )}
+      </>
+    ),
+    check: (c) => schemaIssues(restoreBody(c)),
+    run: (c, { teamId }) => {
+      const body = restoreBody(c);
+      if (!body.ok) return Promise.resolve(body);
+      const options = { newProvidedId: body.value.new_user_group_id, rotateToken: body.value.rotate_token };
+      return c.get("directory").restore(c.get("operator"), teamId, options, { idempotency: undefined });
+    },
+    failureFields: { user_group_id_taken: "new_user_group_id" },
+    done: "restored",
+  },
+  purge: {
+    title: "Purge",
+    states: ["deleted"],
+    role: "admin",
+    isDangerous: true,
+    effects: () => [
+      "The group is erased now and for good. Nobody can restore it, and a restored backup does not bring it back.",
+      "Only its events remain, with its number, its id and the reasons that people gave.",
+    ],
+    fields: (_, { teamId }, issues) => (
+      <>
+        <ConfirmationField expected={String(teamId)} issues={issues} />
+        <OperatorKeyField issues={issues} />
+      </>
+    ),
+    check: async (c, { teamId }) => {
+      const issues = confirmationIssues(c, String(teamId));
+      return issues.length > 0 ? issues : operatorKeyIssues(c);
+    },
+    run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, { idempotency: undefined }),
+    done: "purged",
+  },
+} as const satisfies Record<string, Change>;
+
+export type GroupChange = keyof typeof GROUP_CHANGES;
+
+const CHANGES: [GroupChange, Change][] = Object.entries(GROUP_CHANGES).map(([word, change]) => [
+  word as GroupChange,
+  change,
+]);
+
+/** What an operator with this role may do with the group: the last words of the paths, and their texts. */
+export function offeredChanges(group: ListedGroup, role: Role): [word: string, text: string][] {
+  const changes = CHANGES.filter(
+    ([, { states, role: needed }]) => states.includes(stateOf(group)) && allowsRole(role, needed),
+  );
+  const edit: [string, string][] = group.deletedAt === null && allowsRole(role, "support") ? [["edit", "Edit"]] : [];
+  return [...edit, ...changes.map(([word, { title }]): [string, string] => [word, title])];
+}
+
+const restoreBody = (c: Call) =>
+  parseForm(c, RestoreBody(), ["reason", "new_user_group_id"], { rotate_token: c.get("form").has("rotate_token") });
+
+const schemaIssues = (parsed: Result<unknown, Extract<Failure, { code: "invalid_body" }>>): Issue[] =>
+  parsed.ok ? [] : parsed.failure.issues;
+
+const factory = createFactory<EnvironmentEnv>();
+
+/** The page of a change, which says what will happen. */
+export const changePage = (word: GroupChange) =>
+  factory.createHandlers(async (c) => {
+    const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+    return inspected instanceof Response ? inspected : respondWithForm(c, GROUP_CHANGES[word], inspected.group, []);
+  });
+
+/** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
+export const makeChange = (word: GroupChange) =>
+  factory.createHandlers(async (c) => {
+    const change: Change = GROUP_CHANGES[word];
+    const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+    if (inspected instanceof Response) return inspected;
+    const { group } = inspected;
+    const isAsSeen = c.get("form").get("etag") === etagOf(group);
+    const issues = isAsSeen
+      ? [...schemaIssues(parseForm(c, ReasonBody(), ["reason"])), ...((await change.check?.(c, group)) ?? [])]
+      : [];
+    if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
+    if (issues.length > 0) return respondWithForm(c, change, group, issues);
+    const made = await change.run(c, group);
+    if (!made.ok) return respondWithForm(c, change, group, issuesOf(made.failure, change.failureFields));
+    c.set("teamId", group.teamId);
+    deleteLeases(c, { endedLeases: made.value?.endedLeases ?? [] });
+    const environment = c.get("environment");
+    const isGone = change.done === "purged";
+    return redirect(
+      c,
+      isGone
+        ? withQuery(`${environmentPath(environment)}/groups`, { state: "deleted" })
+        : withQuery(groupPath(environment, group.teamId), { done: change.done }),
+    );
+  });
+
+function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
+  const path = groupPath(c.get("environment"), group.teamId);
+  if (!change.states.includes(stateOf(group)))
+    return respondWithMessage(c, 409, `${change.title}: not now`, `The group is ${stateOf(group)}.`);
+  return respondWithPage(c, {
+    title: `${change.title}: group ${group.teamId}`,
+    heading: (
+      <>
+        {change.title}: <Text value={group.name} />
+      </>
+    ),
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <ChangeForm
+        c={c}
+        effects={change.effects(c, group)}
+        button={change.title}
+        isDangerous={change.isDangerous ?? false}
+        issues={issues}
+        cancel={path}
+      >
+        <input type="hidden" name="etag" value={etagOf(group)} />
+        {change.fields?.(c, group, issues)}
+      </ChangeForm>
+    ),
+  });
+}

@@ -1,0 +1,166 @@
+import { createFactory } from "hono/factory";
+import type { Child, FC } from "hono/jsx";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
+import type { FailureOf, Issue } from "../../../../domain/failure.ts";
+import { fail, type Result } from "../../../../domain/result.ts";
+import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
+import { etagOf } from "../../../../domain/user-groups/user-group.ts";
+import type { ListedGroup } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
+import { deleteLeases } from "../../../response/ended-leases.ts";
+import { ChangeForm } from "../../components/change-form.tsx";
+import { TextArea, TextField } from "../../components/fields.tsx";
+import { prettyJson } from "../../components/json.ts";
+import { Text } from "../../components/text.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { groupPath, withQuery } from "../../paths.ts";
+import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
+import { redirect } from "../../response/redirect.ts";
+import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { inspectGroup } from "./inspect.ts";
+
+type Call = RequestContext<EnvironmentEnv>;
+
+/** The texts of the fields, as the form has them. */
+type Values = { new_user_group_id: string; name: string; properties: string; mapping: string };
+
+const factory = createFactory<EnvironmentEnv>();
+
+/** The page on which to edit a group. */
+export const editPage = factory.createHandlers(async (c) => {
+  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  return inspected instanceof Response ? inspected : respondWithForm(c, inspected.group, valuesOf(inspected.group), []);
+});
+
+/** Edits a group. If it has changed since the page was opened, both values of each field are shown, and nothing is changed. */
+export const editGroup = factory.createHandlers(async (c) => {
+  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  if (inspected instanceof Response) return inspected;
+  const { group } = inspected;
+  const given = givenValues(c, group);
+  if (c.get("form").get("etag") !== etagOf(group)) return respondWithForm(c, group, given, [CONFLICT]);
+  const body = bodyOf(c, group, given);
+  if (!body.ok) return respondWithForm(c, group, given, body.failure.issues);
+  const { new_user_group_id: newProvidedId, reason: _, ...changes } = body.value;
+  const options = { ifMatch: parseIfMatch(etagOf(group)), isMergePatch: false };
+  const updated = await c
+    .get("directory")
+    .updateByNumber(c.get("operator"), group.teamId, { newProvidedId, ...changes }, options);
+  if (!updated.ok)
+    return respondWithForm(c, group, given, issuesOf(updated.failure, { user_group_id_taken: "new_user_group_id" }));
+  c.set("teamId", group.teamId);
+  deleteLeases(c, updated.value);
+  return redirect(c, withQuery(groupPath(c.get("environment"), group.teamId), { done: "updated" }));
+});
+
+const CONFLICT: Issue = {
+  path: [],
+  message:
+    "The group has changed since you opened this page, and nothing was saved. Below each field that differs is what is stored " +
+    "now. Take over what you need, and save again.",
+};
+
+const valuesOf = ({ providedId, name, properties, mapping }: ListedGroup): Values => ({
+  new_user_group_id: providedId,
+  name,
+  properties: prettyJson(properties),
+  mapping: prettyJson(mapping),
+});
+
+/** What the operator has typed. A field that the form did not offer is as it is stored. */
+function givenValues(c: Call, group: ListedGroup): Values {
+  const form = c.get("form");
+  const stored = valuesOf(group);
+  const given = (name: keyof Values) => linesOf(form.get(name) ?? stored[name]);
+  return {
+    new_user_group_id: given("new_user_group_id"),
+    name: given("name"),
+    properties: given("properties"),
+    mapping: given("mapping"),
+  };
+}
+
+/** The body that the API would take for these values. An id that stays is left out, because not every role may change it. */
+function bodyOf(c: Call, group: ListedGroup, { new_user_group_id, name, properties, mapping }: Values) {
+  const objects = { properties: jsonIn(properties, "properties"), mapping: jsonIn(mapping, "mapping") };
+  const inexact = Object.values(objects).flatMap((each) => (each.ok ? [] : each.failure));
+  const body = parseForm(c, UpdateByNumberBody(), ["reason"], {
+    name,
+    ...(new_user_group_id !== group.providedId && { new_user_group_id }),
+    ...(objects.properties.ok && { properties: objects.properties.value }),
+    ...(objects.mapping.ok && { mapping: objects.mapping.value }),
+  });
+  const issues = [...inexact, ...(body.ok ? [] : body.failure.issues)];
+  return body.ok && issues.length === 0 ? body : refusalOf(issues);
+}
+
+const refusalOf = (issues: Issue[]): Result<never, FailureOf<"invalid_body">> => fail({ code: "invalid_body", issues });
+
+function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Issue[]): Promise<Response> {
+  if (group.deletedAt !== null)
+    return respondWithMessage(c, 409, "Edit: not now", "The group is deleted. Restore it first.");
+  const stored = valuesOf(group);
+  const isConflict = issues.includes(CONFLICT);
+  const propsOf = (name: keyof Values) => ({
+    name,
+    value: values[name],
+    issues,
+    note: isConflict && values[name] !== stored[name] ? <Stored value={stored[name]} /> : undefined,
+  });
+  return respondWithPage(c, {
+    title: `Edit group ${group.teamId}`,
+    heading: (
+      <>
+        Edit <Text value={group.name} />
+      </>
+    ),
+    status: isConflict ? 412 : issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <ChangeForm
+        c={c}
+        effects={EFFECTS}
+        button="Save"
+        issues={issues}
+        cancel={groupPath(c.get("environment"), group.teamId)}
+      >
+        <input type="hidden" name="etag" value={etagOf(group)} />
+        <TextField label="Name" required {...propsOf("name")} />
+        {allowsRole(c.get("operator").role, "admin") && (
+          <TextField
+            label="Id"
+            hint="The id decides whose data the group's token shows."
+            required
+            {...propsOf("new_user_group_id")}
+          />
+        )}
+        <TextArea label="Properties" hint="A JSON object, or nothing." rows={12} {...propsOf("properties")} />
+        <TextArea
+          label="Mapping"
+          hint="A JSON object from schema ids to data sources, or nothing."
+          rows={6}
+          {...propsOf("mapping")}
+        />
+      </ChangeForm>
+    ),
+  });
+}
+
+const EFFECTS: Child[] = [
+  "Viewers and programs see the new values at once; a viewer that accepts stale answers, after the seconds that it allows.",
+];
+
+/** What is stored of a field, where it differs from what was typed. */
+const Stored: FC<{ value: string }> = ({ value }) => (
+  <div class="stored">
+    <strong>Stored now</strong>
+    {value === "" ? (
+      <p>None.</p>
+    ) : (
+      <pre>
+        <Text value={value} />
+      </pre>
+    )}
+  </div>
+);

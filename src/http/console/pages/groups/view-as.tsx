@@ -1,0 +1,230 @@
+import { createFactory } from "hono/factory";
+import type { Child, FC } from "hono/jsx";
+import type { Issue } from "../../../../domain/failure.ts";
+import { type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
+import { type Person, variablesOf } from "../../../../domain/sql/variables.ts";
+import { stateOf } from "../../../../domain/user-groups/user-group.ts";
+import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../limits.ts";
+import type { ListedGroup } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { Label } from "../../../resources/fields.ts";
+import { QueryBody } from "../../../resources/viewers/schemas.ts";
+import { Select, TextArea, TextField } from "../../components/fields.tsx";
+import { ErrorSummary, Form } from "../../components/form.tsx";
+import { Text } from "../../components/text.tsx";
+import { Wide } from "../../components/wide.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { groupPath } from "../../paths.ts";
+import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
+import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { inspectGroup } from "./inspect.ts";
+
+type Call = RequestContext<EnvironmentEnv>;
+
+/** A bound template, and the parts of it that were dropped. */
+type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[] };
+
+const EXAMPLE = "SELECT * FROM orders\nWHERE customer = {{user_group_id}}\n[[AND region IN ({{user_group.regions}})]]";
+
+const factory = createFactory<EnvironmentEnv>();
+
+/** What viewers of a group see: its variables. Nothing is minted, and nothing is noted. */
+export const viewAsPage = factory.createHandlers(async (c) => {
+  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  return inspected instanceof Response ? inspected : respondWithView(c, inspected.group, {}, []);
+});
+
+/** The same with a person to try, and an SQL template that is bound as viewers get it. */
+export const viewAs = factory.createHandlers(async (c) => {
+  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  if (inspected instanceof Response) return inspected;
+  const { group } = inspected;
+  const { person, issues } = personIn(c);
+  if (issues.length > 0) return respondWithView(c, group, {}, issues);
+  const query = parseForm(c, QueryBody(), ["placeholders"], { sql: templateIn(c) });
+  if (!query.ok) return respondWithView(c, group, { person }, query.failure.issues);
+  const { sql: template, placeholders } = query.value;
+  if (template.trim() === "") return respondWithView(c, group, { person }, []);
+  const variables = new Map(Object.entries(variablesOf(group, person)));
+  const bound = bindTemplate(template, variables, placeholders);
+  if (!bound.ok) {
+    const { failure } = bound;
+    const [issue] = issuesOf(failure);
+    const detail =
+      failure.code === "invalid_template"
+        ? `At position ${failure.position}: ${failure.reason}`
+        : `${failure.variable}: ${issue?.message}`;
+    return respondWithView(c, group, { person }, [{ path: ["sql"], message: detail }]);
+  }
+  const droppedParts = droppedClauses(template, variables, placeholders);
+  return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts } }, []);
+});
+
+const templateIn = (c: Call): string => linesOf(c.get("form").get("sql") ?? "");
+
+/** The person of a session that would be minted with these fields. */
+function personIn(c: Call): { person: Person; issues: Issue[] } {
+  const viewerId = c.get("form").get("viewer_id") || undefined;
+  const id = Label().safeParse(viewerId);
+  const properties = jsonIn(linesOf(c.get("form").get("viewer_properties") ?? ""), "viewer_properties");
+  const issues = [
+    ...(viewerId === undefined || id.success
+      ? []
+      : [{ path: ["viewer_id"], message: id.error.issues[0]?.message ?? "" }]),
+    ...(properties.ok ? [] : properties.failure),
+  ];
+  if (!properties.ok || issues.length > 0) return { person: {}, issues };
+  const viewerProperties = properties.value ?? undefined;
+  const bytes = new TextEncoder().encode(JSON.stringify(viewerProperties ?? {})).length;
+  if (bytes > VIEWER_PROPERTIES_BYTES_MAX) {
+    const message = `Give at most ${VIEWER_PROPERTIES_BYTES_MAX} bytes of JSON.`;
+    return { person: {}, issues: [{ path: ["viewer_properties"], message }] };
+  }
+  return { person: { viewerId, viewerProperties }, issues: [] };
+}
+
+function respondWithView(
+  c: Call,
+  group: ListedGroup,
+  { person = {}, bound }: { person?: Person; bound?: Bound },
+  issues: Issue[],
+): Promise<Response> {
+  if (group.deletedAt !== null)
+    return respondWithMessage(c, 409, "View as: not now", "The group is deleted, and its viewers find nothing.");
+  const form = c.get("form");
+  return respondWithPage(c, {
+    title: `View as group ${group.teamId}`,
+    heading: (
+      <>
+        View as <Text value={group.name} />
+      </>
+    ),
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <>
+        <ErrorSummary issues={issues} />
+        <p>
+          What viewers of this group get. Nothing is minted here.{" "}
+          <a href={groupPath(c.get("environment"), group.teamId)}>Back to the group</a>
+        </p>
+        {stateOf(group) === "suspended" && (
+          <p class="notice">The group is suspended: its viewers are refused until it is resumed.</p>
+        )}
+        {bound && <BoundSql bound={bound} />}
+        <h2>Variables</h2>
+        <Variables variables={variablesOf(group, person)} />
+        <h2>Try an SQL template</h2>
+        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path}>
+          <TextArea
+            name="sql"
+            label="SQL template"
+            value={form.has("sql") ? templateIn(c) : EXAMPLE}
+            rows={6}
+            issues={issues}
+          />
+          <Select
+            name="placeholders"
+            label="Placeholders"
+            value={form.get("placeholders") ?? "?"}
+            options={[
+              ["?", "?"],
+              ["$1", "$1, $2 …"],
+            ]}
+          />
+          <TextField
+            name="viewer_id"
+            label="viewer_id (optional)"
+            hint="As if a session were minted for this person."
+            value={form.get("viewer_id") ?? ""}
+            issues={issues}
+          />
+          <TextArea
+            name="viewer_properties"
+            label="viewer_properties (optional)"
+            hint="A JSON object, such as {&quot;region&quot;: &quot;eu&quot;}: what only this person may see."
+            value={linesOf(form.get("viewer_properties") ?? "")}
+            rows={3}
+            issues={issues}
+          />
+          <button type="submit">Bind</button>
+        </Form>
+      </>
+    ),
+  });
+}
+
+const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) => (
+  <Wide label="Variables">
+    <table>
+      <thead>
+        <tr>
+          <th>Name</th>
+          <th>Value</th>
+        </tr>
+      </thead>
+      <tbody>
+        {Object.entries(variables).map(([name, value]) => (
+          <tr>
+            <td>
+              <code>
+                <Text value={name} />
+              </code>
+            </td>
+            <td>
+              <code>
+                <Text value={JSON.stringify(value)} />
+              </code>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Wide>
+);
+
+const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts } }) => (
+  <>
+    <h2>Bound SQL</h2>
+    <pre tabindex={0}>{sql.trim() === "" ? "Nothing is left: every clause was dropped." : <Text value={sql} />}</pre>
+    <h2>Parameters</h2>
+    {params.length === 0 ? (
+      <p>None.</p>
+    ) : (
+      <ol>
+        {params.map((param) => (
+          <li>
+            <code>
+              <Text value={JSON.stringify(param)} />
+            </code>
+          </li>
+        ))}
+      </ol>
+    )}
+    {dropped.length > 0 && (
+      <>
+        <h2>Dropped clauses</h2>
+        <p>
+          The group lacks <Text value={dropped.join(", ")} />. What is struck through is not in the SQL above.
+        </p>
+        <pre tabindex={0}>{markedTemplate(template, droppedParts)}</pre>
+      </>
+    )}
+  </>
+);
+
+/** A template with the dropped parts struck through. */
+function markedTemplate(template: string, parts: { start: number; end: number }[]): Child[] {
+  let at = 0;
+  const marked = parts.flatMap(({ start, end }) => {
+    const before = template.slice(at, start);
+    at = end;
+    return [
+      <Text value={before} />,
+      <del>
+        <Text value={template.slice(start, end)} />
+      </del>,
+    ];
+  });
+  return [...marked, <Text value={template.slice(at)} />];
+}

@@ -1,0 +1,61 @@
+import { createFactory } from "hono/factory";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
+import { KeysQuery } from "../../../resources/api-keys/schemas.ts";
+import { numberCursorOf } from "../../../resources/cursor.ts";
+import { Done } from "../../components/done.tsx";
+import { ErrorSummary } from "../../components/form.tsx";
+import { KeyTable } from "../../components/keys.tsx";
+import { Paging } from "../../components/paging.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { environmentPath, FIND_KEY } from "../../paths.ts";
+import { admitAgain } from "../../request/admit-again.ts";
+import { readPageQuery } from "../../request/page-query.ts";
+import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+
+const ROWS = "50";
+const DONE = { revoked: "The key is revoked: the service refuses it and the sessions that it has minted." };
+
+/** The API keys of an environment, also those that have ended. */
+export const listKeys = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+  const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: ROWS }, own: ["done"] });
+  const listed = query && (await c.get("directory").listKeys(c.get("operator"), query));
+  if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
+  const failure = listed && (await admitAgain(c, listed.value));
+  if (failure) return refuseWithPage(c, failure);
+  const { keys, next } = listed?.value ?? { keys: [], next: null };
+  const path = `${environmentPath(c.get("environment"))}/keys`;
+  const isAdmin = allowsRole(c.get("operator").role, "admin");
+  return respondWithPage(c, {
+    title: "API keys",
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <>
+        <ErrorSummary issues={issues} />
+        <Done done={c.req.query("done")} results={DONE} />
+        <p class="actions">
+          {isAdmin && <a href={`${path}/issue`}>Issue a key</a>} <a href={FIND_KEY}>Find a key by its text</a>
+        </p>
+        {keys.length > 0 ? (
+          <KeyTable
+            label="API keys"
+            rights="Scopes"
+            keys={keys}
+            actions={({ id }) =>
+              isAdmin ? (
+                <>
+                  <a href={`${path}/${id}/roll`}>Roll</a> <a href={`${path}/${id}/revoke`}>Revoke</a>
+                </>
+              ) : (
+                "–"
+              )
+            }
+          />
+        ) : (
+          <p>No keys.</p>
+        )}
+        <Paging path={path} fields={{}} cursor={fields.cursor} nextCursor={numberCursorOf(next)} />
+      </>
+    ),
+  });
+});

@@ -1,0 +1,90 @@
+import { createFactory } from "hono/factory";
+import { ROLES } from "../../../../domain/credentials/rights.ts";
+import type { Issue } from "../../../../domain/failure.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { registryOf } from "../../../durable-objects.ts";
+import { issueOperator } from "../../../operations/operators.ts";
+import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
+import { ChangeForm } from "../../components/change-form.tsx";
+import { Select, TextField } from "../../components/fields.tsx";
+import { EXPIRIES, NewKey } from "../../components/keys.tsx";
+import type { FormEnv, SignedInEnv } from "../../console-env.ts";
+import { OPERATORS } from "../../paths.ts";
+import { issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+
+type Call = RequestContext<SignedInEnv>;
+
+const EFFECTS = [
+  "The key's text is shown once, on the next page. Give it to one person or one program alone: events name it.",
+  "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything.",
+];
+
+const issuePageOf = (c: Call, issues: Issue[]) => {
+  const form = c.get("form");
+  return respondWithPage(c, {
+    title: "Issue an operator's key",
+    status: issues.length > 0 ? 422 : 200,
+    hasErrors: issues.length > 0,
+    children: (
+      <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={OPERATORS}>
+        <TextField
+          name="name"
+          label="Name"
+          hint="The person or the program."
+          value={form.get("name") ?? ""}
+          required
+          issues={issues}
+        />
+        <Select
+          name="role"
+          label="Role"
+          value={form.get("role") ?? "viewer"}
+          options={ROLES.map((role): [string, string] => [role, role])}
+          issues={issues}
+        />
+        <Select
+          name="expires_in_seconds"
+          label="It ends by itself"
+          value={form.get("expires_in_seconds") ?? ""}
+          options={EXPIRIES}
+          issues={issues}
+        />
+        <TextField
+          name="operator_key"
+          type="password"
+          label="Your operator key"
+          hint="Only for an admin: once more, because an admin can do everything, also revoke you."
+          issues={issues}
+        />
+      </ChangeForm>
+    ),
+  });
+};
+
+/** The page on which to issue an operator's key. */
+export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
+  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", undefined);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
+  c.set("operator", admitted.value);
+  return issuePageOf(c, []);
+});
+
+/** Issues an operator's key, and shows its text once. An admin's needs the caller's own key once more. */
+export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c) => {
+  const body = parseForm(c, IssueOperatorBody(), ["name", "role", "reason"], {
+    expires_in_seconds: numberIn(c, "expires_in_seconds"),
+  });
+  if (!body.ok) return issuePageOf(c, body.failure.issues);
+  const { name, role: rights, expires_in_seconds: expiresInSeconds } = body.value;
+  const issues = rights === "admin" ? await operatorKeyIssues(c) : [];
+  if (issues.length > 0) return issuePageOf(c, issues);
+  const call = { env: c.env, ring: c.get("ring"), presentedOperator: c.get("presentedOperator") };
+  const issued = await issueOperator(call, { name, rights, expiresInSeconds });
+  if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure));
+  c.set("subjectOperatorId", issued.value.stored.id);
+  return respondWithPage(c, {
+    title: `Operator ${issued.value.stored.id}`,
+    children: <NewKey text={issued.value.text} back={OPERATORS} />,
+  });
+});

@@ -1,0 +1,82 @@
+import { Hono } from "hono";
+import { mintConsoleSession } from "../../../domain/credentials/console-cookie.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { registryOf } from "../../durable-objects.ts";
+import { usableOperatorToken } from "../../request/authenticate.ts";
+import { TextField } from "../components/fields.tsx";
+import { ErrorSummary } from "../components/form.tsx";
+import type { SignedInEnv } from "../console-env.ts";
+import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
+import { presentedKey } from "../request/presented-key.ts";
+import { cookieHeader } from "../request/session-cookie.ts";
+import { redirect } from "../response/redirect.ts";
+import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+
+/** Signing in, with the key of an operator or the bootstrap token. */
+export const signIn = new Hono<SignedInEnv>()
+  .get("/", (c) => signInPage(c, nextOf(c), undefined))
+
+  .post("/", async (c) => {
+    const form = c.get("form");
+    const key = await presentedKey(c, (form.get("operator_key") ?? "").trim());
+    if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
+    if (key === undefined) return signInPage(c, nextOf(c), UNKNOWN);
+    const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env));
+    const { sessionHash, bootstrapMac } = session;
+    const presented = { key, requestId: c.get("requestId") };
+    const started = await registryOf(c.env).startConsoleSession(presented, { sessionHash, bootstrapMac });
+    if (!started.ok) {
+      c.set("failureCode", started.failure.code);
+      return signInPage(c, nextOf(c), ENDED[started.failure.code] ?? UNKNOWN);
+    }
+    c.set("operator", started.value.operator);
+    return redirect(c, nextOf(c), cookieHeader(c.get("origin"), cookie));
+  });
+
+const UNKNOWN = "This is not the key of an operator. It begins with ugo_; check that it is complete.";
+const ENDED: Record<string, string> = {
+  credential_expired: "This key has expired. Ask an admin for a new one.",
+  credential_revoked: "This key was revoked. Ask an admin for a new one.",
+};
+
+/** The page to go to after signing in: one of the console, and none elsewhere. */
+function nextOf(c: RequestContext<SignedInEnv>): string {
+  const next = c.req.query("next") ?? "";
+  return /^\/console(?:[/?][^\\]*)?$/.test(next) && !/\p{Cc}/u.test(next) ? next : CONSOLE;
+}
+
+function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: string | undefined): Promise<Response> {
+  const issues = problem === undefined ? [] : [{ path: ["operator_key"], message: problem }];
+  const action = withQuery(SIGN_IN, { next: next === CONSOLE ? undefined : next });
+  const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
+  return respondWithPage(c, {
+    title: "Sign in",
+    status: problem === undefined ? 200 : 401,
+    hasErrors: problem !== undefined,
+    children: (
+      <>
+        <ErrorSummary issues={issues} />
+        {isFromElsewhere && (
+          <p>
+            You have followed a link from another site. If you are signed in, <a href={next}>go on to the page</a>.
+          </p>
+        )}
+        <form method="post" action={action}>
+          <TextField
+            name="operator_key"
+            type="password"
+            label="Your operator key"
+            hint="It begins with ugo_. For the first operator and in emergencies, the bootstrap token."
+            autocomplete="current-password"
+            required
+            issues={issues}
+          />
+          <button type="submit">Sign in</button>
+        </form>
+        <p>
+          <small>A session ends after 30 minutes without use, after 8 hours at the latest, and with your key.</small>
+        </p>
+      </>
+    ),
+  });
+}

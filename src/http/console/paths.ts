@@ -1,0 +1,32 @@
+import { type Environment, findEnvironment, tagWord } from "../../domain/environment.ts";
+
+/** The paths of the console. */
+export const CONSOLE = "/console";
+export const SIGN_IN = `${CONSOLE}/sign-in`;
+export const SIGN_OUT = `${CONSOLE}/sign-out`;
+export const ENVIRONMENTS = `${CONSOLE}/environments`;
+export const OPERATORS = `${CONSOLE}/operators`;
+export const DEPLOYMENT_EVENTS = `${CONSOLE}/events`;
+export const CREATE_ENVIRONMENT = `${ENVIRONMENTS}/create`;
+export const FIND_KEY = `${CONSOLE}/find-key`;
+export const SESSIONS = `${CONSOLE}/sessions`;
+
+/** The path of an environment's overview, below which its other pages are. */
+export const environmentPath = ({ workspace, tag }: Environment): string =>
+  `${ENVIRONMENTS}/${workspace}/${tagWord(tag)}`;
+
+/** The path of a group's page. */
+export const groupPath = (environment: Environment, teamId: number): string =>
+  `${environmentPath(environment)}/groups/${teamId}`;
+
+/** The environment that the path of a page names, if there can be such a one. */
+export function environmentOfPath(path: string): Environment | undefined {
+  const [workspace = "", word = ""] = path.slice(ENVIRONMENTS.length + 1).split("/");
+  return findEnvironment(`${workspace}/${word}`);
+}
+
+/** A path with a query. Fields without a value are left out. */
+export function withQuery(path: string, fields: Record<string, string | undefined>): string {
+  const given = Object.entries(fields).filter((field): field is [string, string] => (field[1] ?? "") !== "");
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

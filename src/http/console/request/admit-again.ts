@@ -1,0 +1,14 @@
+import type { Failure } from "../../../domain/failure.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { registryOf } from "../../durable-objects.ts";
+import type { EnvironmentEnv } from "../console-env.ts";
+
+/** Admits an operator again whose list has waited for its turn: the session may have ended meanwhile. */
+export async function admitAgain(
+  c: RequestContext<EnvironmentEnv>,
+  { hasWaited }: { hasWaited: boolean },
+): Promise<Failure | undefined> {
+  if (!hasWaited) return undefined;
+  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "viewer", c.get("environment"));
+  return admitted.ok ? undefined : admitted.failure;
+}

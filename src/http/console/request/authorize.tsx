@@ -1,0 +1,116 @@
+import { createMiddleware } from "hono/factory";
+import { routePath } from "hono/route";
+import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
+import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
+import type { Role } from "../../../domain/credentials/rights.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { directoryOf, registryOf } from "../../durable-objects.ts";
+import { readBytes } from "../../request/body-bytes.ts";
+import { Reason } from "../../resources/fields.ts";
+import { type PageAccess, pageAccessOf } from "../access.ts";
+import { FORM_TOKEN } from "../components/form.tsx";
+import type { ConsoleEnv, EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import { environmentOfPath } from "../paths.ts";
+import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
+import { toSignIn } from "../response/to-sign-in.ts";
+import { readSession } from "./session-cookie.ts";
+
+/**
+ * Admits operators by the session in their cookie, as the table of access.ts says. What the cookie itself shows, its rate limits and the
+ * bytes of a form come first. For a page of an environment and for every form, the registry then checks the session; for other pages
+ * within the page's own RPC. A form is taken once, and only by the session and the path for which it was made.
+ */
+export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
+  const pattern = routePath(c, -1);
+  const access = pageAccessOf(c.req.method, pattern);
+  if (!access) return refuseWithPage(c, { code: "route_not_found" });
+  const form = c.req.method === "POST" ? await readForm(c) : new URLSearchParams();
+  if (form instanceof Response) return form;
+  c.set("form", form);
+  if (access.role === undefined) return next();
+
+  const session = await readSession(c);
+  if (session === "forged") c.set("failureCode", "unauthenticated");
+  if (session === "none" || session === "forged") return toSignIn(c);
+  c.set("session", session);
+  c.set("presentedOperator", presented(c, session));
+  return (await limited(c, session, access)) ?? (await admit(c, access, pattern.includes("/:environment"))) ?? next();
+});
+
+/** An operator by a session, and the reason that a form gives: it is in the event of its change. */
+const presented = (
+  c: RequestContext<SignedInEnv>,
+  { sessionHash, bootstrapMac }: ConsoleSession,
+): PresentedOperator & { key: PresentedConsoleSession } => ({
+  requestId: c.get("requestId"),
+  key: { sessionHash, bootstrapMac },
+  reason: Reason().safeParse(c.get("form").get("reason") || undefined).data,
+});
+
+async function limited(c: RequestContext<SignedInEnv>, { sessionHash }: ConsoleSession, { isList }: PageAccess) {
+  const key = `console ${new Uint8Array(sessionHash).toHex()}`;
+  const isWithin =
+    (await c.env.OPERATOR_LIMIT.limit({ key })).success && (!isList || (await c.env.LIST_LIMIT.limit({ key })).success);
+  return isWithin ? undefined : refuseWithPage(c, { code: "rate_limited" });
+}
+
+async function admit(
+  c: RequestContext<EnvironmentEnv>,
+  { role = "admin", changesNothing }: PageAccess,
+  isOfEnvironment: boolean,
+): Promise<Response | undefined> {
+  const environment = isOfEnvironment ? environmentOfPath(c.req.path) : undefined;
+  if (isOfEnvironment && !environment) return refuseWithPage(c, { code: "environment_not_found" });
+  if (environment) {
+    c.set("environment", environment);
+    c.set("directory", directoryOf(c.env, environment));
+  }
+  if (c.req.method === "POST") {
+    const form = await checkForm(c);
+    if (form instanceof Response) return form;
+    if (!changesNothing) return admitForm(c, role, form.id);
+  }
+  // Without an environment, the page's own RPC checks the session.
+  if (!environment) return undefined;
+  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), role, environment);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
+  c.set("operator", admitted.value);
+  return undefined;
+}
+
+/** The id of a form of this session and this path. */
+async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: string } | Response> {
+  const token = c.get("form").get(FORM_TOKEN) ?? "";
+  const id = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);
+  if (id === undefined)
+    return respondWithMessage(
+      c,
+      403,
+      "This form is refused",
+      "It belongs to another page or session. Open the page again.",
+    );
+  return { id };
+}
+
+async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: string): Promise<Response | undefined> {
+  const presentedOperator = c.get("presentedOperator");
+  const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
+  c.set("operator", admitted.value.operator);
+  if (admitted.value.isRepeated)
+    return respondWithMessage(
+      c,
+      409,
+      "This form was sent already",
+      "It was not applied a second time. Open the page again to see how things are now.",
+    );
+  return undefined;
+}
+
+const utf8 = new TextDecoder();
+
+/** The fields of a form, read within the bounds of every body. */
+async function readForm(c: RequestContext<ConsoleEnv>): Promise<URLSearchParams | Response> {
+  const bytes = await readBytes(c.req.raw, "console", { bodyType: "form" });
+  return bytes.ok ? new URLSearchParams(utf8.decode(bytes.value)) : refuseWithPage(c, bytes.failure);
+}

@@ -1,0 +1,76 @@
+import type * as z from "zod/mini";
+import type { Failure, FailureOf, Issue } from "../../../domain/failure.ts";
+import { isObject } from "../../../domain/json.ts";
+import { fail, ok, type Result } from "../../../domain/result.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { registryOf } from "../../durable-objects.ts";
+import { findInexact } from "../../request/exact-json.ts";
+import { validate } from "../../request/validate.ts";
+import { FAILURES } from "../../response/failures.ts";
+import type { FormEnv, SignedInEnv } from "../console-env.ts";
+import { presentedKey } from "./presented-key.ts";
+
+/** The fields of a form by these names, without the empty ones, and with the values of `others` in the place of their texts. */
+export function parseForm<Schema extends z.ZodMiniType>(
+  c: RequestContext<SignedInEnv>,
+  schema: Schema,
+  names: string[],
+  others: Record<string, unknown> = {},
+): Result<z.output<Schema>, FailureOf<"invalid_body">> {
+  const form = c.get("form");
+  const texts = names.map((name) => [name, form.get(name) ?? ""]).filter(([, text]) => text !== "");
+  return validate(schema, { ...Object.fromEntries(texts), ...others });
+}
+
+/** A whole number in a field; another text stays a text, which a schema of numbers refuses. */
+export function numberIn(c: RequestContext<SignedInEnv>, name: string): number | string | undefined {
+  const text = (c.get("form").get(name) ?? "").trim();
+  if (text === "") return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+/** What is wrong with the text that an operator types to confirm a change. */
+export const confirmationIssues = (c: RequestContext<SignedInEnv>, expected: string): Issue[] =>
+  (c.get("form").get("confirmation") ?? "").trim() === expected
+    ? []
+    : [{ path: ["confirmation"], message: `Type ${expected}, if you mean this.` }];
+
+/** What is wrong with the operator's key that a form asks for once more. It is limited as every guess of a credential. */
+export async function operatorKeyIssues(c: RequestContext<FormEnv>): Promise<Issue[]> {
+  const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
+  const path = ["operator_key"];
+  if (key === "rate_limited") return [{ path, message: FAILURES.rate_limited.message }];
+  const requestId = c.get("requestId");
+  const admitted = key && (await registryOf(c.env).admit({ key, requestId }, "viewer", undefined));
+  const isOwn = admitted?.ok && admitted.value.id === c.get("operator").id;
+  return isOwn ? [] : [{ path, message: "This is not the key with which you have signed in. Give that key." }];
+}
+
+/** What a refusal of a change says to the form that asked for it. `fields` names the field of some failures. */
+export function issuesOf(failure: Failure, fields: Partial<Record<Failure["code"], string>> = {}): Issue[] {
+  if (failure.code === "invalid_body") return failure.issues;
+  const field = fields[failure.code];
+  return [{ path: field === undefined ? [] : [field], message: FAILURES[failure.code].message }];
+}
+
+/** A text of several lines without the carriage returns that browsers send (HTML, section 4.10.21.7). */
+export const linesOf = (text: string): string => text.replaceAll("\r\n", "\n");
+
+/** The JSON object in a field, `null` for an empty one. What JSON.parse would change silently is refused, as in a body. */
+export function jsonIn(text: string, name: string): Result<object | null, Issue[]> {
+  if (text.trim() === "") return ok(null);
+  const value = parseJson(text);
+  if (!isObject(value))
+    return fail([{ path: [name], message: 'Give a JSON object, such as {"region": "eu"}, or nothing.' }]);
+  const issues = findInexact(text, value);
+  if (issues.length === 0) return ok(value);
+  return fail(issues.map(({ path, message }) => ({ path: [name], message: [...path, message].join(": ") })));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,26 @@
+import type * as z from "zod/mini";
+import type { Issue } from "../../../domain/failure.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { validate } from "../../request/validate.ts";
+import type { ConsoleEnv } from "../console-env.ts";
+
+/** The query of a page: its fields as they came, and their values, unless there are issues. */
+export type PageQuery<Value> = { fields: Record<string, string>; value: Value | undefined; issues: Issue[] };
+
+/**
+ * Parses the query of a page by the schema of the API's call. A browser sends the empty fields of a filter, too. `defaults` are fields
+ * that the page does not have in its query, and `own` are those that the page reads itself.
+ */
+export function readPageQuery<Schema extends z.ZodMiniType>(
+  c: RequestContext<ConsoleEnv>,
+  schema: Schema,
+  { defaults = {}, own = [] }: { defaults?: Record<string, string>; own?: readonly string[] } = {},
+): PageQuery<z.output<Schema>> {
+  const fields = Object.fromEntries(
+    Object.entries(c.req.query()).filter(([name, value]) => value !== "" && !own.includes(name)),
+  );
+  const parsed = validate(schema, { ...defaults, ...fields });
+  return parsed.ok
+    ? { fields, value: parsed.value, issues: [] }
+    : { fields, value: undefined, issues: parsed.failure.issues };
+}

@@ -1,0 +1,65 @@
+import { createMiddleware } from "hono/factory";
+import type { Failure } from "../../../domain/failure.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { isForm } from "../../request/body-bytes.ts";
+import { isProtected, publicUrlOf } from "../../request/public-url.ts";
+import { FAILURES } from "../../response/failures.ts";
+import type { ConsoleEnv } from "../console-env.ts";
+import { respondWithMessage } from "../response/respond-with-page.tsx";
+
+/**
+ * Protects every page below /console. /docs has the same origin, and its script could otherwise act as the operator: so only what a
+ * browser navigates to is answered, and a form must come from a page of this origin. A misspelt CONSOLE turns the console off.
+ */
+export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
+  if ((c.env.CONSOLE ?? "on") !== "on") return c.notFound();
+  const origin = publicUrlOf(c.env, c.req.url);
+  if (!origin.ok || !isProtected(new URL(origin.value)))
+    return respondWithMessage(c, 403, "The console needs https", HTTPS);
+  c.set("origin", origin.value);
+  const refusal = refusalOf(c);
+  if (refusal) return respondWithMessage(c, refusal.status, refusal.title, refusal.message);
+  await next();
+  // What else refuses requests, and a crash, answer in JSON.
+  if (!c.res.headers.get("Content-Type")?.startsWith("application/json")) return;
+  const page = await respondWithMessage(c, c.res.status, ...sentencesOf(c.get("failureCode") ?? "internal_error"));
+  c.res = undefined;
+  c.res = page;
+});
+
+const HTTPS =
+  "Open it by its https address: a key that is sent without TLS can be read on its way. Only on the machine itself, http://localhost " +
+  "will do. If a proxy ends TLS for this service, set PUBLIC_URL to the address by which browsers reach it.";
+
+const sentencesOf = (code: Failure["code"]): [string, string] => [
+  TITLES[code] ?? "That did not work",
+  FAILURES[code].message,
+];
+
+const TITLES: Partial<Record<Failure["code"], string>> = {
+  rate_limited: "Too many requests",
+  route_not_found: "There is no such page",
+  directory_unavailable: "The service does not answer",
+  internal_error: "The service has failed",
+};
+
+type Refusal = { status: number; title: string; message: string };
+
+const forbidden = (message: string): Refusal => ({ status: 403, title: "This request is refused", message });
+
+function refusalOf(c: RequestContext<ConsoleEnv>): Refusal | undefined {
+  const { method } = c.req;
+  if (method !== "GET" && method !== "HEAD" && method !== "POST")
+    return { status: 405, title: "This request is refused", message: "Pages of the console take GET and POST." };
+  const mode = c.req.header("Sec-Fetch-Mode") ?? "navigate";
+  const destination = c.req.header("Sec-Fetch-Dest") ?? "document";
+  if (mode !== "navigate" || destination !== "document")
+    return forbidden("Only a person may open the console, in a window of its own. Scripts and frames may not.");
+  const origin = c.req.header("Origin");
+  const isOwn = origin === c.get("origin");
+  if (method === "POST" ? !isOwn : origin !== undefined && !isOwn)
+    return forbidden(`The console takes forms from its own pages alone. Open it at ${c.get("origin")}.`);
+  if (method === "POST" && !isForm(c.req.header("Content-Type") ?? ""))
+    return forbidden("The console takes forms alone. Programs use the API.");
+  return undefined;
+}

@@ -1,0 +1,72 @@
+import type { Child } from "hono/jsx";
+import type { Failure } from "../../../domain/failure.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { FAILURES } from "../../response/failures.ts";
+import { Layout, type PageHead } from "../components/layout.tsx";
+import type { ConsoleEnv } from "../console-env.ts";
+import { toSignIn } from "./to-sign-in.ts";
+
+/**
+ * Nothing of a page comes from elsewhere, and nothing is inline. With `no-referrer` a browser may send `Origin: null` with a form, so
+ * the referrer is sent to this origin.
+ */
+const PROTECTION = {
+  "Content-Type": "text/html; charset=UTF-8",
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "X-Content-Type-Options": "nosniff",
+};
+
+/** A page to answer with: its head, what is in it, and a status other than 200. */
+export type Page = PageHead & { children: Child; status?: number; headers?: Record<string, string> };
+
+/** Answers with a page. */
+export async function respondWithPage(
+  c: RequestContext<ConsoleEnv>,
+  { status = 200, headers, ...page }: Page,
+): Promise<Response> {
+  const layout = (
+    <Layout
+      {...page}
+      operator={c.get("operator")}
+      environment={c.get("operator") && c.get("environment")}
+      path={c.req.path}
+      ring={c.get("ring")}
+      session={c.get("session")}
+    />
+  );
+  const html = `<!doctype html>${await layout.toString()}`;
+  return new Response(html, { status, headers: { ...c.get("headers"), ...PROTECTION, ...headers } });
+}
+
+/** Answers with a page that says what is wrong, and what to do. */
+export const respondWithMessage = (
+  c: RequestContext<ConsoleEnv>,
+  status: number,
+  title: string,
+  message: string,
+): Promise<Response> => respondWithPage(c, { status, title, children: <p>{message}</p> });
+
+const NOT_FOUND: Failure["code"][] = ["route_not_found", "environment_not_found", "user_group_not_found"];
+
+/** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
+export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure): Promise<Response> {
+  const { status, message } = FAILURES[failure.code];
+  c.set("failureCode", failure.code);
+  if (status === 401) return Promise.resolve(toSignIn(c));
+  if (failure.code === "insufficient_access") {
+    const needed = `This needs the role ${failure.required_role ?? "admin"}. Ask an operator who has it.`;
+    return respondWithMessage(c, status, "Your role does not allow this", needed);
+  }
+  if (NOT_FOUND.includes(failure.code))
+    return respondWithMessage(
+      c,
+      status,
+      "There is no such page",
+      "Check the address. What it shows may have been deleted or erased.",
+    );
+  return respondWithMessage(c, status, "That did not work", message);
+}

@@ -1,0 +1,10 @@
+import type { RequestContext } from "../../app-env.ts";
+import type { ConsoleEnv } from "../console-env.ts";
+import { SIGN_IN, withQuery } from "../paths.ts";
+import { redirect } from "./redirect.ts";
+
+/** Leads an operator without a valid session to the page on which to sign in, and back afterwards. */
+export function toSignIn(c: RequestContext<ConsoleEnv>): Response {
+  const { pathname, search } = new URL(c.req.url);
+  return redirect(c, withQuery(SIGN_IN, { next: c.req.method === "POST" ? undefined : pathname + search }));
+}
