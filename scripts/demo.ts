@@ -93,7 +93,8 @@ async function run(options: Record<keyof typeof OPTIONS, string>): Promise<void>
 
 const introductionOf = (product: string, serviceUrl: string, operatorKeyFile: string) => `
 The product is ready at ${product}: sign in as Ada, and in a private window as Chloe, who is another customer.
-The service is at ${serviceUrl}. In another terminal, be its operator:
+Be the operator of the service: open its console at ${serviceUrl}/console, with the key in ${operatorKeyFile}, and suspend
+Harbour Coffee; or in another terminal:
 
   export SERVICE_URL=${serviceUrl} UG_WORKSPACE=demo UG_ENVIRONMENT=Testing
   npx ug groups suspend --key-file ${operatorKeyFile} --id harbour-coffee --reason unpaid

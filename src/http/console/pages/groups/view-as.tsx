@@ -130,6 +130,7 @@ function respondWithView(
             options={[
               ["?", "?"],
               ["$1", "$1, $2 …"],
+              ["%s", "%s"],
             ]}
           />
           <TextField
