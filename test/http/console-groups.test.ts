@@ -246,7 +246,8 @@ it("asks each object once for a page of an environment", async ({ expect }) => {
     const { watched, costs } = watchedEnv();
     await visitorOf(visitor.cookie, watched).get(path);
     expect([path, costs.rpcs.filter((name) => name.startsWith("registry.")).length]).toEqual([path, 1]);
-    expect([path, costs.rpcs.length]).toEqual([path, 2]);
+    // The page before an erasing or a new key asks the directory for nothing.
+    expect(costs.rpcs.length, path).toBeLessThanOrEqual(2);
     expect(costs.kv).toEqual([]);
   }
 });

@@ -31,6 +31,7 @@ const anonymous = (text: string) =>
     .replaceAll(/ug([kt])_([a-z]+)_[\w-]{60,154}/g, "ug$1_$2_…")
     .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
     .replaceAll(/^\d+ +/gm, "N  ")
+    .replaceAll(/^id +/gm, "id  ")
     .replaceAll(/ operator \d+ /g, " operator N ")
     .replaceAll(/\b([Gg]roup|npx ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
