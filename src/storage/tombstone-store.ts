@@ -27,12 +27,12 @@ export class TombstoneStore {
   }
 
   /** Notes a group of a backup that stays purged. */
-  skip(teamId: number): void {
+  noteSkipped(teamId: number): void {
     this.#sql.exec("INSERT OR IGNORE INTO skipped_groups (team_id) VALUES (?)", teamId);
   }
 
   /** Forgets such a group, because it was purged in the backup too. */
-  unskip(teamId: number): void {
+  dropSkipped(teamId: number): void {
     this.#sql.exec("DELETE FROM skipped_groups WHERE team_id = ?", teamId);
   }
 

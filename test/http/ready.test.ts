@@ -87,7 +87,7 @@ describe("GET /ready", () => {
     beforeEach(() => void vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] }));
     afterEach(() => void vi.useRealTimers());
 
-    it("asks the registry every 5 seconds, whoever asks", async ({ expect }) => {
+    it("asks the registry every 5 seconds, for all callers together", async ({ expect }) => {
       const { watched, costs } = watchedEnv();
       for (let n = 0; n < 20; n += 1) expect((await call("GET", "/ready", { env: watched })).status).toBe(200);
       expect(costs.rpcs).toEqual(["registry.checkStorage"]);

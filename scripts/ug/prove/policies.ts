@@ -13,7 +13,7 @@ const COMMANDS = { r: "SELECT", a: "INSERT", w: "UPDATE", d: "DELETE", "*": "ALL
 
 const WEAK: Record<Weakness, string> = {
   open: "is true for every row",
-  ignores_caller: "lets rows through whoever asks: one of its alternatives reads neither a setting nor the role",
+  ignores_caller: "lets rows through for every caller: one of its alternatives reads neither a setting nor the role",
   ignores_row: "does not compare the row with who asks: one of its alternatives holds for all rows or for none",
   inexact: "compares with a pattern, a part, an order or another case of the id, so that it holds for other ids too",
 };

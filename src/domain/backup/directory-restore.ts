@@ -10,7 +10,7 @@ export function directoryTarget(
   tombstones: TombstoneStore,
 ): RestoreTarget {
   const putGroup = (record: Extract<BackupItem, { kind: "user_group" }>["record"], skipped: number[]) => {
-    if (skipped.includes(record.teamId)) tombstones.skip(record.teamId);
+    if (skipped.includes(record.teamId)) tombstones.noteSkipped(record.teamId);
     else groups.put(record);
   };
 
@@ -28,7 +28,7 @@ export function directoryTarget(
         events.put(item.record);
         if (type !== "user_group.purged" || teamId === null) return;
         groups.drop(teamId);
-        tombstones.unskip(teamId);
+        tombstones.dropSkipped(teamId);
       } else if (item.kind !== "header") throw new UnfitLine(`No environment has a line of the kind ${item.kind}.`);
     },
 
