@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { freshCopy, removeCopy } from "./support/service.ts";
-import { bundleWith, type Edit, newState, type SkewedService, startSkewed } from "./support/skewed-workerd.ts";
+import { bundleWith, type Edit, newState, startSkewed } from "./support/skewed-workerd.ts";
+import { linesOf, walk } from "./support/walk.ts";
 
 /** The next release as this one allows it: a new column, a new RPC method that its Worker does not call yet, a new event type. */
 const NEXT_RELEASE: Edit[] = [
@@ -32,68 +33,11 @@ const NEXT_RELEASE: Edit[] = [
   },
 ];
 
-type Answer = { status: number; body: Record<string, never> };
-
-/** Makes a call of each kind at this address. Returns each call with the status and code of its answer. */
-async function walk({ url, operatorToken }: Omit<SkewedService, "stop">): Promise<string[]> {
-  const seen: string[] = [];
-  const call = async (line: string, credential: string, body?: object): Promise<Answer> => {
-    const [method = "", path = ""] = line.split(" ");
-    const response = await fetch(url + path, {
-      method,
-      headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json" },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    const answer = path.startsWith("/api/backup") ? {} : JSON.parse(text);
-    seen.push(`${line}: ${response.status} ${answer.error?.code ?? ""}`);
-    return { status: response.status, body: answer };
-  };
-  const OF_ACME = "?workspace=acme&environment=Testing";
-  // biome-ignore lint/suspicious/noExplicitAny: the answers of a dozen calls, of which one field each is read.
-  const field = ({ body }: Answer): any => body;
-  const key = field(
-    await call("POST /api/keys", operatorToken, { workspace: "acme", environment: "Testing", name: "x" }),
-  ).key;
-  const admin = field(await call("POST /api/operators", operatorToken, { name: "anna", role: "admin" })).key;
-  const created = field(await call("POST /api/user_groups", key, { user_group_id: "acme", properties: { a: 1 } }));
-  await call("POST /api/user_groups", key, { user_group_id: "acme" });
-  await call("PUT /api/user", key, { user_group_id: "acme", name: "localized" });
-  const { token } = field(await call("POST /api/user", key, { current_token: created.user_group.token })).user_group;
-  await call("GET /api/viewer", created.user_group.token);
-  await call("GET /api/viewer", token);
-  const minted = field(await call("POST /api/viewer_sessions", key, { user_group_id: "acme", viewer_id: "ann" }));
-  await call("GET /api/viewer", minted.session.token);
-  await call("POST /api/viewer/query", token, { sql: "SELECT {{user_group_id}}" });
-  await call("POST /api/viewer_sessions/end", key, { session: minted.session.token });
-  await call("GET /api/viewer", minted.session.token);
-  await call("PUT /api/user_groups/1", key, { suspended: true, reason: "unpaid" });
-  await call("GET /api/viewer", token);
-  await call("GET /api/user_groups", key);
-  await call("DELETE /api/user_groups/1", key);
-  await call("GET /api/user_groups?state=deleted", key);
-  await call(`POST /api/user_groups/1/restore${OF_ACME}`, admin, {});
-  await call(`POST /api/user_groups/1/rotate${OF_ACME}`, admin, {});
-  const events = field(await call("GET /api/events?include=user_groups", key)).events;
-  seen.push(`${events.length} events`);
-  await call(`GET /api/backup${OF_ACME}`, admin);
-  await call("GET /api/backup", admin);
-  await call(`POST /api/keys/1/roll${OF_ACME}`, admin, {});
-  await call("GET /api/user_groups", key);
-  await call("POST /api/operators/1/roll", operatorToken, {});
-  await call("GET /api/operators", admin);
-  await call("GET /ready", "");
-  await call("GET /api/environments", operatorToken);
-  await call(`DELETE /api/environments${OF_ACME}&confirm=acme/Testing`, operatorToken);
-  await call("GET /api/user_groups", key);
-  return seen;
-}
-
 /** Walks through a service that has the Worker of one bundle and the Durable Objects of another. */
 async function walkThrough(worker: Bundle, objects: Bundle): Promise<string[]> {
   const service = await startSkewed(worker, objects);
   try {
-    return await walk(service);
+    return linesOf((await walk(service)).steps);
   } finally {
     await service.stop();
   }

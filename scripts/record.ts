@@ -1,0 +1,61 @@
+/**
+ * `npm run record`: records this release for the tests of later ones, in `test/releases/<version>`: the calls of a walk with their
+ * answers, the databases and the backup at its end, the credentials that must go on, and the built Worker. Run it once for each release.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import project from "../package.json" with { type: "json" };
+import { walk } from "../test/node/support/walk.ts";
+import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
+import { runCommand } from "./command.ts";
+import { bundleOf } from "./serve/bundle.ts";
+import { startService } from "./serve/service.ts";
+import { CommandError } from "./ug/errors.ts";
+
+const RELEASES = "test/releases";
+const OF_ACME = "workspace=acme&environment=Testing";
+
+/** All pages of a backup, one after the other. */
+async function backUp(url: string, query: string): Promise<string> {
+  let text = "";
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const response = await fetch(`${url}/api/backup?${query}${cursor && `&cursor=${cursor}`}`, {
+      headers: { Authorization: `Token ${OPERATOR_TOKEN}` },
+    });
+    const page = await response.text();
+    if (!response.ok) throw new CommandError(`The backup was refused: ${page}`);
+    cursor = JSON.parse(page.trimEnd().split("\n").at(-1) ?? "").next_cursor;
+    text += page;
+  }
+  return text;
+}
+
+async function record(): Promise<void> {
+  const folder = join(RELEASES, project.version);
+  if (existsSync(folder)) throw new CommandError(`${folder} exists. A release is recorded once.`);
+  const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  const bundle = bundleOf({ isNew: () => undefined });
+  const kept = secrets();
+  const variables = { ...bundle.settings.vars, ...kept };
+  const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "errors" });
+  const service = { url: `http://127.0.0.1:${port}`, operatorToken: OPERATOR_TOKEN };
+  const { steps, credentials } = await walk(service, { erase: false });
+  const backups = { "registry.ndjson": "", "acme-Testing.ndjson": OF_ACME };
+  mkdirSync(join(folder, "backup"), { recursive: true });
+  for (const [name, query] of Object.entries(backups))
+    writeFileSync(join(folder, "backup", name), await backUp(service.url, query));
+  await stop();
+
+  const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`;
+  writeFileSync(join(folder, "calls.json"), json(steps));
+  writeFileSync(join(folder, "secrets.json"), json({ secrets: kept, credentials }));
+  cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });
+  mkdirSync(join(folder, "worker"));
+  for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each)))
+    cpSync(join(bundle.folder, name), join(folder, "worker", name));
+  rmSync(state, { recursive: true });
+  console.info(`Recorded ${folder}.`);
+}
+
+await runCommand({ usage: "Usage: npm run record", options: {}, run: record });

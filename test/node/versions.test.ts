@@ -1,0 +1,93 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, onTestFinished } from "vitest";
+import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { outcomeOf, startCommand } from "./support/commands.ts";
+import { startPlainService } from "./support/plain-workerd.ts";
+import { startSkewed } from "./support/skewed-workerd.ts";
+import { linesOf, type Step, stable, type WalkCredentials, walk } from "./support/walk.ts";
+
+const RELEASES = "test/releases";
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** What was recorded of a release. */
+function recorded(release: string) {
+  const folder = join(RELEASES, release);
+  const json = (name: string) => JSON.parse(readFileSync(join(folder, name), "utf8"));
+  const { secrets, credentials } = json("secrets.json") as {
+    secrets: Record<string, string>;
+    credentials: WalkCredentials;
+  };
+  const worker: Bundle = { folder: join(process.cwd(), folder, "worker"), settings: json("worker/settings.json") };
+  return { folder, secrets, credentials, worker, steps: json("calls.json") as Step[] };
+}
+
+/** What the credentials of a walk are answered at this address: their groups, keys, operators, events and views. */
+async function seenAt(url: string, { key, admin, token, supersededToken }: WalkCredentials) {
+  const view = async (credential: string) =>
+    (await fetch(`${url}/api/viewer`, { headers: { Authorization: `Token ${credential}` } })).status;
+  const groups = new UserGroupClient({ url, apiKey: key });
+  const operator = new OperatorClient({ url, operatorKey: admin });
+  const acme = { workspace: "acme", environment: "Testing" } as const;
+  return stable({
+    groups: await Array.fromAsync(groups.list()),
+    keys: (await Array.fromAsync(operator.listKeys(acme))).map(({ id, name, revokedAt }) => [id, name, revokedAt]),
+    operators: (await Array.fromAsync(operator.listOperators())).map(({ id, name, role }) => [id, name, role]),
+    events: (await Array.fromAsync(groups.events())).map(({ id, type }) => [id, type]),
+    views: [await view(token), await view(supersededToken)],
+  });
+}
+
+const releases = existsSync(RELEASES) ? readdirSync(RELEASES) : [];
+
+describe.for(releases)("release %s", (release) => {
+  it("has its databases taken, with every credential, group and event", async ({ expect }) => {
+    const { folder, secrets, credentials } = recorded(release);
+    const state = join(newFolder(), "state");
+    cpSync(join(folder, "state"), state, { recursive: true });
+    const service = await startPlainService({ state, secrets, isBare: true });
+    onTestFinished(service.stop);
+    const seen = await seenAt(service.url, credentials);
+    expect(seen).toMatchObject({ views: [200, 401], groups: [{ userGroupId: "acme" }, { userGroupId: "other" }] });
+
+    const other = await startPlainService({ secrets, isBare: true });
+    onTestFinished(other.stop);
+    const env = { SERVICE_URL: other.url, OPERATOR_KEY: "", OPERATOR_TOKEN: other.operatorToken };
+    for (const file of ["registry.ndjson", "acme-Testing.ndjson"]) {
+      const { status, stderr } = await outcomeOf(
+        startCommand("restore", [join(process.cwd(), folder, "backup", file)], env),
+      );
+      expect(status, stderr).toBe(0);
+    }
+    expect(await seenAt(other.url, credentials)).toEqual(seen);
+  });
+
+  it("has its calls answered as it answered them, except for what was added", async ({ expect }) => {
+    const service = await startPlainService({ isBare: true });
+    onTestFinished(service.stop);
+    const { steps } = await walk(service, { erase: false });
+    const { steps: before } = recorded(release);
+    expect(linesOf(steps)).toEqual(linesOf(before));
+    for (const [index, step] of before.entries()) expect(steps[index], step.call).toMatchObject(step);
+  });
+
+  it("works beside this one in a gradual deployment", async ({ expect }) => {
+    const { worker, steps } = recorded(release);
+    const now = bundleOf({ isNew: () => undefined });
+    for (const [ofWorker, ofObjects] of [
+      [worker, now],
+      [now, worker],
+    ] as const) {
+      const service = await startSkewed(ofWorker, ofObjects);
+      onTestFinished(service.stop);
+      expect(linesOf((await walk(service, { erase: false })).steps)).toEqual(linesOf(steps));
+    }
+  });
+});
