@@ -4,7 +4,8 @@ import { request } from "undici";
 import { inject, it } from "vitest";
 import { report, runs } from "../proof/effort.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Credentials, type FuzzRequest, requestsWith, WORKSPACE } from "./proof/requests.ts";
+import { type ConsoleAdmin, hiddenFieldsOf } from "./proof/console-requests.ts";
+import { type Fixture, type FuzzRequest, requestsWith, WORKSPACE } from "./proof/requests.ts";
 import { call } from "./support/client.ts";
 
 const { url, operatorToken } = inject("service");
@@ -30,8 +31,8 @@ const WORKERS_OWN = [
 const times = <Value>(count: number, make: (index: number) => Promise<Value>): Promise<Value[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => make(index)));
 
-/** Credentials of an environment of this proof's own, so that what it revokes and deletes is nobody else's. */
-async function newCredentials(): Promise<Credentials> {
+/** Credentials of an environment of this proof's own, so that what it revokes and deletes is nobody else's; and its backup. */
+async function newFixture(): Promise<Fixture> {
   const as = (credential: string) => ({ Authorization: `Token ${credential}` });
   const issue = (path: string, body: object) => call("POST", path, body, as(operatorToken));
   const inFuzz = { workspace: WORKSPACE, environment: "Testing", name: "fuzz" };
@@ -42,51 +43,109 @@ async function newCredentials(): Promise<Credentials> {
   const get = (id: string) => call("GET", "/api/user", { user_group_id: id }, as(key));
   const mint = (id: string) =>
     call("POST", "/api/viewer_sessions", { user_group_id: id, expires_in_seconds: 3600 }, as(key));
-  return {
+  const newOperator = async () => (await issue("/api/operators", { name: "fuzz", role: "admin" })).body.key as string;
+  const operators = await times(2, newOperator);
+  const [operatorKey = ""] = operators;
+  const credentials = {
     keys,
     tokens: await Promise.all(ids.map(async (id) => (await get(id)).body.user_group.token)),
     sessions: await Promise.all(ids.map(async (id) => (await mint(id)).body.session.token)),
-    operators: await times(2, async () => (await issue("/api/operators", { name: "fuzz", role: "admin" })).body.key),
+    operators,
+    console: { own: await adminOf(operatorKey), spare: await adminOf(await newOperator()) },
   };
+  const path = `${url}/api/backup?workspace=${WORKSPACE}&environment=Testing`;
+  const backup = await request(path, { headers: { authorization: `Token ${operatorKey}` } });
+  return { credentials, origin: url, backup: await backup.body.text() };
 }
 
-it("answers every request with JSON and a documented code, and never with a 5xx", async ({ expect }) => {
-  const requests = requestsWith(await newCredentials());
+const adminOf = async (key: string): Promise<ConsoleAdmin> => ({ key, cookies: await times(8, () => signIn(key)) });
+
+/** The cookie of a session of the console. */
+async function signIn(operatorKey: string): Promise<string> {
+  const answer = await request(`${url}/console/sign-in`, {
+    method: "POST",
+    headers: { origin: url, "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ operator_key: operatorKey }).toString(),
+  });
+  await answer.body.dump();
+  const [, cookie = ""] = /console=([^;]+)/.exec(String(answer.headers["set-cookie"])) ?? [];
+  return cookie;
+}
+
+const send = async ({ method, path, headers, body }: FuzzRequest) => {
+  const response = await request(url + path, {
+    method: method as "GET",
+    headers,
+    ...(body === undefined ? {} : { body }),
+    headersTimeout: HANG_MS,
+    bodyTimeout: HANG_MS,
+  });
+  return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
+};
+type Sent = Awaited<ReturnType<typeof send>>;
+
+/** Fills in the form of the page that a request opens first. */
+async function withOpenForm(asked: FuzzRequest, count: (sent: Sent) => void): Promise<FuzzRequest> {
+  const { opensFirst: path, headers, body } = asked;
+  if (path === undefined) return asked;
+  const page = await send({ method: "GET", path, headers: { cookie: headers.cookie ?? "" }, body: undefined });
+  count(page);
+  // The first of two fields with one name counts.
+  return { ...asked, body: Buffer.from(`${hiddenFieldsOf(page.text, path)}&${body}`) };
+}
+
+/** Whether an answer of the console is one that a Durable Object has given. */
+const isAskedPage = ({ status, headers, text }: Sent): boolean =>
+  status === 303
+    ? !String(headers.location).startsWith("/console/sign-in")
+    : [200, 409, 422].includes(status) || (status === 404 && !text.includes("There is no such page"));
+
+it("answers every request as documented, and never with a 5xx", async ({ expect }) => {
+  const fixture = await newFixture();
   const counts: Record<string, number> = {};
+  const asked = { calls: 0, pages: 0, forms: 0, restores: 0 };
   let sent = 0;
-  let asked = 0;
-  const send = async ({ method, path, body, authorization, contentType, extra, address }: FuzzRequest) => {
-    const response = await request(url + path, {
-      method: method as "GET",
-      headers: { ...extra, authorization, "content-type": contentType, "cf-connecting-ip": address },
-      ...(body === undefined ? {} : { body }),
-      headersTimeout: HANG_MS,
-      bodyTimeout: HANG_MS,
-    });
-    const text = await response.body.text();
+  const expectPage = (method: string, answer: Sent) => {
+    counts[`console ${answer.status}`] = (counts[`console ${answer.status}`] ?? 0) + 1;
     sent += 1;
-    counts[response.statusCode] = (counts[response.statusCode] ?? 0) + 1;
-    expect(response.statusCode).toBeLessThan(500);
-    if (method === "HEAD" || response.statusCode === 204) return;
-    const isBackup = response.headers["content-type"] === "application/x-ndjson";
-    if (isBackup) asked += 1;
+    expect(answer.status, answer.text).toBeLessThan(500);
+    expect(answer.text).not.toContain("<script>alert");
+    if (method !== "POST" || answer.status >= 400) expect(answer.text).not.toMatch(CREDENTIAL_PATTERN);
+    if (isAskedPage(answer)) asked[method === "POST" ? "forms" : "pages"] += 1;
+  };
+  const expectAnswer = (method: string, path: string, { status, headers, text }: Sent) => {
+    counts[status] = (counts[status] ?? 0) + 1;
+    sent += 1;
+    expect(status, text).toBeLessThan(500);
+    if (method === "HEAD" || status === 204) return;
+    const isBackup = headers["content-type"] === "application/x-ndjson";
+    if (isBackup) asked.calls += 1;
     if (isBackup) return;
     const answer = JSON.parse(text);
-    expect(answer.success).toBe(response.statusCode < 300 ? 1 : 0);
-    if (path.startsWith("/api/") && !WORKERS_OWN.includes(answer.error?.code)) asked += 1;
+    expect(answer.success).toBe(status < 300 ? 1 : 0);
+    if (path.startsWith("/api/") && !WORKERS_OWN.includes(answer.error?.code))
+      asked[path.startsWith("/api/restore") ? "restores" : "calls"] += 1;
     if (answer.success === 1) return;
     expect(CODES).toContain(answer.error.code);
     expect(answer.error.message).toMatch(/\w/);
-    expect(answer.request_id).toBe(response.headers["x-request-id"]);
+    expect(answer.request_id).toBe(headers["x-request-id"]);
     expect(text).not.toMatch(CREDENTIAL_PATTERN);
   };
-  const batches = fc.array(requests, { minLength: TOGETHER, maxLength: TOGETHER });
+  const ask = async (each: FuzzRequest) => {
+    const filled = await withOpenForm(each, (page) => expectPage("GET", page));
+    const answer = await send(filled);
+    if (each.path.startsWith("/console")) expectPage(each.method, answer);
+    else expectAnswer(each.method, each.path, answer);
+  };
+  const batches = fc.array(requestsWith(fixture), { minLength: TOGETHER, maxLength: TOGETHER });
   await fc.assert(
-    fc.asyncProperty(batches, (batch) => Promise.all(batch.map(send)).then(() => undefined)),
+    fc.asyncProperty(batches, (batch) => Promise.all(batch.map(ask)).then(() => undefined)),
     { ...runs(100, 5000, 0.2), endOnFailure: true },
   );
-  report("fuzz by status", { ...counts, "asked of a Durable Object": asked });
-  for (const status of ["200", "201", "400", "401", "403", "404", "405", "409", "422"])
+  const asksDirectory = asked.calls + asked.pages + asked.forms + asked.restores;
+  report("fuzz by status", { ...counts, sent, "asked of a Durable Object": asksDirectory, ...asked });
+  for (const status of ["200", "201", "400", "401", "403", "404", "405", "409", "422", "console 200", "console 303"])
     expect(counts[status] ?? 0, status).toBeGreaterThan(0);
-  expect(asked).toBeGreaterThan(sent / 2);
+  expect(Math.min(asked.pages, asked.forms, asked.restores)).toBeGreaterThan(0);
+  expect(asksDirectory).toBeGreaterThan(sent / 2);
 }, 86_400_000);

@@ -1,6 +1,8 @@
 /** The requests of the fuzz proof: most of them are calls that the service has, with a credential that may make them. */
 import fc from "fast-check";
 import { ACCESS, type Access } from "../../../src/http/access.ts";
+import { type ConsoleCredentials, consoleRequests } from "./console-requests.ts";
+import { restorePages } from "./restore-pages.ts";
 
 /** The credentials with which the proof calls. Those of an environment are all of the same one. Each has limits of its own. */
 export type Credentials = {
@@ -8,17 +10,17 @@ export type Credentials = {
   tokens: readonly string[];
   sessions: readonly string[];
   operators: readonly string[];
+  console: ConsoleCredentials;
 };
 
 export type FuzzRequest = {
   method: string;
   path: string;
+  /** They have an address, too. Refused credentials are counted by it. */
+  headers: Record<string, string>;
   body: Buffer | undefined;
-  authorization: string;
-  contentType: string;
-  extra: Record<string, string>;
-  /** The client's address. Refused credentials are counted by it. */
-  address: string;
+  /** The page from whose form the hidden fields are. */
+  opensFirst?: string;
 };
 
 /** Where the credentials act. */
@@ -125,6 +127,7 @@ const WILD_PATHS = fc.oneof(
       "/api/user_groups",
       "/api/keys",
       "/health",
+      "/console/environments",
       "/",
     ),
   },
@@ -192,7 +195,7 @@ const TAKES_TOKEN = ["POST /api/user", "DELETE /api/user"];
 const numberIn = (pattern: string) =>
   pattern.includes(":team_id")
     ? fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.constantFrom(0, -1, 2 ** 53))
-    : fc.constantFrom(9, 10, 900_001).map((id) => (pattern.startsWith("/api/operators") ? 900_001 : id));
+    : fc.constantFrom(9, 10, 900_001).map((id) => (pattern.includes("/operators/") ? 900_001 : id));
 
 /** A call that the service has, by a caller that may make it. What it says may be wrong. */
 function callOf(name: string, access: Access, credentials: Credentials): fc.Arbitrary<FuzzRequest> {
@@ -226,47 +229,86 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
       extra: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, extras),
       address: addresses,
     })
-    .map(({ caller, number, ...request }) => ({
-      ...request,
+    .map(({ caller, number, body, ...headers }) => ({
       method,
       path: pattern.replace(/:\w+/, String(number)) + caller.query,
-      authorization: `Token ${caller.text}`,
+      body,
+      headers: headersOf({ ...headers, authorization: `Token ${caller.text}` }),
     }));
 }
 
-/** Any method, path and credential. */
-const wildRequest = ({ keys: [key = ""], tokens: [token = ""], operators: [operator = ""] }: Credentials) =>
-  fc.record({
-    method: fc.constantFrom("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS"),
-    path: WILD_PATHS,
-    body: bodies,
-    authorization: fc.oneof(
-      {
-        weight: 8,
-        arbitrary: fc.constantFrom(
-          `Token ${key}`,
-          `token ${key}`,
-          `Token ${operator}`,
-          `Token ${token}`,
-          `Bearer ${key}`,
-          `Token ${key.slice(0, -1)}`,
-          "Token",
-          "",
-        ),
-      },
-      headerText,
-    ),
-    contentType: fc.oneof({ weight: 8, arbitrary: fc.constant("application/json") }, headerText),
-    extra: extras,
-    address: addresses,
-  });
+type Headers = { authorization: string; contentType: string; extra: Record<string, string>; address: string };
 
-/** Three of four requests are calls that the service has. */
-export const requestsWith = (credentials: Credentials): fc.Arbitrary<FuzzRequest> =>
+const headersOf = ({ authorization, contentType, extra, address }: Headers): Record<string, string> => ({
+  ...extra,
+  authorization,
+  "content-type": contentType,
+  "cf-connecting-ip": address,
+});
+
+/** A page of a backup, for an environment that is empty at first. */
+const restoreRequests = (backup: string, { operators }: Credentials): fc.Arbitrary<FuzzRequest> =>
+  fc
+    .record({ page: restorePages(backup, values), operator: fc.constantFrom(...operators), address: addresses })
+    .map(({ page: { workspace, body }, operator, address }) => ({
+      method: "POST",
+      path: `/api/restore?workspace=${workspace}&environment=Testing`,
+      body,
+      headers: headersOf({
+        authorization: `Token ${operator}`,
+        contentType: "application/x-ndjson",
+        extra: {},
+        address,
+      }),
+    }));
+
+/** Any method, path and credential. */
+const wildRequests = ({
+  keys: [key = ""],
+  tokens: [token = ""],
+  operators: [operator = ""],
+}: Credentials): fc.Arbitrary<FuzzRequest> =>
+  fc
+    .record({
+      method: fc.constantFrom("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS"),
+      path: WILD_PATHS,
+      body: bodies,
+      authorization: fc.oneof(
+        {
+          weight: 8,
+          arbitrary: fc.constantFrom(
+            `Token ${key}`,
+            `token ${key}`,
+            `Token ${operator}`,
+            `Token ${token}`,
+            `Bearer ${key}`,
+            `Token ${key.slice(0, -1)}`,
+            "Token",
+            "",
+          ),
+        },
+        headerText,
+      ),
+      contentType: fc.oneof({ weight: 8, arbitrary: fc.constant("application/json") }, headerText),
+      extra: extras,
+      address: addresses,
+    })
+    .map(({ method, path, body, ...headers }) => ({ method, path, body, headers: headersOf(headers) }));
+
+/** What the requests act on: the service's origin, and a backup of one page. */
+export type Fixture = { credentials: Credentials; origin: string; backup: string };
+
+/** Most requests are calls that the service has, or pages of the console. */
+export const requestsWith = ({ credentials, origin, backup }: Fixture): fc.Arbitrary<FuzzRequest> =>
   fc.oneof(
     {
-      weight: 3,
+      weight: 6,
       arbitrary: fc.oneof(...Object.entries(ACCESS).map(([name, access]) => callOf(name, access, credentials))),
     },
-    wildRequest(credentials),
+    {
+      weight: 3,
+      arbitrary: consoleRequests(credentials.console, origin, { workspace: WORKSPACE, strings, numberIn }, addresses),
+    },
+    { weight: 1, arbitrary: restoreRequests(backup, credentials) },
+    { weight: 2, arbitrary: wildRequests(credentials) },
   );
