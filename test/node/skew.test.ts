@@ -2,7 +2,8 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
-import { freshCopy, removeCopy } from "./support/service.ts";
+import { startLoad } from "./support/gated-load.ts";
+import { freshCopy, removeCopy, waitUntil } from "./support/service.ts";
 import { bundleWith, type Edit, newState, startSkewed } from "./support/skewed-workerd.ts";
 import { linesOf, walk } from "./support/walk.ts";
 
@@ -35,7 +36,7 @@ const NEXT_RELEASE: Edit[] = [
 
 /** Walks through a service that has the Worker of one bundle and the Durable Objects of another. */
 async function walkThrough(worker: Bundle, objects: Bundle): Promise<string[]> {
-  const service = await startSkewed(worker, objects);
+  const service = await startSkewed([worker], objects);
   try {
     return linesOf((await walk(service)).steps);
   } finally {
@@ -75,11 +76,42 @@ describe("in a gradual deployment of the next release", () => {
     expect(await walkThrough(next, now)).toEqual(expected);
   });
 
+  it("under load, a deployment in steps and a rollback fail no call, lose no write and revive no credential", async ({
+    expect,
+  }) => {
+    const state = newState();
+    onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
+    /** The Workers that requests go to, and whose Durable Objects there are. */
+    const steps: [Bundle[], Bundle][] = [
+      [[now, next], now],
+      [[now, next], next],
+      [[next], next],
+      [[next, now], now],
+      [[now], now],
+    ];
+    let service = await startSkewed([now], now, state);
+    onTestFinished(() => service.stop());
+    const { url, operatorToken } = service;
+    const operator = new OperatorClient({ url, operatorKey: operatorToken });
+    const { key } = await operator.issueKey({ workspace: "acme", environment: "Testing", name: "load" });
+    const load = startLoad(url, { key, operatorToken });
+    for (const [workers, objects] of steps) {
+      const { calls } = load.counts;
+      await waitUntil(() => load.counts.calls >= calls + 500, "the service was used");
+      await load.hold();
+      await service.stop();
+      service = await startSkewed(workers, objects, state);
+      load.release(service.url);
+    }
+    expect(await load.stop()).toEqual([]);
+    expect(Math.min(...Object.values(load.counts))).toBeGreaterThan(50);
+  }, 120_000);
+
   it("an upgrade and a rollback lose no write, revive no credential, and keep each event", async ({ expect }) => {
     const state = newState();
     onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
     const clients = async (bundle: Bundle, apiKey?: string) => {
-      const { url, operatorToken, stop } = await startSkewed(bundle, bundle, state);
+      const { url, operatorToken, stop } = await startSkewed([bundle], bundle, state);
       const operator = new OperatorClient({ url, operatorKey: operatorToken });
       const issued = async () =>
         (await operator.issueKey({ workspace: "acme", environment: "Testing", name: "x" })).key;

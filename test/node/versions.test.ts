@@ -85,7 +85,7 @@ describe.for(releases)("release %s", (release) => {
       [worker, now],
       [now, worker],
     ] as const) {
-      const service = await startSkewed(ofWorker, ofObjects);
+      const service = await startSkewed([ofWorker], ofObjects);
       onTestFinished(service.stop);
       expect(linesOf((await walk(service, { erase: false })).steps)).toEqual(linesOf(steps));
     }

@@ -39,12 +39,37 @@ export const newState = (): State => ({
   secrets: secrets(),
 });
 
-/** Starts the Worker of one bundle with the Durable Objects of another, as in a gradual deployment. Nothing is limited. */
-export async function startSkewed(worker: Bundle, objects: Bundle, kept?: State): Promise<SkewedService> {
+/** Sends each request to the next of its Workers, as a gradual deployment divides them. */
+const ROUTER = `let turn = 0;
+export default {
+  fetch(request, env) {
+    const workers = Object.keys(env);
+    turn += 1;
+    return env[workers[turn % workers.length]].fetch(request);
+  },
+};
+`;
+
+const modulesOf = ({ folder }: Bundle): string =>
+  readdirSync(folder)
+    .filter((name) => /\.(js|html)$/.test(name))
+    .toSorted((one, other) => Number(other.endsWith(".js")) - Number(one.endsWith(".js")))
+    .map((name) => {
+      const kind = name.endsWith(".js") ? "esModule" : "text";
+      return `(name = ${textOf(name)}, ${kind} = embed ${textOf(join(folder, name))})`;
+    })
+    .join(", ");
+
+/**
+ * Starts Workers with the Durable Objects of another bundle, as in a gradual deployment: each request goes to one of the Workers.
+ * Nothing is limited.
+ */
+export async function startSkewed(workers: readonly Bundle[], objects: Bundle, kept?: State): Promise<SkewedService> {
   const { folder: state, secrets: fixed } = kept ?? newState();
   const { compatibilityDate, durableObjects, rateLimits } = objects.settings;
-  const variables: Record<string, string> = { ...objects.settings.vars, ...worker.settings.vars, ...fixed };
-  const shared = [
+  const ofWorkers = workers.map(({ settings }) => settings.vars);
+  const variables: Record<string, string> = Object.assign({}, objects.settings.vars, ...ofWorkers, fixed);
+  const bindings = [
     ...durableObjects.map(
       ({ binding, className }) =>
         `(name = ${textOf(binding)}, durableObjectNamespace = (className = ${textOf(className)}, serviceName = "objects"))`,
@@ -53,29 +78,25 @@ export async function startSkewed(worker: Bundle, objects: Bundle, kept?: State)
       ({ name }) => `(name = ${textOf(name)}, wrapped = (moduleName = "${LIMITED}", innerBindings = []))`,
     ),
     '(name = "ASSETS", service = "internet")',
-  ];
-  const fromEnvironment = Object.keys(variables).map(
-    (name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`,
-  );
+    ...Object.keys(variables).map((name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`),
+  ].join(", ");
+  const service = (name: string, bundle: Bundle, others = "") =>
+    `(name = "${name}", worker = (modules = [${modulesOf(bundle)}], compatibilityDate = ${textOf(compatibilityDate)}, ${others}bindings = [${bindings}]))`;
   const namespaces = durableObjects.map(
     ({ className }) => `(className = ${textOf(className)}, uniqueKey = ${textOf(className)}, enableSql = true)`,
   );
-  const modules = readdirSync(objects.folder)
-    .filter((name) => /\.(js|html)$/.test(name))
-    .toSorted((one, other) => Number(other.endsWith(".js")) - Number(one.endsWith(".js")))
-    .map((name) => {
-      const kind = name.endsWith(".js") ? "esModule" : "text";
-      return `(name = ${textOf(name)}, ${kind} = embed ${textOf(join(objects.folder, name))})`;
-    });
+  const stored = `durableObjectNamespaces = [${namespaces.join(", ")}], durableObjectStorage = (localDisk = "state"), `;
+  const router = mkdtempSync(join(state, "router-"));
+  writeFileSync(join(router, "router.js"), ROUTER);
   const text = configOf({
-    modules: worker.folder,
+    modules: router,
     compatibilityDate,
     address: "127.0.0.1:0",
     state,
-    bindings: shared,
-    fromEnvironment: Object.keys(variables),
+    bindings: workers.map((_, index) => `(name = "WORKER_${index}", service = "worker-${index}")`),
     services: [
-      `(name = "objects", worker = (modules = [${modules.join(", ")}], compatibilityDate = ${textOf(compatibilityDate)}, durableObjectNamespaces = [${namespaces.join(", ")}], durableObjectStorage = (localDisk = "state"), bindings = [${[...shared, ...fromEnvironment].join(", ")}]))`,
+      service("objects", objects, stored),
+      ...workers.map((worker, index) => service(`worker-${index}`, worker)),
     ],
     extensions: [
       `(modules = [(name = "${LIMITED}", internal = true, esModule = "export default () => ({ limit: async () => ({ success: true }) });")])`,
