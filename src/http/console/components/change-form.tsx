@@ -3,7 +3,7 @@ import type { Issue } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { SignedInEnv } from "../console-env.ts";
 import { ReasonField } from "./fields.tsx";
-import { ErrorSummary, Form } from "./form.tsx";
+import { Form } from "./form.tsx";
 
 /** The page of a change: what will happen, then its form, which is sent to the page's own path. */
 export const ChangeForm: FC<{
@@ -18,7 +18,6 @@ export const ChangeForm: FC<{
   children?: Child;
 }> = ({ c, effects, button, isDangerous = false, issues = [], cancel, children }) => (
   <>
-    <ErrorSummary issues={issues} />
     <ul>
       {effects.map((effect) => (
         <li>{effect}</li>

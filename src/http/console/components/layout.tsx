@@ -3,11 +3,12 @@ import type { Operator } from "../../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../../domain/credentials/console-cookie.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import { directoryName, type Environment } from "../../../domain/environment.ts";
+import type { Issue } from "../../../domain/failure.ts";
 import { DEPLOYMENT_EVENTS, ENVIRONMENTS, environmentPath, OPERATORS, SESSIONS, SIGN_OUT } from "../paths.ts";
-import { Form } from "./form.tsx";
+import { ErrorSummary, Form } from "./form.tsx";
 
-/** The title of a page, without markup, and what its heading shows instead, if that differs. */
-export type PageHead = { title: string; heading?: Child; hasErrors?: boolean };
+/** The title of a page, without markup; what its heading shows instead, if that differs; and what is wrong with a form that was sent. */
+export type PageHead = { title: string; heading?: Child; issues?: Issue[] };
 
 /** What the frame of a page is made of. Nobody is signed in without an `operator`. */
 export type Frame = {
@@ -22,7 +23,7 @@ export type Frame = {
 export const Layout: FC<PageHead & Frame & { children: Child }> = ({
   title,
   heading = title,
-  hasErrors = false,
+  issues = [],
   children,
   ...frame
 }) => (
@@ -31,7 +32,7 @@ export const Layout: FC<PageHead & Frame & { children: Child }> = ({
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      <title>{`${hasErrors ? "Error: " : ""}${title} · User groups`}</title>
+      <title>{`${issues.length > 0 ? "Error: " : ""}${title} · User groups`}</title>
       <link rel="stylesheet" href="/styles/simple.css" />
       <link rel="stylesheet" href="/styles/console.css" />
     </head>
@@ -45,6 +46,7 @@ export const Layout: FC<PageHead & Frame & { children: Child }> = ({
       </header>
       <main id="main">
         <h1>{heading}</h1>
+        <ErrorSummary issues={issues} />
         {children}
       </main>
     </body>

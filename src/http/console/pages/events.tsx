@@ -9,7 +9,7 @@ import { ActorQuery, Since } from "../../resources/events/schemas.ts";
 import { Label, lazy } from "../../resources/fields.ts";
 import { EventTable } from "../components/events.tsx";
 import { Select, TextField } from "../components/fields.tsx";
-import { ErrorSummary, Filter } from "../components/form.tsx";
+import { Filter } from "../components/form.tsx";
 import { Paging } from "../components/paging.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath } from "../paths.ts";
@@ -52,11 +52,9 @@ function respondWithFeed(c: RequestContext<SignedInEnv>, { path, hasGroups, filt
   );
   return respondWithPage(c, {
     title: hasGroups ? "Events" : "Events of the deployment",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         <Filter action={path}>
           <Select
             name="type"

@@ -10,7 +10,7 @@ import { fail, ok, type Result } from "../../../domain/result.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { TextField } from "../components/fields.tsx";
-import { ErrorSummary, Form } from "../components/form.tsx";
+import { Form } from "../components/form.tsx";
 import { Ending } from "../components/keys.tsx";
 import { Text } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
@@ -28,11 +28,9 @@ const HINT = "Its beginning is enough, such as ugk_customer_AQJrMQ…: people ha
 function respond(c: Call, found: Child, issues: Issue[] = []): Promise<Response> {
   return respondWithPage(c, {
     title: "Find a key",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         {found}
         <Form ring={c.get("ring")} session={c.get("session")} action={FIND_KEY}>
           <TextField

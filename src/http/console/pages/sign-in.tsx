@@ -4,7 +4,6 @@ import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import { TextField } from "../components/fields.tsx";
-import { ErrorSummary } from "../components/form.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
 import { presentedKey } from "../request/presented-key.ts";
@@ -51,11 +50,10 @@ function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: strin
   const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
   return respondWithPage(c, {
     title: "Sign in",
-    status: problem === undefined ? 200 : 401,
-    hasErrors: problem !== undefined,
+    ...(problem !== undefined && { status: 401 }),
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         {isFromElsewhere && (
           <p>
             You have followed a link from another site. If you are signed in, <a href={next}>go on to the page</a>.

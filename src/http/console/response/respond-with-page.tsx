@@ -20,13 +20,13 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** A page to answer with: its head, what is in it, and a status other than 200. */
+/** A page to answer with: its head, and what is in it. Without a `status`, one with issues is 422. */
 export type Page = PageHead & { children: Child; status?: number; headers?: Record<string, string> };
 
 /** Answers with a page. */
 export async function respondWithPage(
   c: RequestContext<ConsoleEnv>,
-  { status = 200, headers, ...page }: Page,
+  { status, headers, ...page }: Page,
 ): Promise<Response> {
   const layout = (
     <Layout
@@ -39,7 +39,11 @@ export async function respondWithPage(
     />
   );
   const html = `<!doctype html>${await layout.toString()}`;
-  return new Response(html, { status, headers: { ...c.get("headers"), ...PROTECTION, ...headers } });
+  const isRefused = (page.issues ?? []).length > 0;
+  return new Response(html, {
+    status: status ?? (isRefused ? 422 : 200),
+    headers: { ...c.get("headers"), ...PROTECTION, ...headers },
+  });
 }
 
 /** Answers with a page that says what is wrong, and what to do. */

@@ -19,8 +19,7 @@ const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {
   const form = c.get("form");
   return respondWithPage(c, {
     title: "Create an environment",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <ChangeForm c={c} effects={EFFECTS} button="Create it" issues={issues} cancel={ENVIRONMENTS}>
         <TextField

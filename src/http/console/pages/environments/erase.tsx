@@ -23,8 +23,7 @@ const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
   const name = directoryName(environment);
   return respondWithPage(c, {
     title: `Erase ${name}`,
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <ChangeForm
         c={c}

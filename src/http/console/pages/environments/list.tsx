@@ -6,7 +6,7 @@ import { numberCursorOf } from "../../../resources/cursor.ts";
 import { EnvironmentsQuery } from "../../../resources/environments/schemas.ts";
 import { Done } from "../../components/done.tsx";
 import { TextField } from "../../components/fields.tsx";
-import { ErrorSummary, Filter } from "../../components/form.tsx";
+import { Filter } from "../../components/form.tsx";
 import { Paging } from "../../components/paging.tsx";
 import { Time } from "../../components/text.tsx";
 import { Wide } from "../../components/wide.tsx";
@@ -32,11 +32,9 @@ export const listEnvironments = createFactory<SignedInEnv>().createHandlers(asyn
   c.set("operator", operator);
   return respondWithPage(c, {
     title: "Environments",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         <Done done={c.req.query("done")} results={DONE} />
         <p class="actions">
           {allowsRole(operator.role, "admin") && <a href={CREATE_ENVIRONMENT}>Create an environment</a>}{" "}

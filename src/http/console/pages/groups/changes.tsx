@@ -13,7 +13,8 @@ import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Checkbox, ConfirmationField, OperatorKeyField, Select, TextField } from "../../components/fields.tsx";
+import { Checkbox, ConfirmationField, OperatorKeyField, TextField } from "../../components/fields.tsx";
+import { GraceField } from "../../components/keys.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
@@ -41,13 +42,6 @@ type Change = {
   done: string;
 };
 
-const GRACES: [string, string][] = [
-  ["0", "none: end it now"],
-  ["3600", "1 hour"],
-  ["86400", "1 day"],
-  ["604800", "7 days"],
-];
-
 /** The state in which the operator has seen the group. */
 const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
@@ -67,13 +61,7 @@ const GROUP_CHANGES = {
       "The old token does nothing more, and its viewer sessions end; but within the grace, viewers may go on with both.",
     ],
     fields: (c, _, issues) => (
-      <Select
-        name="grace_seconds"
-        label="Grace for the old token"
-        value={c.get("form").get("grace_seconds") ?? "0"}
-        options={GRACES}
-        issues={issues}
-      />
+      <GraceField label="Grace for the old token" value={c.get("form").get("grace_seconds") ?? "0"} issues={issues} />
     ),
     check: (c) =>
       schemaIssues(parseForm(c, RotateByNumberBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") })),
@@ -256,8 +244,7 @@ function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Is
         {change.title}: <Text value={group.name} />
       </>
     ),
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <ChangeForm
         c={c}

@@ -115,8 +115,8 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
         Edit <Text value={group.name} />
       </>
     ),
-    status: isConflict ? 412 : issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    ...(isConflict && { status: 412 }),
+    issues,
     children: (
       <ChangeForm
         c={c}

@@ -6,7 +6,7 @@ import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
 import { cursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { Select, TextField } from "../../components/fields.tsx";
-import { ErrorSummary, Filter } from "../../components/form.tsx";
+import { Filter } from "../../components/form.tsx";
 import { Paging } from "../../components/paging.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import { Wide } from "../../components/wide.tsx";
@@ -32,11 +32,9 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
   const path = `${environmentPath(environment)}/groups`;
   return respondWithPage(c, {
     title: "Groups",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         <Filter action={path}>
           <TextField name="user_group_id_prefix" label="Id begins with" value={prefix} issues={issues} />
           <Select

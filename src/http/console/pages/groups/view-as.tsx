@@ -10,7 +10,7 @@ import type { RequestContext } from "../../../app-env.ts";
 import { Label } from "../../../resources/fields.ts";
 import { QueryBody } from "../../../resources/viewers/schemas.ts";
 import { Select, TextArea, TextField } from "../../components/fields.tsx";
-import { ErrorSummary, Form } from "../../components/form.tsx";
+import { Form } from "../../components/form.tsx";
 import { Text } from "../../components/text.tsx";
 import { Wide } from "../../components/wide.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
@@ -99,11 +99,9 @@ function respondWithView(
         View as <Text value={group.name} />
       </>
     ),
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <>
-        <ErrorSummary issues={issues} />
         <p>
           What viewers of this group get. Nothing is minted here.{" "}
           <a href={groupPath(c.get("environment"), group.teamId)}>Back to the group</a>

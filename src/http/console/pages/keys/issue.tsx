@@ -9,7 +9,7 @@ import { issueApiKey } from "../../../operations/api-keys.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, Select, TextField } from "../../components/fields.tsx";
-import { EXPIRIES, NewKey } from "../../components/keys.tsx";
+import { ExpiryField, NewKey } from "../../components/keys.tsx";
 import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";
 import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
@@ -77,13 +77,7 @@ export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: b
         <Checkbox name={`scope ${scope}`} label={scope} checked={form.has(`scope ${scope}`)} />
       ))}
     </details>
-    <Select
-      name="expires_in_seconds"
-      label="It ends by itself"
-      value={form.get("expires_in_seconds") ?? ""}
-      options={EXPIRIES}
-      issues={issues}
-    />
+    <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
     {isFirst && (
       <Select
         name="location"
@@ -105,8 +99,7 @@ const EFFECTS = [
 const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) =>
   respondWithPage(c, {
     title: "Issue an API key",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <ChangeForm
         c={c}

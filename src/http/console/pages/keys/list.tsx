@@ -3,11 +3,10 @@ import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { KeysQuery } from "../../../resources/api-keys/schemas.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { Done } from "../../components/done.tsx";
-import { ErrorSummary } from "../../components/form.tsx";
-import { KeyTable } from "../../components/keys.tsx";
+import { KeyList } from "../../components/keys.tsx";
 import { Paging } from "../../components/paging.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, FIND_KEY } from "../../paths.ts";
+import { environmentPath } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
@@ -24,38 +23,21 @@ export const listKeys = createFactory<EnvironmentEnv>().createHandlers(async (c)
   if (failure) return refuseWithPage(c, failure);
   const { keys, next } = listed?.value ?? { keys: [], next: null };
   const path = `${environmentPath(c.get("environment"))}/keys`;
-  const isAdmin = allowsRole(c.get("operator").role, "admin");
   return respondWithPage(c, {
     title: "API keys",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
-      <>
-        <ErrorSummary issues={issues} />
-        <Done done={c.req.query("done")} results={DONE} />
-        <p class="actions">
-          {isAdmin && <a href={`${path}/issue`}>Issue a key</a>} <a href={FIND_KEY}>Find a key by its text</a>
-        </p>
-        {keys.length > 0 ? (
-          <KeyTable
-            label="API keys"
-            rights="Scopes"
-            keys={keys}
-            actions={({ id }) =>
-              isAdmin ? (
-                <>
-                  <a href={`${path}/${id}/roll`}>Roll</a> <a href={`${path}/${id}/revoke`}>Revoke</a>
-                </>
-              ) : (
-                "–"
-              )
-            }
-          />
-        ) : (
-          <p>No keys.</p>
-        )}
-        <Paging path={path} fields={{}} cursor={fields.cursor} nextCursor={numberCursorOf(next)} />
-      </>
+      <KeyList
+        label="API keys"
+        rights="Scopes"
+        path={path}
+        isAdmin={allowsRole(c.get("operator").role, "admin")}
+        issue="Issue a key"
+        none="No keys."
+        keys={keys}
+        done={<Done done={c.req.query("done")} results={DONE} />}
+        paging={<Paging path={path} fields={{}} cursor={fields.cursor} nextCursor={numberCursorOf(next)} />}
+      />
     ),
   });
 });

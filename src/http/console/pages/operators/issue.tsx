@@ -7,7 +7,7 @@ import { issueOperator } from "../../../operations/operators.ts";
 import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Select, TextField } from "../../components/fields.tsx";
-import { EXPIRIES, NewKey } from "../../components/keys.tsx";
+import { ExpiryField, NewKey } from "../../components/keys.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { OPERATORS } from "../../paths.ts";
 import { issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
@@ -24,8 +24,7 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
   const form = c.get("form");
   return respondWithPage(c, {
     title: "Issue an operator's key",
-    status: issues.length > 0 ? 422 : 200,
-    hasErrors: issues.length > 0,
+    issues,
     children: (
       <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={OPERATORS}>
         <TextField
@@ -43,13 +42,7 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
           options={ROLES.map((role): [string, string] => [role, role])}
           issues={issues}
         />
-        <Select
-          name="expires_in_seconds"
-          label="It ends by itself"
-          value={form.get("expires_in_seconds") ?? ""}
-          options={EXPIRIES}
-          issues={issues}
-        />
+        <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
         <TextField
           name="operator_key"
           type="password"
