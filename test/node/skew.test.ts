@@ -1,13 +1,14 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
+import type { Bundle } from "../../scripts/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { startLoad } from "./support/gated-load.ts";
+import { RELEASES, recorded } from "./support/releases.ts";
 import { freshCopy, removeCopy, waitUntil } from "./support/service.ts";
 import { bundleWith, type Edit, newState, startSkewed } from "./support/skewed-workerd.ts";
 import { linesOf, walk } from "./support/walk.ts";
 
-/** The next release as this one allows it: a new column, a new RPC method that its Worker does not call yet, a new event type. */
+/** The release after the recorded one: a new column, a new RPC method that its Worker does not call yet, a new event type. */
 const NEXT_RELEASE: Edit[] = [
   {
     file: "src/storage/schema.ts",
@@ -50,7 +51,7 @@ describe("in a gradual deployment of the next release", () => {
   let next: Bundle;
   let expected: string[];
   beforeAll(async () => {
-    now = bundleOf({ isNew: () => undefined });
+    now = recorded(RELEASES.at(-1) ?? "").worker;
     next = bundleWith(copy, NEXT_RELEASE);
     expected = await walkThrough(now, now);
   }, 60_000);
@@ -68,11 +69,11 @@ describe("in a gradual deployment of the next release", () => {
     ]);
   });
 
-  it("this release's Worker gets the same answers from the next one's Durable Objects", async ({ expect }) => {
+  it("the recorded Worker gets the same answers from the next one's Durable Objects", async ({ expect }) => {
     expect(await walkThrough(now, next)).toEqual(expected);
   });
 
-  it("the next release's Worker gets the same answers from this one's Durable Objects", async ({ expect }) => {
+  it("the next release's Worker gets the same answers from the recorded Durable Objects", async ({ expect }) => {
     expect(await walkThrough(next, now)).toEqual(expected);
   });
 

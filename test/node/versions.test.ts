@@ -1,32 +1,19 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../scripts/serve/bundle.ts";
+import { bundleOf } from "../../scripts/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { outcomeOf, startCommand } from "./support/commands.ts";
 import { startPlainService } from "./support/plain-workerd.ts";
+import { RELEASES, recorded } from "./support/releases.ts";
 import { startSkewed } from "./support/skewed-workerd.ts";
-import { linesOf, type Step, stable, type WalkCredentials, walk } from "./support/walk.ts";
-
-const RELEASES = "test/releases";
+import { linesOf, stable, type WalkCredentials, walk } from "./support/walk.ts";
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** What was recorded of a release. */
-function recorded(release: string) {
-  const folder = join(RELEASES, release);
-  const json = (name: string) => JSON.parse(readFileSync(join(folder, name), "utf8"));
-  const { secrets, credentials } = json("secrets.json") as {
-    secrets: Record<string, string>;
-    credentials: WalkCredentials;
-  };
-  const worker: Bundle = { folder: join(process.cwd(), folder, "worker"), settings: json("worker/settings.json") };
-  return { folder, secrets, credentials, worker, steps: json("calls.json") as Step[] };
 }
 
 /** What the credentials of a walk are answered at this address: their groups, keys, operators, events and views. */
@@ -45,9 +32,7 @@ async function seenAt(url: string, { key, admin, token, supersededToken }: WalkC
   });
 }
 
-const releases = existsSync(RELEASES) ? readdirSync(RELEASES) : [];
-
-describe.for(releases)("release %s", (release) => {
+describe.for(RELEASES)("release %s", (release) => {
   it("has its databases taken, with every credential, group and event", async ({ expect }) => {
     const { folder, secrets, credentials } = recorded(release);
     const state = join(newFolder(), "state");
