@@ -2,10 +2,9 @@
  * A step of a database's schema. `readableBy` is the number of the oldest schema whose release can still run on it: for an added
  * table, index or column with a default, the number before; for a change that such a release cannot run on, its own number.
  *
- * No release before 1.0 has been deployed, so until then each schema is one migration that may be edited; each edit raises its
- * number. From 1.0 on the lists are append-only: a released migration is never edited, a change is a new entry with the next number,
- * and it expands first and contracts a release later. So a release runs on the schema of the next one, while a deployment is
- * gradual, and after a rollback, which does not roll SQL back.
+ * The lists are append-only: a released migration is never edited, and a change is a new entry with the next number. It expands
+ * first and contracts a release later. So a release runs on the schema of the next one, while a deployment is gradual, and after
+ * a rollback, which does not roll SQL back.
  */
 export type Migration = { number: number; readableBy: number; statements: string };
 
