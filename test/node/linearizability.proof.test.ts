@@ -31,77 +31,85 @@ const numberInToken = (token: string): number => {
   return Number(payload.readBigUInt64BE(payload.length - 40));
 };
 
-/** The API key and the operator of one history. */
-type Own = { admin: Admin; key: string; operatorKey: string; pathOfKey: string; pathOfOperator: string };
+/** The environment of the histories. */
+const PLACE = { workspace: "histories", environment: "Testing" };
+const IN_PLACE = "?workspace=histories&environment=Testing";
 
-/** The header of an admin. */
-type Admin = { Authorization: string };
+/** A header with a credential. */
+type As = { Authorization: string };
+const as = (credential: string): As => ({ Authorization: `Token ${credential}` });
+const asBootstrap = as(operatorToken);
 
-const asBootstrap: Admin = { Authorization: `Token ${operatorToken}` };
+/** Who acts in the histories of a round: a new key and a new admin, because each credential has a limit of calls a minute. */
+type Actors = { integrator: As; admin: As };
 
-/** Issues the credentials of one history, in the environment of the service's own key. */
-async function issueOwn(name: string, admin: Admin): Promise<Own> {
-  const { caller } = (await call("GET", "/api/whoami")).body;
-  const named = { workspace: caller.workspace, environment: caller.environment, name };
-  const { api_key: issued, key } = (await call("POST", "/api/keys", named, admin)).body;
-  const { operator, key: operatorKey } = (await call("POST", "/api/operators", { name, role: "viewer" }, admin)).body;
-  const query = `?workspace=${caller.workspace}&environment=${caller.environment ?? "untagged"}`;
-  return {
-    admin,
-    key,
-    operatorKey,
-    pathOfKey: `/api/keys/${issued.id}${query}`,
-    pathOfOperator: `/api/operators/${operator.id}`,
-  };
-}
+/** The actors of one history, and the API key and the operator that it may revoke. */
+type Own = Actors & { key: string; operatorKey: string; pathOfKey: string; pathOfOperator: string };
+
+const issueKey = async (name: string, admin: As): Promise<{ key: string; path: string }> => {
+  const { api_key: issued, key } = (await call("POST", "/api/keys", { ...PLACE, name }, admin)).body;
+  return { key, path: `/api/keys/${issued.id}${IN_PLACE}` };
+};
+
+const issueOperator = async (name: string, role: string, admin: As): Promise<{ key: string; path: string }> => {
+  const { operator, key } = (await call("POST", "/api/operators", { name, role }, admin)).body;
+  return { key, path: `/api/operators/${operator.id}` };
+};
 
 /** Records a history, and revokes its credentials: there may be a thousand valid ones. */
-async function recordOne(id: string, admin: Admin, random: (below: number) => number): Promise<Call[]> {
-  const own = await issueOwn(id, admin);
-  const calls = await record(realService(id, own), random);
-  for (const path of [own.pathOfKey, own.pathOfOperator]) await call("DELETE", path, undefined, admin);
+async function recordOne(id: string, actors: Actors, random: (below: number) => number): Promise<Call[]> {
+  const { admin } = actors;
+  const { key, path: pathOfKey } = await issueKey(id, admin);
+  const { key: operatorKey, path: pathOfOperator } = await issueOperator(id, "viewer", admin);
+  const calls = await record(realService(id, { ...actors, key, operatorKey, pathOfKey, pathOfOperator }), random);
+  for (const path of [pathOfKey, pathOfOperator]) await call("DELETE", path, undefined, admin);
   return calls;
 }
 
 /** Sends a call to the running service. */
-function send(id: string, own: Own, ask: Ask): Promise<Answer> {
+function send(
+  id: string,
+  { integrator, admin, key, operatorKey, pathOfKey, pathOfOperator }: Own,
+  ask: Ask,
+): Promise<Answer> {
+  const byIntegrator = (method: string, path: string, body?: object) => call(method, path, body, integrator);
   switch (ask.do) {
     case "mint by key": {
       const body = { user_group_id: id, viewer_id: ask.viewerId };
-      return call("POST", "/api/viewer_sessions", body, { Authorization: `Token ${own.key}` });
+      return call("POST", "/api/viewer_sessions", body, as(key));
     }
     case "revoke key":
-      return call("DELETE", own.pathOfKey, undefined, own.admin);
+      return call("DELETE", pathOfKey, undefined, admin);
     case "use operator":
-      return call("GET", "/api/whoami", undefined, { Authorization: `Token ${own.operatorKey}` });
+      return call("GET", "/api/whoami", undefined, as(operatorKey));
     case "revoke operator":
-      return call("DELETE", own.pathOfOperator, undefined, own.admin);
+      return call("DELETE", pathOfOperator, undefined, admin);
     case "ensure":
-      return call("GET", "/api/user", { user_group_id: id });
+      return byIntegrator("GET", "/api/user", { user_group_id: id });
     case "update":
-      return call("PUT", "/api/user", { user_group_id: id, name: ask.name });
+      return byIntegrator("PUT", "/api/user", { user_group_id: id, name: ask.name });
     case "suspend":
     case "resume":
-      return call("PUT", "/api/user", { user_group_id: id, suspended: ask.do === "suspend" });
+      return byIntegrator("PUT", "/api/user", { user_group_id: id, suspended: ask.do === "suspend" });
     case "rotate":
-      return call("POST", "/api/user", { current_token: ask.token });
+      return byIntegrator("POST", "/api/user", { current_token: ask.token });
     case "remove":
-      return call("DELETE", "/api/user", { current_token: ask.token });
+      return byIntegrator("DELETE", "/api/user", { current_token: ask.token });
     case "view":
-      return call("GET", "/api/viewer", undefined, { Authorization: `Token ${ask.token}` });
+      return call("GET", "/api/viewer", undefined, as(ask.token));
     case "restore":
     case "purge":
-      return call("POST", `/api/user_groups/${ask.teamId}/${ask.do}`);
+      return byIntegrator("POST", `/api/user_groups/${ask.teamId}/${ask.do}`);
     case "mint":
-      return call("POST", "/api/viewer_sessions", { user_group_id: id, viewer_id: ask.viewerId });
+      return byIntegrator("POST", "/api/viewer_sessions", { user_group_id: id, viewer_id: ask.viewerId });
     case "view session":
-      return call("GET", "/api/viewer", undefined, { Authorization: `Token ${ask.session}` });
+      return call("GET", "/api/viewer", undefined, as(ask.session));
     case "end session":
-      return call("POST", "/api/viewer_sessions/end", { session: ask.session });
+      return byIntegrator("POST", "/api/viewer_sessions/end", { session: ask.session });
     case "end person":
-      return call("POST", "/api/viewer_sessions/end", { user_group_id: id, viewer_id: ask.viewerId });
+      return byIntegrator("POST", "/api/viewer_sessions/end", { user_group_id: id, viewer_id: ask.viewerId });
     case "end group":
-      return call("POST", "/api/viewer_sessions/end", { user_group_id: id });
+      return byIntegrator("POST", "/api/viewer_sessions/end", { user_group_id: id });
   }
 }
 
@@ -123,10 +131,11 @@ const realService =
   };
 
 /** The events after a cursor, oldest first, by the id of their group. */
-async function eventsAfter(cursor: string): Promise<Map<string, FeedEvent[]>> {
+async function eventsAfter(cursor: string, integrator: As): Promise<Map<string, FeedEvent[]>> {
   const feeds = new Map<string, FeedEvent[]>();
   for (let next = cursor, more = true; more; ) {
-    const { body } = await call("GET", `/api/events?limit=1000&cursor=${next}`);
+    const { status, body } = await call("GET", `/api/events?limit=1000&cursor=${next}`, undefined, integrator);
+    if (status !== 200) throw new Error(`The feed was refused: ${JSON.stringify(body)}`);
     for (const { type, user_group: group } of body.events) {
       if (!group) continue;
       const event = { type: type.replace(/^(user_group|viewer_sessions)\./, ""), teamId: group.team_id };
@@ -139,17 +148,18 @@ async function eventsAfter(cursor: string): Promise<Map<string, FeedEvent[]>> {
 
 /** Records the histories of `TOGETHER` ids at the same time, with their events. */
 async function recordTogether(round: number): Promise<History[]> {
-  const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest")).body;
   const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
-  // An admin of their own: the bootstrap token would reach its limit in a long run.
-  const named = { name: `round ${round}`, role: "admin" };
-  const { operator, key } = (await call("POST", "/api/operators", named, asBootstrap)).body;
-  const admin = { Authorization: `Token ${key}` };
+  const ofRound = `round ${round}`;
+  const { key: adminKey, path: pathOfAdmin } = await issueOperator(ofRound, "admin", asBootstrap);
+  const admin = as(adminKey);
+  const { key, path: pathOfKey } = await issueKey(ofRound, admin);
+  const integrator = as(key);
+  const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest", undefined, integrator)).body;
   const recorded = await Promise.all(
-    ids.map((id, index) => recordOne(id, admin, randomOf(seed * 1_000_003 + round + index))),
+    ids.map((id, index) => recordOne(id, { integrator, admin }, randomOf(seed * 1_000_003 + round + index))),
   );
-  await call("DELETE", `/api/operators/${operator.id}`, undefined, asBootstrap);
-  const feeds = await eventsAfter(cursor);
+  const feeds = await eventsAfter(cursor, integrator);
+  for (const path of [pathOfKey, pathOfAdmin]) await call("DELETE", path, undefined, asBootstrap);
   return ids.map((id, index) => ({ calls: recorded[index] ?? [], feed: feeds.get(id) ?? [] }));
 }
 
