@@ -35,7 +35,7 @@ const EXAMPLES = {
   "env-file": "FILE",
   var: "NAME:VALUE",
   "client-address-header": "NAME",
-  "metrics-port": "9100",
+  "metrics-port": "9788",
 };
 
 /** @throws UsageError if npm read options as its own: without `--`, it passes on their names as variables. */

@@ -71,7 +71,7 @@ const HELP = helpOf({
   examples: [
     ["npm start", "try the service on this machine"],
     ["ug serve --persist-to /var/lib/user-groups", "run it for good"],
-    ["ug keys issue --workspace acme --environment Testing --name backend", "an API key for an integrator"],
+    ["ug keys issue --workspace acme --environment Testing --name backend --create", "an API key, and its environment"],
     ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
     ["ug doctor --url https://groups.example.com", "find what is wrong"],
     ["ug prove --as-file one.sql --as-file two.sql", "find out whether your database keeps two customers apart"],

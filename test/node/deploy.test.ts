@@ -159,7 +159,7 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
       ...commandOf({
         ...paths,
         ["$" + "{CREDENTIALS_DIRECTORY}"]: join(root, "etc"),
-        "--metrics-port 9100": "--metrics-port 0",
+        "--metrics-port 9788": "--metrics-port 0",
       }),
     ]);
     children.push(held);

@@ -1,5 +1,5 @@
 /** Backups in files: written whole or not at all, encrypted if there is a recipient, and read page by page. */
-import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
@@ -88,6 +88,7 @@ export async function* readFile(
 }
 
 async function bytesOf(file: string, identityFile: string | undefined): Promise<AsyncIterable<Uint8Array>> {
+  if (statSync(file).isDirectory()) throw new UsageError(`${file} is a folder. Give one of its files.`);
   const stream = createReadStream(file);
   if (!(await isEncrypted(file))) return stream;
   if (identityFile === undefined)
