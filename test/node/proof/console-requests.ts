@@ -50,7 +50,7 @@ const QUERY_FIELDS = [
 ];
 
 /** What a page would run if it did not escape it. */
-export const MARKUP = `"><script>alert(1)</script>`;
+const MARKUP = `"><script>alert(1)</script>`;
 
 /** Forms that may end a session of the admin who sends them. */
 const ENDS_SESSIONS = ["POST /console/sign-in", "POST /console/sign-out", "POST /console/sessions"];

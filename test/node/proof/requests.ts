@@ -5,7 +5,7 @@ import { type ConsoleCredentials, consoleRequests } from "./console-requests.ts"
 import { restorePages } from "./restore-pages.ts";
 
 /** The credentials with which the proof calls. Those of an environment are all of the same one. Each has limits of its own. */
-export type Credentials = {
+type Credentials = {
   keys: readonly string[];
   tokens: readonly string[];
   sessions: readonly string[];
