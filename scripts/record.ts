@@ -11,25 +11,10 @@ import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
 import { runCommand } from "./command.ts";
 import { bundleOf } from "./serve/bundle.ts";
 import { startService } from "./serve/service.ts";
+import { pagesOf } from "./ug/backup/service-pages.ts";
 import { CommandError } from "./ug/errors.ts";
 
 const RELEASES = "test/releases";
-const OF_ACME = "workspace=acme&environment=Testing";
-
-/** All pages of a backup, one after the other. */
-async function backUp(url: string, query: string): Promise<string> {
-  let text = "";
-  for (let cursor: string | null = ""; cursor !== null; ) {
-    const response = await fetch(`${url}/api/backup?${query}${cursor && `&cursor=${cursor}`}`, {
-      headers: { Authorization: `Token ${OPERATOR_TOKEN}` },
-    });
-    const page = await response.text();
-    if (!response.ok) throw new CommandError(`The backup was refused: ${page}`);
-    cursor = JSON.parse(page.trimEnd().split("\n").at(-1) ?? "").next_cursor;
-    text += page;
-  }
-  return text;
-}
 
 async function record(): Promise<void> {
   const folder = join(RELEASES, project.version);
@@ -41,10 +26,14 @@ async function record(): Promise<void> {
   const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "errors" });
   const service = { url: `http://127.0.0.1:${port}`, operatorToken: OPERATOR_TOKEN };
   const { steps, credentials } = await walk(service, { erase: false });
-  const backups = { "registry.ndjson": "", "acme-Testing.ndjson": OF_ACME };
+  const backups = {
+    "registry.ndjson": undefined,
+    "acme-Testing.ndjson": { workspace: "acme", environment: "Testing" },
+  };
+  const admin = { url: new URL(service.url), credential: OPERATOR_TOKEN };
   mkdirSync(join(folder, "backup"), { recursive: true });
-  for (const [name, query] of Object.entries(backups))
-    writeFileSync(join(folder, "backup", name), await backUp(service.url, query));
+  for (const [name, place] of Object.entries(backups))
+    writeFileSync(join(folder, "backup", name), (await Array.fromAsync(pagesOf(admin, place))).join(""));
   await stop();
 
   const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`;

@@ -22,7 +22,15 @@ const CACHE = join(ROOT, "node_modules/.cache/ug");
 const SETTINGS = "settings.json";
 const BUNDLES_MAX = 5;
 /** Everything that the bundle depends on. */
-const SOURCES = ["src/**/*.*", "public/**/*.*", "package.json", "package-lock.json", "wrangler.toml"];
+const SOURCES = [
+  "src/**/*.*",
+  "public/**/*.*",
+  "scripts/serve/{build-worker,bundle,upload}.ts",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "wrangler.toml",
+];
 
 /** The types that Cloudflare gives to the files of `public/`. */
 const TYPES: Record<string, string> = {

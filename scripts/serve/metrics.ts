@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
+import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
 
 /** Of the log line of each request: the route's pattern, its method, and the status and time of the response. */
@@ -41,7 +42,7 @@ export class Metrics {
     this.#seconds.observe(labels, request.milliseconds / 1000);
   }
 
-  /** Serves them at `/metrics` on loopback. @throws CommandError if the port is busy. */
+  /** Serves them at `/metrics` on loopback. @throws CommandError if that is impossible. */
   async listen(port: number): Promise<{ url: string }> {
     const server = createServer((request, response) => {
       if (request.url !== "/metrics") return void response.writeHead(404).end();
@@ -52,8 +53,13 @@ export class Metrics {
     server.listen(port, "127.0.0.1").unref();
     try {
       await once(server, "listening");
-    } catch {
-      throw new CommandError(`Port ${port} for metrics is busy. Choose another: --metrics-port ${port + 1}`);
+    } catch (error) {
+      const code = systemErrorCode(error);
+      throw new CommandError(
+        code === "EADDRINUSE"
+          ? `Port ${port} for metrics is busy. Choose another: --metrics-port ${port + 1}`
+          : `Metrics cannot be served on port ${port}: ${code}.`,
+      );
     }
     const address = server.address();
     return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : port}/metrics` };

@@ -113,7 +113,7 @@ async function introductionTo(url: string, options: ServeOptions, variables: Var
   const { OPERATOR_TOKEN: operatorToken = "", CONSOLE } = variables;
   try {
     const keys = await demoKeys({ url, options, operatorToken });
-    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: CONSOLE !== "off" });
+    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: (CONSOLE ?? "on") === "on" });
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
     return (

@@ -60,6 +60,7 @@ export async function startWorkerd({ config, env, socketFd, log }: WorkerdOption
   const ended = once(child, "exit").then(() => void process.removeListener("exit", kill));
   const listening = await Promise.race([listeningOf(child), delay(READY_MS_MAX, undefined, { ref: false })]);
   if (!listening) {
+    for (const stream of [child.stdout, child.stderr]) process.stderr.write(stream?.read() ?? "");
     kill();
     throw new CommandError("workerd did not start. Its output above explains why.");
   }

@@ -6,10 +6,7 @@ export type Access = {
   scope?: Scope | "any";
   /** An operator with this role, or a higher one. */
   role?: Role;
-  /**
-   * Whether an operator must name the environment in the query, or may, in a call that is about the deployment otherwise.
-   * Without it the call is always about the deployment.
-   */
+  /** Whether an operator must ("required") or may ("optional") name the environment in the query. */
   environmentQuery?: "required" | "optional";
   /** A viewer. */
   isForViewers?: true;
@@ -19,7 +16,7 @@ export type Access = {
   hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
-  /** What the body is besides JSON, if it may be: a merge patch (RFC 7396); or in its place, a page of a backup. */
+  /** A media type that the body may have besides JSON (a merge patch, RFC 7396), or must have instead (a page of a backup). */
   bodyType?: "merge-patch" | "ndjson";
 };
 

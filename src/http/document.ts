@@ -86,12 +86,14 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
     schema: { enum: ["directory", "index", "session"] },
   },
   Age: {
-    description: "The age of an answer of the index, in seconds. An answer of the directory has none.",
+    description:
+      "The age of an answer of the index or of the session, in seconds. An answer of the directory has none.",
     schema: { type: "string", pattern: "^\\d+$" },
     required: false,
   },
   "Idempotent-Replayed": {
-    description: "Stands in the answer to a repeated call, which is that to the first one. Nothing was changed.",
+    description:
+      "Present in the answer to a repeated call: the answer is the stored one of the first call, and nothing was changed.",
     schema: { const: "true" },
     required: false,
   },

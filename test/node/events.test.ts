@@ -1,5 +1,6 @@
 import { describe, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { pageOf } from "./proof/restore-pages.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { runIn, waitUntil } from "./support/service.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
@@ -247,4 +248,28 @@ it("prints the changes of the deployment and of every environment, each after th
     "events-all/Testing",
   ]);
   expect((await operatorEvents(["--all", "--follow"], operatorToken)).status).toBe(2);
+});
+
+it("prints the changes of the other environments while a backup is restored into one, and names that one", async ({
+  expect,
+}) => {
+  await keyOfWorkspace("events-beside");
+  const authorization = `Token ${operatorToken}`;
+  const backupOf = (workspace: string) =>
+    fetch(`${url}/api/backup?workspace=${workspace}&environment=Testing`, { headers: { authorization } });
+  const lines = (await (await backupOf("events-beside")).text()).trimEnd().split("\n").slice(0, -1);
+  const moved = lines.map((line) => line.replaceAll("events-beside", "events-restored"));
+  const restore = (page: string) =>
+    fetch(`${url}/api/restore?workspace=events-restored&environment=Testing`, {
+      method: "POST",
+      headers: { authorization, "content-type": "application/x-ndjson" },
+      body: page,
+    });
+  expect((await restore(pageOf(moved.slice(0, -1), 1, "more"))).status).toBe(200);
+  const { stdout, stderr, status } = await operatorEvents(["--all"], operatorToken);
+  // Page 1 begins a restore again.
+  expect((await restore(pageOf(moved))).status).toBe(200);
+  expect(stdout).toContain("events-beside/Testing  ");
+  expect(stderr).toContain("A backup is being restored into events-restored/Testing.");
+  expect(status).toBe(1);
 });

@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { request } from "undici";
-import { inject, it } from "vitest";
+import { afterAll, it } from "vitest";
 import { report, runs } from "../proof/effort.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { type ConsoleAdmin, hiddenFieldsOf } from "./proof/console-requests.ts";
 import { type Fixture, type FuzzRequest, requestsWith, WORKSPACE } from "./proof/requests.ts";
-import { call } from "./support/client.ts";
+import { startPlainService } from "./support/plain-workerd.ts";
 
-const { url, operatorToken } = inject("service");
+// A service of its own: some requests begin restores that no other ends.
+const { url, operatorToken, stop } = await startPlainService();
+afterAll(stop);
 const CODES = new Set(
   [...readFileSync("src/domain/failure.ts", "utf8").matchAll(/code: "(\w+)"/g)].map(([, code]) => code),
 );
@@ -33,23 +35,26 @@ const times = <Value>(count: number, make: (index: number) => Promise<Value>): P
 
 /** Credentials of an environment of this proof's own, so that what it revokes and deletes is nobody else's; and its backup. */
 async function newFixture(): Promise<Fixture> {
-  const as = (credential: string) => ({ Authorization: `Token ${credential}` });
-  const issue = (path: string, body: object) => call("POST", path, body, as(operatorToken));
+  const call = async (method: string, path: string, body: object, credential: string) => {
+    const headers = { authorization: `Token ${credential}`, "content-type": "application/json" };
+    return JSON.parse((await send({ method, path, headers, body: Buffer.from(JSON.stringify(body)) })).text);
+  };
+  const issue = (path: string, body: object) => call("POST", path, body, operatorToken);
   const inFuzz = { workspace: WORKSPACE, environment: "Testing", name: "fuzz" };
   // The last two are for requests that revoke or roll a key.
-  const keys = (await times(10, async () => (await issue("/api/keys", inFuzz)).body.key)).slice(0, 8);
+  const keys = (await times(10, async () => (await issue("/api/keys", inFuzz)).key)).slice(0, 8);
   const [key = ""] = keys;
   const ids = Array.from({ length: 12 }, (_, index) => (index === 0 ? "fuzz" : `fuzz ${index}`));
-  const get = (id: string) => call("GET", "/api/user", { user_group_id: id }, as(key));
+  const get = (id: string) => call("GET", "/api/user", { user_group_id: id }, key);
   const mint = (id: string) =>
-    call("POST", "/api/viewer_sessions", { user_group_id: id, expires_in_seconds: 3600 }, as(key));
-  const newOperator = async () => (await issue("/api/operators", { name: "fuzz", role: "admin" })).body.key as string;
+    call("POST", "/api/viewer_sessions", { user_group_id: id, expires_in_seconds: 3600 }, key);
+  const newOperator = async () => (await issue("/api/operators", { name: "fuzz", role: "admin" })).key as string;
   const operators = await times(2, newOperator);
   const [operatorKey = ""] = operators;
   const credentials = {
     keys,
-    tokens: await Promise.all(ids.map(async (id) => (await get(id)).body.user_group.token)),
-    sessions: await Promise.all(ids.map(async (id) => (await mint(id)).body.session.token)),
+    tokens: await Promise.all(ids.map(async (id) => (await get(id)).user_group.token)),
+    sessions: await Promise.all(ids.map(async (id) => (await mint(id)).session.token)),
     operators,
     console: { own: await adminOf(operatorKey), spare: await adminOf(await newOperator()) },
   };

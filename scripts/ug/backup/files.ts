@@ -82,7 +82,7 @@ export async function* readFile(
     }
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new BrokenFile("The file cannot be read to its end: it was changed or cut, or the identity is another one.");
+    throw new BrokenFile("The file cannot be read to its end: it was changed or cut.");
   }
   if (page !== "" || pages === 0) throw new BrokenFile("The file was cut, or is no backup.");
 }
@@ -95,12 +95,19 @@ async function bytesOf(file: string, identityFile: string | undefined): Promise<
     throw new UsageError(
       "The file is encrypted. Give --identity-file: the file that holds the key of age, AGE-SECRET-KEY-1….",
     );
+  if (!existsSync(identityFile)) throw new UsageError(`There is no file ${JSON.stringify(identityFile)}.`);
   const decrypter = new Decrypter();
-  for (const line of readFileSync(identityFile, "utf8").split("\n"))
-    if (line.startsWith("AGE-SECRET-KEY-")) decrypter.addIdentity(line.trim());
-  return (await decrypter.decrypt(
-    Readable.toWeb(stream) as ReadableStream<Uint8Array>,
-  )) as unknown as AsyncIterable<Uint8Array>;
+  try {
+    for (const line of readFileSync(identityFile, "utf8").split("\n"))
+      if (line.startsWith("AGE-SECRET-KEY-")) decrypter.addIdentity(line.trim());
+    return (await decrypter.decrypt(
+      Readable.toWeb(stream) as ReadableStream<Uint8Array>,
+    )) as unknown as AsyncIterable<Uint8Array>;
+  } catch {
+    throw new UsageError(
+      "The key in --identity-file does not decrypt this backup. Give the key of one of its recipients.",
+    );
+  }
 }
 
 async function isEncrypted(file: string): Promise<boolean> {

@@ -175,6 +175,6 @@ const compareCommand = () =>
       const text =
         rows.length === 0
           ? `A restore of ${nameOf(place)} would bring back nothing that has ended since.`
-          : `${tableOfItems(["kind", "id", "name", "now"], rows)}\n\nA restore would bring these back. With --rotate-tokens and --revoke-keys, none of their credentials works.`;
+          : `${tableOfItems(["kind", "id", "name", "now"], rows)}\n\nA restore would bring these back, but not the groups that were purged. With --rotate-tokens and --revoke-keys, none of their credentials works.`;
       await printOutput({ body: { success: 1, of: nameOf(place), revived }, text }, options);
     });

@@ -1,6 +1,12 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
 import type { Command } from "commander";
-import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../../../src/client/index.ts";
+import {
+  type ChangeEvent,
+  type EventPage,
+  type EventsInput,
+  type FeedReader,
+  UserGroupServiceError,
+} from "../../../src/client/index.ts";
 import { print } from "../../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../../support/printable.ts";
 import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
@@ -12,7 +18,8 @@ import {
   tagOf,
   withEnvironment,
 } from "../command.ts";
-import { UsageError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { onStopSignal } from "../groups/stop-signals.ts";
 import { toWire } from "../wire.ts";
 
 type Options = ServiceOptions &
@@ -73,13 +80,17 @@ function feedOf(command: Command): Access<FeedReader> {
   return accessToDeployment(connection);
 }
 
-/** Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed. */
+/**
+ * Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed.
+ * @throws CommandError at the end, with the environments that are being restored and thus have no feed yet.
+ */
 async function printAllFeeds(command: Command, options: Options): Promise<void> {
   const { type, userGroupId, actor, since, deployment, follow, cursor } = options;
   if (connectionOf(command).isNamed || deployment || follow || cursor !== undefined)
     throw new UsageError("Give --all without --workspace, --environment, --deployment, --follow and --cursor.");
   const { client, explained } = accessToDeployment(connectionOf(command));
   const query = { type, userGroupId, actor, since, pageSize: EVENTS_PER_PAGE };
+  const restoring: string[] = [];
   const lineOf = (feed: string, event: ChangeEvent) =>
     options.json ? jsonLineOf({ feed, ...toWireEvent(event) }) : `${feed.padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;
   const printFeed = async (feed: string, reader: FeedReader) => {
@@ -88,17 +99,31 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
   };
   try {
     await printFeed("deployment", client);
-    for await (const environment of client.environments({ pageSize: ENVIRONMENTS_PER_PAGE }))
-      await printFeed(`${environment.workspace}/${tagOf(environment)}`, client.inEnvironment(environment));
+    for await (const environment of client.environments({ pageSize: ENVIRONMENTS_PER_PAGE })) {
+      const name = `${environment.workspace}/${tagOf(environment)}`;
+      try {
+        await printFeed(name, client.inEnvironment(environment));
+      } catch (error) {
+        if (!(error instanceof UserGroupServiceError && error.code === "environment_restoring")) throw error;
+        restoring.push(name);
+      }
+    }
   } catch (error) {
     throw explained(error);
   }
+  if (restoring.length > 0)
+    throw new CommandError(
+      `A backup is being restored into ${escapeInvisible(restoring.join(", "))}. All other changes are printed; run the command again after the restore.`,
+      { code: "environment_restoring" },
+    );
 }
 
 async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {
   const { cursor, type, userGroupId, actor, since } = options;
   if (cursor !== undefined && since !== undefined) throw new UsageError("Give --cursor or --since, not both.");
-  const stop = options.follow ? stopSignal() : undefined;
+  const controller = options.follow ? new AbortController() : undefined;
+  if (controller) onStopSignal(() => controller.abort());
+  const stop = controller?.signal;
   const lineOf = options.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
   let printedUpTo: string | undefined;
   try {
@@ -135,13 +160,6 @@ async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSigna
     page = await reader.eventPage({ ...input, cursor: page.nextCursor });
     yield page;
   }
-}
-
-/** A signal that Ctrl-C aborts. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => controller.abort());
-  return controller.signal;
 }
 
 /** An event with the names of the wire. */

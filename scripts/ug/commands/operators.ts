@@ -45,14 +45,17 @@ const issueCommand = () =>
       summary: "issue the key of a new operator, and show it this once",
       examples: [
         ["ug operators issue --name anna --role admin", "may do everything"],
-        ["ug operators issue --name night-shift --role support --expires-in 90d", "may suspend and resume groups"],
+        [
+          "ug operators issue --name night-shift --role support --expires-in 90d",
+          "may change, suspend, rotate and restore groups, for 90 days",
+        ],
       ],
       notes: "A time is a number and s, m, h or d.",
     }),
   )
     .requiredOption("--name <name>", "the name by which events show what the operator does")
     .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).makeOptionMandatory())
-    .option("--expires-in <time>", "when the key ends; by default never", readSeconds)
+    .option("--expires-in <time>", "when the key expires; by default never", readSeconds)
     .action(
       operatorAction(
         async (client: OperatorClient, { name, role, expiresIn: expiresInSeconds, reason }: IssueOptions) =>

@@ -99,7 +99,7 @@ const notOfExtension = (catalogue: string, oid: string) =>
   `NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = '${catalogue}'::regclass AND e.objid = ${oid} AND e.deptype = 'e')`;
 
 /** A bound for the roles of one login, so that a deployment with a role for each customer stays readable. */
-const ROLES_MAX = 50;
+export const ROLES_MAX = 50;
 
 /**
  * The roles that queries can have: that of the login, those that it can become, and those among `named`, which the customers' SQL

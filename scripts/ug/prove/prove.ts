@@ -1,6 +1,6 @@
 /** Proves that two customers of an integrator's database see no rows of each other, or finds the mistakes. */
 import { CommandError } from "../errors.ts";
-import { type Catalogue, qualified, type Relation, readCatalogue, readRoles } from "./catalogue.ts";
+import { type Catalogue, qualified, type Relation, ROLES_MAX, readCatalogue, readRoles } from "./catalogue.ts";
 import { settingNamesIn, wordsIn } from "./customer-sql.ts";
 import {
   areSame,
@@ -92,7 +92,14 @@ async function examine(database: Database, question: Question): Promise<{ proof:
     serverVersion: catalogue.version,
     roles: { login: catalogue.login, customers: [first.role, second.role] },
     mistakes: [...read.mistakes, ...seen.flatMap(({ mistakes }) => mistakes)],
-    unjudged: [...seen.flatMap(({ unjudged }) => unjudged), ...read.unjudged, ...allowedSentences(question.allow)],
+    unjudged: [
+      ...(roles.length >= ROLES_MAX
+        ? [`Only ${ROLES_MAX} of the roles that ${catalogue.login} can become were checked.`]
+        : []),
+      ...seen.flatMap(({ unjudged }) => unjudged),
+      ...read.unjudged,
+      ...allowedSentences(question.allow),
+    ],
     compared: seen[1].compared,
   };
   return { proof, settings };

@@ -1,4 +1,4 @@
-/** Reads tables as each customer, and as nobody, and compares which rows they see. No value of a row leaves PostgreSQL. */
+/** Reads tables as each customer, and as nobody. No value of a row leaves PostgreSQL. */
 import { qualified, type Relation } from "./catalogue.ts";
 import { codeOf, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
 
@@ -51,7 +51,7 @@ export const readTable = (database: Database, relation: Relation, among?: readon
     return rows.length === 0 ? { kind: "none" } : { kind: "rows", ids: rows.map(({ id }) => id) };
   });
 
-/** Reads, and takes an error for what it tells of the role. */
+/** Reads. An error of the role's rights or settings counts as refused, any other as unknown. */
 async function refusable(database: Database, read: () => Promise<Seen>): Promise<Seen> {
   try {
     return await undone(database, read);

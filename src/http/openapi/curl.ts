@@ -35,7 +35,6 @@ export function curlOf({ method, path, credential, query: example }: CurlCall, o
   return [
     method === "get" && !body ? `curl "$SERVICE_URL${url}"` : `curl -X ${method.toUpperCase()} "$SERVICE_URL${url}"`,
     ...(credential ? [`-H "Authorization: ${AUTHORIZATIONS[credential]}"`] : []),
-    ...(rawBody ? [`-H 'Content-Type: ${rawBody}'`, "--data-binary @page"] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d ${quotedBody(body.example)}`] : []),
     ...(rawBody ? [`-H 'Content-Type: ${rawBody}'`, "--data-binary @page-1.ndjson"] : []),
   ].join(" \\\n  ");

@@ -106,7 +106,8 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   "Cache-Control": {
     description:
       `With \`max-age=N\`, N >= ${STALE_SECONDS_MIN}, the answer may be stale: at most N seconds old, and never more than ` +
-      `${LEASE_SECONDS_MAX}. Without it, or with \`no-cache\` or \`no-store\`, every change is in force.`,
+      `${LEASE_SECONDS_MAX}. With \`no-cache\` or \`no-store\`, every change is in force. Without the header ` +
+      "that is so for a token; a session may answer for its max_stale_seconds.",
     schema: { type: "string" },
     example: `max-age=${STALE_SECONDS_MIN}`,
   },

@@ -1,11 +1,11 @@
 import { Hono } from "hono";
 import { version } from "../../../package.json";
 import type { AppEnv } from "../app-env.ts";
+import { CONSOLE, hasConsole } from "../console/paths.ts";
 import { allowMethods } from "../request/methods.ts";
 import { respond } from "../response/respond.ts";
 
 const DOCS = "/docs";
-const CONSOLE = "/console";
 
 /** The files of `public/` that are served, by their paths. Nothing else of that folder is. */
 const FILES = {
@@ -28,12 +28,12 @@ const PROTECTION = {
 
 /** `/`, which leads people to the console and tells programs what is here; the OpenAPI document, and a page that shows it. */
 export const reference = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")).get("/", (c) => {
-  const hasConsole = c.env.CONSOLE !== "off";
+  const isOn = hasConsole(c.env);
   if (isBrowser(c.req.header("Accept"))) {
-    const Location = hasConsole ? CONSOLE : DOCS;
+    const Location = isOn ? CONSOLE : DOCS;
     return new Response(null, { status: 302, headers: { ...c.get("headers"), Location, Vary: "Accept" } });
   }
-  const links = { openapi: "/openapi.json", docs: DOCS, console: hasConsole ? CONSOLE : null, health: "/health" };
+  const links = { openapi: "/openapi.json", docs: DOCS, console: isOn ? CONSOLE : null, health: "/health" };
   return respond(c, { success: 1, name: "user-group-service", version, links }, { Vary: "Accept" });
 });
 

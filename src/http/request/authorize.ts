@@ -205,7 +205,7 @@ function candidateOf<Admitted>(
   if (role && !scope && usableOperatorToken(c.env) === undefined) {
     c.set(
       "problem",
-      `OPERATOR_TOKEN is shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody. Set it with: npx wrangler secret put OPERATOR_TOKEN`,
+      `OPERATOR_TOKEN is missing or shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody. On Cloudflare, set it with: npx wrangler secret put OPERATOR_TOKEN. On one box, set it in the file of --env-file.`,
     );
     return fail({ code: "service_not_configured" });
   }

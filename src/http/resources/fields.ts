@@ -202,5 +202,5 @@ export const Expiry = lazy(() =>
 /** POST /api/keys/{id}/roll and /api/operators/{id}/roll */
 export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key"), reason: Reason() }));
 
-/** DELETE and purge of a group by its number, and DELETE of keys and operators */
+/** The body of calls that take only a reason. */
 export const ReasonBody = lazy(() => z.strictObject({ reason: Reason() }));

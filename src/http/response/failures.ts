@@ -137,7 +137,11 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 413,
     message: `The body is larger than ${BODY_BYTES_MAX} bytes, or as a page of a backup than ${RESTORE_BYTES_MAX}. Send less.`,
   },
-  unsupported_media_type: { status: 415, message: "Send the body with the header Content-Type: application/json." },
+  unsupported_media_type: {
+    status: 415,
+    message:
+      "Send the body with the header Content-Type: application/json, or a page of a backup with application/x-ndjson.",
+  },
   invalid_body: {
     status: 422,
     message: "The request does not fit this call. Each of the issues names a field and how to fix it.",

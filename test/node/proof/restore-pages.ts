@@ -6,7 +6,7 @@ import fc from "fast-check";
 const ENVIRONMENTS = 200;
 
 /** The page of these lines, with the hash that it must have. */
-function pageOf(lines: readonly string[], number = 1, nextCursor: string | null = null): string {
+export function pageOf(lines: readonly string[], number = 1, nextCursor: string | null = null): string {
   const text = lines.map((line) => `${line}\n`).join("");
   const sha256 = createHash("sha256").update(text).digest("hex");
   return `${text}${JSON.stringify({ kind: "page", number, next_cursor: nextCursor, sha256 })}\n`;

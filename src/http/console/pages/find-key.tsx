@@ -60,7 +60,7 @@ export const findKeyPage = factory.createHandlers(async (c) => {
   return respond(c, null);
 });
 
-/** Says which key a text is, or may be, and what it lacks if the service refuses it. */
+/** Shows which keys the text may belong to, and the state of each. */
 export const findKey = factory.createHandlers(async (c) => {
   const text = (c.get("form").get("text") ?? "").trim();
   const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "viewer", undefined);

@@ -27,8 +27,8 @@ export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c
       <>
         <Done done={c.req.query("done")} results={DONE} />
         <p>
-          Where you are signed in to this console. A session that you do not know may be somebody else's: end it, and
-          roll your key.
+          These are your sessions in this console. If you do not recognize one, somebody else may have your key: end the
+          session, and ask an admin to roll your key.
         </p>
         <SessionTable c={c} sessions={sessions} />
         <EndButton c={c} which="all" text="End all, this one too" />

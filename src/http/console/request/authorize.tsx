@@ -9,7 +9,7 @@ import { readBytes } from "../../request/body-bytes.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
 import { FORM_TOKEN } from "../components/form.tsx";
-import type { ConsoleEnv, EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
 import { toSignIn } from "../response/to-sign-in.ts";
@@ -24,17 +24,17 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  const form = c.req.method === "POST" ? await readForm(c) : new URLSearchParams();
-  if (form instanceof Response) return form;
-  c.set("form", form);
-  if (access.role === undefined) return next();
+  if (access.role === undefined) return (await setForm(c, "console sign-in")) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
+  const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
+  const refused = (await limited(c, name, access)) ?? (await setForm(c, name));
+  if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
-  return (await limited(c, session, access)) ?? (await admit(c, access, pattern.includes("/:environment"))) ?? next();
+  return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
 
 /** An operator by a session, and the reason that a form gives: it is in the event of its change. */
@@ -47,8 +47,7 @@ const presented = (
   reason: Reason().safeParse(c.get("form").get("reason") || undefined).data,
 });
 
-async function limited(c: RequestContext<SignedInEnv>, { sessionHash }: ConsoleSession, { isList }: PageAccess) {
-  const key = `console ${new Uint8Array(sessionHash).toHex()}`;
+async function limited(c: RequestContext<SignedInEnv>, key: string, { isList }: PageAccess) {
   const isWithin =
     (await c.env.OPERATOR_LIMIT.limit({ key })).success && (!isList || (await c.env.LIST_LIMIT.limit({ key })).success);
   return isWithin ? undefined : refuseWithPage(c, { code: "rate_limited" });
@@ -109,8 +108,12 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
 
 const utf8 = new TextDecoder();
 
-/** The fields of a form, read within the bounds of every body. */
-async function readForm(c: RequestContext<ConsoleEnv>): Promise<URLSearchParams | Response> {
-  const bytes = await readBytes(c.req.raw, "console", { bodyType: "form" });
-  return bytes.ok ? new URLSearchParams(utf8.decode(bytes.value)) : refuseWithPage(c, bytes.failure);
+/** Reads the fields of a form, within the bounds of every body. `sender` is the name under which unfinished bodies are counted. */
+async function setForm(c: RequestContext<SignedInEnv>, sender: string): Promise<Response | undefined> {
+  c.set("form", new URLSearchParams());
+  if (c.req.method !== "POST") return undefined;
+  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form" });
+  if (!bytes.ok) return refuseWithPage(c, bytes.failure);
+  c.set("form", new URLSearchParams(utf8.decode(bytes.value)));
+  return undefined;
 }

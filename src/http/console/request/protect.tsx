@@ -5,14 +5,15 @@ import { isForm } from "../../request/body-bytes.ts";
 import { isProtected, publicUrlOf } from "../../request/public-url.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv } from "../console-env.ts";
+import { hasConsole } from "../paths.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
 
 /**
  * Protects every page below /console. /docs has the same origin, and its script could otherwise act as the operator: so only what a
- * browser navigates to is answered, and a form must come from a page of this origin. A misspelt CONSOLE turns the console off.
+ * browser navigates to is answered, and a form must come from a page of this origin.
  */
 export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
-  if ((c.env.CONSOLE ?? "on") !== "on") return c.notFound();
+  if (!hasConsole(c.env)) return c.notFound();
   const origin = publicUrlOf(c.env, c.req.url);
   if (!origin.ok || !isProtected(new URL(origin.value)))
     return respondWithMessage(c, 403, "The console needs https", HTTPS);
@@ -28,8 +29,8 @@ export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
 });
 
 const HTTPS =
-  "Open it by its https address: a key that is sent without TLS can be read on its way. Only on the machine itself, http://localhost " +
-  "will do. If a proxy ends TLS for this service, set PUBLIC_URL to the address by which browsers reach it.";
+  "Open it by its https address: a key that is sent without TLS can be read on its way. On the machine of the service, " +
+  "http://localhost works too. If a proxy ends TLS for this service, set PUBLIC_URL to the address by which browsers reach it.";
 
 const sentencesOf = (code: Failure["code"]): [string, string] => [
   TITLES[code] ?? "That did not work",

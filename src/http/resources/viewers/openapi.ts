@@ -16,7 +16,8 @@ const Viewed = z.strictObject({
   user_group: UserGroup.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
     description:
-      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and viewer_id if the session has one.",
+      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and from a session viewer_id and " +
+      "viewer.<key> for each of viewer_properties.",
     examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
   }),
 });
@@ -45,7 +46,7 @@ export const viewerOperations: Operations = {
       summary: "View the user group",
       description:
         "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
-        "suspension or deletion it is refused at once, unless a caller with a token accepts a stale answer.",
+        "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
       headers: ["Cache-Control"],
       answer: {
         status: 200,

@@ -10,7 +10,7 @@ import { respond } from "../../response/respond.ts";
 import { viewBody } from "../user-groups/wire.ts";
 import { QueryBody } from "./schemas.ts";
 
-/** The calls of dashboards with the token of a user group, from browsers too. */
+/** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))

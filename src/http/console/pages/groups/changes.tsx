@@ -129,7 +129,11 @@ const GROUP_CHANGES = {
     effects: () => ["The group is back as it was, with its id, its token and its state."],
     fields: (c, _, issues) => (
       <>
-        <Checkbox name="rotate_token" label="Give it a new token, and leave the old one revoked" />
+        <Checkbox
+          name="rotate_token"
+          label="Give the group a new token. The old token stays refused."
+          checked={c.get("form").has("rotate_token")}
+        />
         {allowsRole(c.get("operator").role, "admin") && (
           <TextField
             name="new_user_group_id"
