@@ -127,8 +127,8 @@ export const LEASE_SPACING_SECONDS = 10;
 export const LEASE_TOKENS_MAX = 10_000;
 export const LEASE_READ_SECONDS_MAX = 1;
 
-export const LIST_GROUPS_MAX = 1000;
-export const LIST_GROUPS_DEFAULT = 100;
+export const LIST_ITEMS_MAX = 1000;
+export const LIST_ITEMS_DEFAULT = 100;
 /** The pause of an object after a full page of a list; after a smaller one it is shorter. With it lists take a third of its thread at most. */
 export const LIST_PAUSE_MS = 25;
 /** How many reads of one caller may wait for their turn. */

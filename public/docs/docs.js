@@ -23,6 +23,10 @@ function forReading(text) {
   return JSON.stringify(document);
 }
 
+/** The document without the other operations. Swagger UI resolves the references of all that it gets, again for each operation that opens. */
+const aroundOperation = (spec, [part, path]) =>
+  part === "paths" ? { ...spec, paths: { [path]: spec.paths[path] } } : spec;
+
 /** Copies the text of `code`. Browsers give no clipboard to pages over plain HTTP; then the text is selected. */
 async function copy(code) {
   try {
@@ -114,7 +118,17 @@ function referencePlugin({ React }) {
       }),
     );
 
-  /** A refusal as one line that opens: most readers look for one of them. */
+  /** A refusal as one line that opens: most readers look for one of them. What it holds is made when it opens. */
+  function Refusal({ title, children }) {
+    const [isOpen, setIsOpen] = useState(false);
+    return h(
+      "details",
+      { onToggle: (event) => setIsOpen(event.currentTarget.open) },
+      h("summary", null, title),
+      isOpen && children,
+    );
+  }
+
   const FoldedResponse = (Response) => (props) =>
     Number(props.code) < 400
       ? h(Response, props)
@@ -125,15 +139,18 @@ function referencePlugin({ React }) {
             "td",
             { colSpan: 3 },
             h(
-              "details",
-              null,
-              h("summary", null, `${props.code} `, props.response.get("description").replaceAll("`", "")),
+              Refusal,
+              { title: `${props.code} ${props.response.get("description").replaceAll("`", "")}` },
               h("table", null, h("tbody", null, h(Response, props))),
             ),
           ),
         );
 
   return {
+    afterLoad: ({ fn }) => {
+      const { resolveSubtree } = fn;
+      fn.resolveSubtree = (spec, path, options) => resolveSubtree(aroundOperation(spec, path), path, options);
+    },
     statePlugins: {
       spec: { wrapActions: { updateSpec: (updateSpec) => (text) => updateSpec(text ? forReading(text) : text) } },
     },

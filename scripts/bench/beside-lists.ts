@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "undici";
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../src/limits.ts";
+import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../src/limits.ts";
 import type { Effort } from "./effort.ts";
 import { connect, load, quantile, type Request } from "./load.ts";
 import { getRequest, listRequest, spread, tokenIn, viewRequest } from "./requests.ts";
@@ -28,19 +28,19 @@ const VIEWS_PER_ROUND = 20;
 
 /** The largest page: the most groups, with nearly the most bytes, that a page may have. */
 export function heaviestPage(): DirectoryPlan {
-  const bytes = Math.floor(LIST_BYTES_MAX / LIST_GROUPS_MAX);
+  const bytes = Math.floor(LIST_BYTES_MAX / LIST_ITEMS_MAX);
   // Id, name and the JSON around the filler take less than 50 bytes.
   const json = JSON.stringify({ filler: "x".repeat((bytes - 50) / 2) });
-  return { groups: LIST_GROUPS_MAX, json: { mapping: json, properties: json } };
+  return { groups: LIST_ITEMS_MAX, json: { mapping: json, properties: json } };
 }
 
 /** Measures views one at a time, in turns: alone, beside lists at their limit, and beside lists in flight. */
 export async function measureBesideLists(url: string, { key }: Directory, effort: Effort): Promise<BesideLists> {
   const { turns, seconds } = effort.besideLists;
   const pools = { views: connect(url), lists: connect(url, LISTS_IN_FLIGHT) };
-  const gets = spread(100, LIST_GROUPS_MAX).map((n) => getRequest(key, `group-${n}`));
+  const gets = spread(100, LIST_ITEMS_MAX).map((n) => getRequest(key, `group-${n}`));
   const views = (await load(pools.views, gets)).bodies.map((body) => viewRequest(tokenIn(body)));
-  const list = listRequest(key, `limit=${LIST_GROUPS_MAX}`);
+  const list = listRequest(key, `limit=${LIST_ITEMS_MAX}`);
   await load(
     pools.lists,
     Array.from({ length: 50 }, () => list),

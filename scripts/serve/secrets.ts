@@ -1,14 +1,14 @@
 /** The Worker's secrets: from `--var`, the environment, or the file of `--env-file`, which is made if it is missing. */
+
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../src/limits.ts";
 import { CommandError } from "../ug/errors.ts";
 import type { ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 
 const SECRETS = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
-/** The service accepts no shorter one. */
-const OPERATOR_TOKEN_CHARACTERS_MIN = 32;
 
 /**
  * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
@@ -27,10 +27,10 @@ export function variablesOf(
   else if (!("SIGNING_KEYS" in { ...inEnvironment, ...options.var })) makeSecrets(options, state);
   const inFile = existsSync(envFile) ? parseEnv(readFileSync(envFile, "utf8")) : {};
   const variables = { ...defaults, ...inEnvironment, ...valuesIn(inFile, Object.keys(inFile)), ...options.var };
-  if ((variables.OPERATOR_TOKEN ?? "").length < OPERATOR_TOKEN_CHARACTERS_MIN)
+  if ((variables.OPERATOR_TOKEN ?? "").length < OPERATOR_TOKEN_UNITS_MIN)
     console.warn(
       `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
-        `Set it to a random text of ${OPERATOR_TOKEN_CHARACTERS_MIN} characters or more.\n`,
+        `Set it to a random text of ${OPERATOR_TOKEN_UNITS_MIN} characters or more.\n`,
     );
   return variables;
 }

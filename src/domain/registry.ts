@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_GROUPS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX, OPERATORS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { ConsoleSessionStore } from "../storage/console-session-store.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
@@ -194,7 +194,7 @@ export class Registry extends DurableObject<Env> {
           ? environments.page(start, limit + 1)
           : environments.search(search, { start, count: limit + 1, examined });
       const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
-      const share = search === undefined ? Math.min(1, found.length / LIST_GROUPS_MAX) : 1;
+      const share = search === undefined ? Math.min(1, found.length / LIST_ITEMS_MAX) : 1;
       return ok({ page: { environments: found.slice(0, limit), next }, share });
     });
   }

@@ -92,7 +92,7 @@ describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
 
       const folded = page.locator(".refusal summary", { hasText: "idempotency_key_reused" }).nth(refusalAt);
       await folded.click();
-      expect(await folded.locator("..").innerText()).toContain('"code": "');
+      await folded.locator("..").getByText('"code": "').waitFor();
       const answer = await page.locator(".response > .response-col_description").first().boundingBox();
       expect(answer?.width).toBeGreaterThan(width / 2);
       expect(await isNarrowEnough()).toBe(true);

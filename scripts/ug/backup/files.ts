@@ -1,15 +1,15 @@
 /** Backups in files: written whole or not at all, encrypted if there is a recipient, and read page by page. */
+
 import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { Decrypter, Encrypter } from "age-encryption";
+import { RESTORE_BYTES_MAX } from "../../../src/limits.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import type { Place } from "./service-pages.ts";
 
-/** A page has 2 MiB at most, and so each of its lines. */
-const PAGE_UNITS_MAX = 2 * 1024 * 1024;
 const AGE_HEADER = "age-encryption.org/v1";
 const PAGE_LINE = '{"kind":"page"';
 
@@ -74,7 +74,7 @@ export async function* readFile(
   try {
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       page += `${line}\n`;
-      if (page.length > PAGE_UNITS_MAX) throw new BrokenFile("This is no backup: a page is longer than 2 MiB.");
+      if (page.length > RESTORE_BYTES_MAX) throw new BrokenFile("This is no backup: a page is longer than 2 MiB.");
       if (!line.startsWith(PAGE_LINE)) continue;
       pages += 1;
       yield page;

@@ -1,5 +1,7 @@
 /** The pages of backups, as the service gives and takes them. */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { type HttpResponse, readBody, send } from "../../support/http.ts";
 import { notTheService, unreachable } from "../../support/service.ts";
 import { CommandError } from "../errors.ts";
@@ -105,7 +107,7 @@ export async function sendPage(
 /** The environments of the deployment, in the words of a query. */
 export async function* environmentsOf(admin: Admin): AsyncGenerator<NonNullable<Place>, void, undefined> {
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const query = { limit: "1000", ...(cursor !== "" && { cursor }) };
+    const query = { limit: String(LIST_ITEMS_MAX), ...(cursor !== "" && { cursor }) };
     const response = await call(admin, { method: "GET", path: "/api/environments", query });
     if (response.status !== 200) throw refusedBy(admin, response);
     const body = JSON.parse(response.text) as {

@@ -1,9 +1,11 @@
 /** `ug doctor`: what is wrong with a deployment. */
+
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { parseEnv, styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../../src/limits.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
 import { print } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
@@ -19,7 +21,6 @@ type Finding = { check: string; level: Level; message: string };
 type Options = ServiceOptions & { envFile?: string };
 
 const CLOCK_SECONDS_MAX = 30;
-const OPERATOR_TOKEN_CHARACTERS_MIN = 32;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 const DEFAULT_ENV_FILE = ".dev.vars";
 
@@ -58,16 +59,16 @@ const lineOf = ({ check, level, message }: Finding): string =>
 
 /** Makes all checks. Those that need a service which responds are left out for one that does not. */
 async function examine(url: URL, options: Options): Promise<Finding[]> {
-  const secrets = secretsChecked(url, options);
-  const { findings, isUp } = await serviceChecked(url);
+  const secrets = checkSecrets(url, options);
+  const { findings, isUp } = await checkService(url);
   if (!isUp) return [...secrets, ...findings];
   const credential = anyCredential(url, options);
   return [
     ...secrets,
     ...findings,
-    await readinessChecked(url),
-    await keysChecked(url),
-    ...(await credentialChecked(url, credential)),
+    await checkReadiness(url),
+    await checkKeys(url),
+    ...(await checkCredential(url, credential)),
   ];
 }
 
@@ -77,7 +78,7 @@ const failed = (check: string, message: string): Finding => ({ check, level: "fa
 const skipped = (check: string, message: string): Finding => ({ check, level: "skipped", message });
 
 /** The file of secrets of a service on this machine. Nothing of it is printed. */
-function secretsChecked(url: URL, { envFile }: Options): Finding[] {
+function checkSecrets(url: URL, { envFile }: Options): Finding[] {
   const file = envFile ?? (isLoopback(url) ? DEFAULT_ENV_FILE : undefined);
   if (file === undefined) return [];
   if (!existsSync(file))
@@ -90,11 +91,11 @@ function secretsChecked(url: URL, { envFile }: Options): Finding[] {
       ? failed("secrets", `SIGNING_KEYS is missing in ${file}. .dev.vars.example shows how to make it.`)
       : ok("secrets", `${file} has SIGNING_KEYS`),
     ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
-    ...(OPERATOR_TOKEN.length < OPERATOR_TOKEN_CHARACTERS_MIN
+    ...(OPERATOR_TOKEN.length < OPERATOR_TOKEN_UNITS_MIN
       ? [
           warning(
             "secrets",
-            `OPERATOR_TOKEN in ${file} has fewer than ${OPERATOR_TOKEN_CHARACTERS_MIN} characters, so it admits nobody`,
+            `OPERATOR_TOKEN in ${file} has fewer than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody`,
           ),
         ]
       : []),
@@ -112,7 +113,7 @@ const causeOf = (error: unknown): string =>
   error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
 
 /** Whether the service responds, which version it is, and whether its clock agrees with this one. */
-async function serviceChecked(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
+async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
   const startedAt = Date.now();
   let page: Awaited<ReturnType<typeof read>>;
   try {
@@ -148,13 +149,13 @@ async function serviceChecked(url: URL): Promise<{ findings: Finding[]; isUp: bo
           "version",
           `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`,
         ),
-    clockChecked(page.date, (startedAt + Date.now()) / 2),
+    checkClock(page.date, (startedAt + Date.now()) / 2),
   ];
   return { findings, isUp: true };
 }
 
 /** A viewer session is used within minutes of its time, so a wrong clock matters. */
-function clockChecked(date: string | null, now: number): Finding {
+function checkClock(date: string | null, now: number): Finding {
   const at = Date.parse(date ?? "");
   if (Number.isNaN(at)) return skipped("clock", "the service does not show its time");
   const seconds = Math.round(Math.abs(at - now) / 1000);
@@ -167,7 +168,7 @@ function clockChecked(date: string | null, now: number): Finding {
 }
 
 /** Whether the registry answers, and its storage can be read. */
-async function readinessChecked(url: URL): Promise<Finding> {
+async function checkReadiness(url: URL): Promise<Finding> {
   const check = "ready";
   try {
     const { status, text } = await read("/ready", url);
@@ -188,7 +189,7 @@ const Readiness = z.object({ jurisdiction: z.string().nullable() });
 const Unreadiness = z.object({ error: z.object({ failed: z.array(z.string()) }) });
 
 /** Verifiers offline need the public keys of the ring. */
-async function keysChecked(url: URL): Promise<Finding> {
+async function checkKeys(url: URL): Promise<Finding> {
   const check = "public keys";
   const path = "/.well-known/jwks.json";
   try {
@@ -205,7 +206,7 @@ async function keysChecked(url: URL): Promise<Finding> {
 const JwkSet = z.object({ keys: z.array(z.unknown()) });
 
 /** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
-async function credentialChecked(url: URL, credential: Credential | undefined): Promise<Finding[]> {
+async function checkCredential(url: URL, credential: Credential | undefined): Promise<Finding[]> {
   if (!credential)
     return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
   let caller: Record<string, unknown>;
@@ -227,12 +228,12 @@ async function credentialChecked(url: URL, credential: Credential | undefined): 
       ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
       : ok("credential", `${credential.source} is accepted, as ${caller.kind}`),
     ok("schema", "the database can be read"),
-    await publicUrlChecked(url, credential),
+    await checkPublicUrl(url, credential),
   ];
 }
 
 /** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */
-async function publicUrlChecked(url: URL, { kind, text }: Credential): Promise<Finding> {
+async function checkPublicUrl(url: URL, { kind, text }: Credential): Promise<Finding> {
   const check = "PUBLIC_URL";
   if (kind !== "api_key") return skipped(check, "only an API key mints sessions: set API_KEY to check it");
   const body = { user_group_id: `ug doctor ${crypto.randomUUID()}` };

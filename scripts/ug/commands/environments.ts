@@ -1,11 +1,11 @@
 /** `ug environments`: the environments of the deployment. */
+
 import type { Command } from "commander";
 import type { OperatorClient } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { tableOfItems } from "../../support/table.ts";
 import { commandGroup, operatorAction, serviceCommand, tagOf } from "../command.ts";
 import { toWire } from "../wire.ts";
-
-const ENVIRONMENTS_PER_PAGE = 1000;
 
 /** `ug environments` and the command below it. */
 export const environmentsCommand = (): Command =>
@@ -29,7 +29,7 @@ const listCommand = () =>
     notes: "This command takes the key of an operator, in OPERATOR_KEY.",
   }).action(
     operatorAction(async (operator: OperatorClient) => {
-      const environments = await Array.fromAsync(operator.environments({ pageSize: ENVIRONMENTS_PER_PAGE }));
+      const environments = await Array.fromAsync(operator.environments({ pageSize: LIST_ITEMS_MAX }));
       const text = tableOfItems(
         ["workspace", "environment", "location", "created_at"],
         environments.map((environment) => ({ ...toWire(environment), environment: tagOf(environment) })),

@@ -1,4 +1,5 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
+
 import type { Command } from "commander";
 import {
   type ChangeEvent,
@@ -7,6 +8,7 @@ import {
   type FeedReader,
   UserGroupServiceError,
 } from "../../../src/client/index.ts";
+import { EVENTS_MAX, LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { print } from "../../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../../support/printable.ts";
 import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
@@ -34,8 +36,6 @@ type Options = ServiceOptions &
     cursor?: string;
   };
 
-const EVENTS_PER_PAGE = 1000;
-const ENVIRONMENTS_PER_PAGE = 1000;
 const FEED_WIDTH = "deployment".length;
 const POLL_MS = 2_000;
 /** The longest type of event that there is. */
@@ -89,7 +89,7 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
   if (connectionOf(command).isNamed || deployment || follow || cursor !== undefined)
     throw new UsageError("Give --all without --workspace, --environment, --deployment, --follow and --cursor.");
   const { client, explained } = accessToDeployment(connectionOf(command));
-  const query = { type, userGroupId, actor, since, pageSize: EVENTS_PER_PAGE };
+  const query = { type, userGroupId, actor, since, pageSize: EVENTS_MAX };
   const restoring: string[] = [];
   const lineOf = (feed: string, event: ChangeEvent) =>
     options.json ? jsonLineOf({ feed, ...toWireEvent(event) }) : `${feed.padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;
@@ -99,7 +99,7 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
   };
   try {
     await printFeed("deployment", client);
-    for await (const environment of client.environments({ pageSize: ENVIRONMENTS_PER_PAGE })) {
+    for await (const environment of client.environments({ pageSize: LIST_ITEMS_MAX })) {
       const name = `${environment.workspace}/${tagOf(environment)}`;
       try {
         await printFeed(name, client.inEnvironment(environment));
@@ -127,11 +127,7 @@ async function printEvents(options: Options, { client, explained }: Access<FeedR
   const lineOf = options.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
   let printedUpTo: string | undefined;
   try {
-    for await (const page of pagesOf(
-      client,
-      { cursor, type, userGroupId, actor, since, pageSize: EVENTS_PER_PAGE },
-      stop,
-    )) {
+    for await (const page of pagesOf(client, { cursor, type, userGroupId, actor, since, pageSize: EVENTS_MAX }, stop)) {
       if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
       printedUpTo = page.nextCursor;
     }

@@ -147,7 +147,7 @@ const purgeCommand = () =>
     ["ug groups purge 7", "shows which group it is, and changes nothing"],
     ["ug groups purge 7 --yes", "erases it; this has no undo"],
   ])
-    .option("--yes", "do it")
+    .option("--yes", "confirm; without it, nothing is changed")
     .action(managed(purge));
 
 type RotateOptions = ServiceOptions &
@@ -177,7 +177,7 @@ const rotateCommand = () =>
     )
     .option("--progress <file>", "with --all: where to record what is done; it holds no credential")
     .option("--restart", "with --all: rotate every group, whatever an earlier run has done")
-    .option("--yes", "do it")
+    .option("--yes", "confirm; without it, nothing is changed")
     .action(async function (this: Command) {
       const options = this.opts<RotateOptions>();
       const [number] = this.processedArgs as [number | undefined];

@@ -1,6 +1,8 @@
 /** `ug keys`: the API keys of an environment. */
+
 import { type Command, Option } from "commander";
 import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 import {
@@ -22,7 +24,6 @@ import { CommandError } from "../errors.ts";
 import { toWire } from "../wire.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
-const KEYS_PER_PAGE = 1000;
 
 /** `ug keys` and the commands below it. */
 export const keysCommand = (): Command =>
@@ -128,7 +129,7 @@ const listCommand = () =>
   );
 
 const keysOf = (operator: OperatorClient, environment: Environment): Promise<ApiKey[]> =>
-  Array.fromAsync(operator.listKeys({ ...environment, pageSize: KEYS_PER_PAGE }));
+  Array.fromAsync(operator.listKeys({ ...environment, pageSize: LIST_ITEMS_MAX }));
 
 const rollCommand = () =>
   withReason(
@@ -175,7 +176,7 @@ const revokeCommand = () =>
     ),
   )
     .argument("<id>", "the number of the key", readId)
-    .option("--yes", "do it")
+    .option("--yes", "confirm; without it, nothing is changed")
     .action(
       operatorAction(
         async (

@@ -1,6 +1,8 @@
 /** `ug operators`: the people and jobs that run the deployment. */
+
 import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 import {
@@ -17,7 +19,6 @@ import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
 import { toWire } from "../wire.ts";
 
-const OPERATORS_PER_PAGE = 1000;
 const ROLES = ["viewer", "support", "admin"] as const;
 
 /** `ug operators` and the commands below it. */
@@ -78,7 +79,7 @@ const listCommand = () =>
   );
 
 const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
-  Array.fromAsync(client.listOperators({ pageSize: OPERATORS_PER_PAGE }));
+  Array.fromAsync(client.listOperators({ pageSize: LIST_ITEMS_MAX }));
 
 const rollCommand = () =>
   withReason(
@@ -108,7 +109,7 @@ const revokeCommand = () =>
     }),
   )
     .argument("<id>", "the number of the operator", readId)
-    .option("--yes", "do it")
+    .option("--yes", "confirm; without it, nothing is changed")
     .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
     .action(
       operatorAction(

@@ -50,12 +50,12 @@ const endCommand = () =>
     .option("--user-group-id <id>", "the group whose sessions end")
     .option("--viewer-id <id>", "only those of this person")
     .option("--session-file <file>", "the file that holds the session: other users can read arguments")
-    .option("--yes", "do it")
+    .option("--yes", "confirm; without it, nothing is changed")
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {
         const { userGroupId, viewerId, sessionFile, reason } = options;
-        const isOne = sessionFile === undefined ? userGroupId !== undefined : !(userGroupId ?? viewerId);
-        if (!isOne) throw new UsageError("Give --session-file, or --user-group-id and perhaps --viewer-id.");
+        const namesOneTarget = sessionFile === undefined ? userGroupId !== undefined : !(userGroupId ?? viewerId);
+        if (!namesOneTarget) throw new UsageError("Give --session-file, or --user-group-id and perhaps --viewer-id.");
         const ofGroup = `of group ${quoted(userGroupId ?? "")}`;
         const ofPerson = viewerId === undefined ? ofGroup : `of viewer ${quoted(viewerId)} ${ofGroup}`;
         const what = sessionFile === undefined ? `all sessions ${ofPerson}` : "this session";

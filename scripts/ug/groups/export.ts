@@ -1,4 +1,5 @@
 import { pipeline } from "node:stream/promises";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { notTheService } from "../../support/service.ts";
@@ -6,8 +7,6 @@ import { type Access, refusalOf } from "../access.ts";
 import { CommandError } from "../errors.ts";
 import { Progress } from "./progress.ts";
 import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
-
-const GROUPS_PER_PAGE = 1000;
 
 /** The service, and the credential to call it with. */
 type Service = Pick<Access<unknown>, "url" | "credential">;
@@ -34,7 +33,7 @@ async function* linesOf({ url, credential }: Service, filters: Record<string, st
   let exported = 0;
   for (let cursor: string | null = ""; cursor !== null; ) {
     const page = new URL("/api/user_groups", url);
-    const query = { ...filters, limit: String(GROUPS_PER_PAGE), ...(cursor && { cursor }) };
+    const query = { ...filters, limit: String(LIST_ITEMS_MAX), ...(cursor && { cursor }) };
     for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value);
     const { status, body } = await caller.call(page, { method: "GET" });
     const { user_groups: groups, next_cursor: next, error } = body;

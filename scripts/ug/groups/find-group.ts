@@ -1,13 +1,13 @@
 /** Finds the group that the arguments of a command name. */
+
 import type { EnvironmentClient, ListedGroup, NumberedGroup } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { quoted } from "../../support/printable.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { hasCode } from "./service-errors.ts";
 
 /** Names one group, by the service's number or the integrator's id. */
 export type GroupName = { teamId: number } | { userGroupId: string };
-
-const GROUPS_PER_PAGE = 1_000;
 
 /** The name of the group in the arguments. @throws UsageError unless there is exactly one */
 export function groupNameOf(teamId: number | undefined, id: string | undefined): GroupName {
@@ -28,7 +28,7 @@ export const findExisting = async (client: EnvironmentClient, name: GroupName): 
 export async function findDeleted(client: EnvironmentClient, name: GroupName): Promise<ListedGroup | undefined> {
   if ("teamId" in name) return foundOrNot(client.get({ ...name, state: "deleted" }));
   const found: ListedGroup[] = [];
-  for await (const group of client.list({ state: "deleted", pageSize: GROUPS_PER_PAGE }))
+  for await (const group of client.list({ state: "deleted", pageSize: LIST_ITEMS_MAX }))
     if (group.userGroupId === name.userGroupId) found.push(group);
   if (found.length > 1)
     throw new CommandError(

@@ -84,10 +84,10 @@ class Import {
     const stopFor = (error: unknown) => this.#stopFor(error);
 
     input.once("error", stopFor);
-    const ignoreSignals = onStopSignal(stop);
+    const removeHandlers = onStopSignal(stop);
     const lines = linesOf(addAbortSignal(this.#stopping.signal, input));
     await Promise.all(Array.from({ length: concurrency }, () => this.#importLines(lines).catch(stopFor)));
-    ignoreSignals();
+    removeHandlers();
     this.#progress.stop();
     return this.#result();
   }

@@ -1,5 +1,7 @@
 /** The commands that show and change single groups. */
+
 import type { GroupState, ListedGroup } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { tableOf } from "../../support/table.ts";
 import type { Output, ReasonOptions } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
@@ -7,8 +9,6 @@ import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts
 import { objectOrNull } from "./json-option.ts";
 import { hasCode } from "./service-errors.ts";
 import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup, unconfirmed } from "./task.ts";
-
-const GROUPS_PER_PAGE = 1_000;
 
 type ById = { id?: string };
 type Change = ById & ReasonOptions;
@@ -21,7 +21,7 @@ const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.c
 export async function list({ client, values }: Task<{ prefix?: string; state?: GroupState; limit: number }>) {
   const { prefix, state, limit: most } = values;
   const groups: ListedGroup[] = [];
-  for await (const group of client.list({ prefix, state, pageSize: GROUPS_PER_PAGE })) {
+  for await (const group of client.list({ prefix, state, pageSize: LIST_ITEMS_MAX })) {
     if (groups.length === most) {
       console.error(`These are the first ${most} groups. Give a higher --limit, or use export.`);
       break;

@@ -1,17 +1,17 @@
 import type { EnvironmentClient } from "../../../src/client/index.ts";
+import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { CommandError } from "../errors.ts";
 import { Progress } from "./progress.ts";
 import type { RotationRecord } from "./rotation-record.ts";
 import { hasCode } from "./service-errors.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
-const GROUPS_PER_PAGE = 1000;
 const SAVE_MS = 100;
 
 /** The numbers of all groups that exist, in ascending order. */
 export async function groupNumbers(client: EnvironmentClient): Promise<number[]> {
   const numbers: number[] = [];
-  for await (const { teamId } of client.list({ pageSize: GROUPS_PER_PAGE })) numbers.push(teamId);
+  for await (const { teamId } of client.list({ pageSize: LIST_ITEMS_MAX })) numbers.push(teamId);
   return numbers;
 }
 
@@ -58,12 +58,12 @@ class RotationRun {
   async run(): Promise<RotationCounts> {
     const { record, concurrency } = this.#options;
     record.save();
-    const ignoreSignals = onStopSignal(() => {
+    const removeHandlers = onStopSignal(() => {
       this.#progress.note("Stopping when the current calls are complete.");
       this.#isStopping = true;
     });
     await Promise.all(Array.from({ length: concurrency }, () => this.#rotateNext()));
-    ignoreSignals();
+    removeHandlers();
     this.#progress.stop();
     if (this.#doneUntil === this.#numbers.length) record.remove();
     else this.#save();

@@ -1,5 +1,5 @@
 /** What PostgreSQL's catalogue says of the objects that the dashboards' roles can reach. */
-import { type Database, identifier, rowsOf, undone } from "./database.ts";
+import { type Database, identifier, rowsOf, withSavepoint } from "./database.ts";
 
 /** A role that the backend has logged in as, or can become. */
 export type Role = {
@@ -120,7 +120,7 @@ export async function readRoles(database: Database, named: readonly string[]): P
 
 /** Reads the catalogue for these roles. */
 export function readCatalogue(database: Database, roles: Role[]): Promise<Catalogue> {
-  return undone(database, async () => {
+  return withSavepoint(database, async () => {
     // So names in expressions have their schemas.
     await database.query("SET LOCAL search_path = pg_catalog");
     const [about] = await rowsOf<{ version: number; login: string }>(

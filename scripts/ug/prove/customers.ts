@@ -1,6 +1,6 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
-import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
+import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 import { type Findings, listed, type Mistake, verb } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
@@ -74,7 +74,7 @@ export const readAfterEnd = (
   roles: readonly string[],
   { tables, settings }: { tables: readonly Relation[]; settings: readonly string[] },
 ): Promise<Map<string, View>> =>
-  undone(database, async () => {
+  withSavepoint(database, async () => {
     for (const name of settings) await database.query("SELECT pg_catalog.set_config($1, '', true)", [name]);
     return readAsNobody(database, roles, tables);
   });
@@ -85,7 +85,7 @@ export const readAsCustomer = (
   setup: Setup,
   { tables, settings }: { tables: readonly Relation[]; settings: readonly string[] },
 ): Promise<CustomerView> =>
-  undone(database, async () => {
+  withSavepoint(database, async () => {
     await runSetup(database, setup);
     return { became: await becameOf(database, settings), view: await readAll(database, tables, readTable) };
   });
@@ -142,7 +142,7 @@ async function countShared(
     [second, setups[0]],
   ] as const) {
     if (Math.max(first.length, second.length) < ROWS_MAX || ids.length === 0) continue;
-    const again = await undone(database, async () => {
+    const again = await withSavepoint(database, async () => {
       await runSetup(database, other);
       return readTable(database, table, ids);
     });

@@ -84,7 +84,7 @@ export async function withDatabase<T>(url: string, use: (database: Database) => 
 }
 
 /** Runs `work` in a transaction that cannot write and is rolled back. */
-export async function rolledBack<T>(database: Database, work: () => Promise<T>): Promise<T> {
+export async function withRollback<T>(database: Database, work: () => Promise<T>): Promise<T> {
   await begin(database);
   try {
     return await work();
@@ -103,7 +103,7 @@ export async function begin(database: Database): Promise<void> {
 }
 
 /** Runs `work` and undoes what it has set: roles, settings, and a failure. */
-export async function undone<T>(database: Database, work: () => Promise<T>): Promise<T> {
+export async function withSavepoint<T>(database: Database, work: () => Promise<T>): Promise<T> {
   await database.query("SAVEPOINT prove");
   try {
     return await work();

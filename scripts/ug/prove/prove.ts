@@ -14,7 +14,7 @@ import {
   readAsNobody,
   type Setup,
 } from "./customers.ts";
-import { couldNotTell, type Database, rolledBack } from "./database.ts";
+import { couldNotTell, type Database, withRollback } from "./database.ts";
 import type { Findings, Mistake } from "./finding.ts";
 import { checkPolicyFunctions, policiesOf, settingNamesOf } from "./policies.ts";
 import { type Allowed, checkFunctions, checkRelations, rolesThat } from "./relations.ts";
@@ -46,7 +46,7 @@ const NEVER_JUDGED = [
 
 /** Looks for mistakes with two connections and changes nothing. @throws CommandError if something keeps it from looking. */
 export async function prove(connect: Connect, question: Question): Promise<Proof> {
-  const { proof, settings } = await connect((database) => rolledBack(database, () => examine(database, question)));
+  const { proof, settings } = await connect((database) => withRollback(database, () => examine(database, question)));
   for (const setup of question.setups)
     proof.mistakes.push(...(await connect((database) => checkSurvival(database, setup, settings))));
   proof.mistakes = withoutRepeats(proof.mistakes);

@@ -1,6 +1,6 @@
 /** Reads tables as each customer, and as nobody. No value of a row leaves PostgreSQL. */
 import { qualified, type Relation } from "./catalogue.ts";
-import { codeOf, type Database, identifier, reasonOf, rowsOf, undone } from "./database.ts";
+import { codeOf, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 
 /** Rows of one table that are compared. A table with more is compared by these. */
 export const ROWS_MAX = 10_000;
@@ -54,7 +54,7 @@ export const readTable = (database: Database, relation: Relation, among?: readon
 /** Reads. An error of the role's rights or settings counts as refused, any other as unknown. */
 async function refusable(database: Database, read: () => Promise<Seen>): Promise<Seen> {
   try {
-    return await undone(database, read);
+    return await withSavepoint(database, read);
   } catch (error) {
     // A policy that casts a missing setting fails, and shows no row. That is safe.
     return isFailure(codeOf(error)) ? { kind: "unknown", reason: reasonOf(error) } : { kind: "refused" };
@@ -71,7 +71,7 @@ export const seesRows = ({ kind }: Seen): boolean => kind === "rows" || kind ===
 
 /** Runs `work` as a role, if the login may become it. Resolves to `undefined` if it may not. */
 export const asRole = <T>(database: Database, role: string, work: () => Promise<T>): Promise<T | undefined> =>
-  undone(database, async () => {
+  withSavepoint(database, async () => {
     try {
       await database.query(`SET LOCAL ROLE ${identifier(role)}`);
     } catch {

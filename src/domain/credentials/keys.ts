@@ -1,4 +1,4 @@
-import { LAST_USED_SECONDS, LIST_GROUPS_MAX, SUCCESSORS_TRIED_MAX } from "../../limits.ts";
+import { LAST_USED_SECONDS, LIST_ITEMS_MAX, SUCCESSORS_TRIED_MAX } from "../../limits.ts";
 import type { EventDetails, StoredEvent, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { ChangeLog } from "../change-log.ts";
@@ -83,7 +83,7 @@ export class Keys {
     const found = this.#store.page(start, limit + 1);
     return {
       page: { keys: found.slice(0, limit), next: found[limit]?.id ?? null },
-      share: Math.min(1, found.length / LIST_GROUPS_MAX),
+      share: Math.min(1, found.length / LIST_ITEMS_MAX),
     };
   }
 

@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX } from "../../limits.ts";
+import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../limits.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { EventPage } from "../event.ts";
@@ -25,7 +25,7 @@ export function addGroups(store: GroupStore, { page, share }: Read<EventPage>): 
     return false;
   });
   const read = { page: { ...cutBefore(page, end), groups }, share };
-  return { ...read, share: Math.min(1, share + Math.max(seen.size / LIST_GROUPS_MAX, bytes / LIST_BYTES_MAX)) };
+  return { ...read, share: Math.min(1, share + Math.max(seen.size / LIST_ITEMS_MAX, bytes / LIST_BYTES_MAX)) };
 }
 
 /** The page up to and without the event at this index; the whole page for -1. No single group exceeds the bound. */

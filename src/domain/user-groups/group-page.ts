@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_GROUPS_MAX, TEXT_UNITS_MAX } from "../../limits.ts";
+import { LIST_BYTES_MAX, LIST_ITEMS_MAX, TEXT_UNITS_MAX } from "../../limits.ts";
 import type { GroupState, ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange } from "../../storage/group-store.ts";
 import type { Read } from "../turns.ts";
@@ -33,10 +33,10 @@ export function readPage(store: GroupStore, query: PageQuery): Read<GroupPage> {
   const isFiltered = state === "active" || state === "suspended";
   const filter = isFiltered ? state : "all";
   if (providedId !== undefined)
-    return { page: { groups: store.page(exactly(providedId), filter, 1), next: null }, share: 1 / LIST_GROUPS_MAX };
+    return { page: { groups: store.page(exactly(providedId), filter, 1), next: null }, share: 1 / LIST_ITEMS_MAX };
 
   const range = rangeOf(query);
-  const examinedMax = isFiltered ? LIST_GROUPS_MAX : limit;
+  const examinedMax = isFiltered ? LIST_ITEMS_MAX : limit;
   const sizes = store.sizes(range, examinedMax + 1);
 
   let count = 0;
@@ -53,7 +53,7 @@ export function readPage(store: GroupStore, query: PageQuery): Read<GroupPage> {
     groups: store.page(range, filter, count),
     next: next ? (range.order === "ids" ? next.providedId : next.teamId) : null,
   };
-  return { page, share: Math.min(1, Math.max(sizes.length / LIST_GROUPS_MAX, bytes / LIST_BYTES_MAX)) };
+  return { page, share: Math.min(1, Math.max(sizes.length / LIST_ITEMS_MAX, bytes / LIST_BYTES_MAX)) };
 }
 
 /** The range of one id. No id has control characters, so each longer one that begins with it is after the end. */

@@ -5,8 +5,8 @@ import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
-  LIST_GROUPS_DEFAULT,
-  LIST_GROUPS_MAX,
+  LIST_ITEMS_DEFAULT,
+  LIST_ITEMS_MAX,
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
 } from "../../limits.ts";
@@ -121,19 +121,19 @@ const ListCursor = lazy(() =>
   ),
 );
 
-const limitMessage = `Give a whole number from 1 to ${LIST_GROUPS_MAX}.`;
+const limitMessage = `Give a whole number from 1 to ${LIST_ITEMS_MAX}.`;
 
 const Limit = lazy(() =>
   z
     .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
-    .check(z.refine((limit) => limit <= LIST_GROUPS_MAX, { error: limitMessage })),
+    .check(z.refine((limit) => limit <= LIST_ITEMS_MAX, { error: limitMessage })),
 );
 
 export const limitField = (what: string, initial: number) =>
   withMeta(z._default(Limit(), initial), {
     type: "integer",
     minimum: 1,
-    maximum: LIST_GROUPS_MAX,
+    maximum: LIST_ITEMS_MAX,
     pattern: undefined,
     description: `The most ${what} on one page. The default is ${initial}.`,
   });
@@ -143,7 +143,7 @@ export const pageFields = (what: "groups" | "environments" | "keys" | "operators
   cursor: withMeta(z.optional(ListCursor()), {
     description: "The next_cursor of the page before; without it, the first page.",
   }),
-  limit: limitField(what, LIST_GROUPS_DEFAULT),
+  limit: limitField(what, LIST_ITEMS_DEFAULT),
 });
 
 /** The query of a list in the order of numbers, without filters. */

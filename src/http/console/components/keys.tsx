@@ -94,7 +94,7 @@ const EXPIRIES: [value: string, text: string][] = [
 
 /** When a new key ends. */
 export const ExpiryField: FC<FieldProps> = (props) => (
-  <Select name="expires_in_seconds" label="It ends by itself" options={EXPIRIES} {...props} />
+  <Select name="expires_in_seconds" label="Expires" options={EXPIRIES} {...props} />
 );
 
 const KeyTable: FC<{ label: string; rights: string; keys: StoredKey[]; path: string | undefined }> = ({

@@ -41,7 +41,7 @@ export const listEnvironments = createFactory<SignedInEnv>().createHandlers(asyn
           <a href={FIND_KEY}>Find a key by its text</a>
         </p>
         <Filter action={ENVIRONMENTS}>
-          <TextField name="search" label="Workspace has" value={search} issues={issues} />
+          <TextField name="search" label="Workspace contains" value={search} issues={issues} />
         </Filter>
         {environments.length > 0 ? (
           <Wide label="Environments">

@@ -66,7 +66,7 @@ export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: b
     />
     <Select
       name="preset"
-      label="It may"
+      label="Rights"
       value={form.get("preset") ?? "write"}
       options={Object.entries(PRESETS).map(([value, { text }]): [string, string] => [value, text])}
       issues={issues}
