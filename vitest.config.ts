@@ -27,12 +27,15 @@ const inWorkerd = () =>
  */
 const WITH_SOURCE_MAPS = { fsModuleCache: false };
 
+/** Files share a runtime, whose start takes longer than most of them: each test leaves it as it was. */
+const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
+
 export default defineConfig({
   test: {
     // A test that takes longer is shown with its time.
     slowTestThreshold: 10_000,
-    // Three files at a time, on two cores too: most of them wait for processes or timers half of their time.
-    maxWorkers: 3,
+    // Four files at a time, on two cores too: most of them wait for processes or timers half of their time.
+    maxWorkers: 4,
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     // One service for all tests over sockets. It starts only if one of them runs.
@@ -42,9 +45,9 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           ...WITH_SOURCE_MAPS,
+          ...IN_ONE_RUNTIME,
           name: "runtime",
           include: ["test/{http,domain,storage,client}/**/*.test.ts"],
-          setupFiles: ["test/support/each-test.ts"],
           testTimeout: 60_000,
         },
       },
@@ -52,10 +55,11 @@ export default defineConfig({
         plugins: [inWorkerd()],
         test: {
           ...WITH_SOURCE_MAPS,
+          ...IN_ONE_RUNTIME,
           name: "runtime without KV",
           // The files with calls that must not depend on KV.
           include: ["test/http/{user-groups,viewers,idempotency}.test.ts"],
-          setupFiles: ["test/support/each-test.ts", "test/support/without-kv.ts"],
+          setupFiles: [...IN_ONE_RUNTIME.setupFiles, "test/support/without-kv.ts"],
           testTimeout: 60_000,
         },
       },

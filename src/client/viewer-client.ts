@@ -35,7 +35,10 @@ export type CurrentSessionInput = {
 
 /** How stale the response may be. By default it is fresh. */
 export type ViewInput = {
-  /** Allows a stale response, from 60 seconds on. Leave it out where a revoked token must stop at once. */
+  /**
+   * Allows a response that is at most so old. With a group token that takes 60 seconds or more; leave it out where a revoked token must
+   * stop at once. With a session it shortens what the backend has allowed with `maxStaleSeconds`.
+   */
   maxAgeSeconds?: number | undefined;
 };
 

@@ -48,7 +48,7 @@ export class ChangeLog {
     change: (record: (event: ChangeDescription) => void) => Value,
   ): Value {
     let last = this.#lastEvent();
-    const value = this.#storage.transactionSync(() =>
+    const value = this.transaction(() =>
       change(({ type, group, details = {} }) => {
         // No event is before the one before it, whatever the clock does: a page of the feed begins at a time by bisection.
         const { id, isAfterGap } = last;
@@ -68,6 +68,16 @@ export class ChangeLog {
     this.#last = last;
     this.schedule(Date.now() + this.#keepMs);
     return value;
+  }
+
+  /** Runs `work`, changes and other writes, in one transaction. If it fails, none of its events is there. */
+  transaction<Value>(work: () => Value): Value {
+    try {
+      return this.#storage.transactionSync(work);
+    } catch (error) {
+      this.#last = undefined;
+      throw error;
+    }
   }
 
   /** The number after which the next event comes. */

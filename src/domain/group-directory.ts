@@ -119,7 +119,7 @@ function partsOf(ctx: DurableObjectState, env: Env): Parts {
     endedSessions: new EndedSessionStore(sql),
   };
   const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const responses = new Responses(ctx.storage, store, changes);
+  const responses = new Responses(sql, store, changes);
   const schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
   const groups = new Groups({ store, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
   const endedSessions = new EndedSessions(sql, changes);

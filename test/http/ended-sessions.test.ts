@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { type Answer, call, codeOf } from "../support/client.ts";
@@ -70,6 +70,22 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(await events()).toMatchObject([{ viewer_id: "ann" }]);
     await end(key, { user_group_id: "acme", viewer_id: "ann" });
     expect(codeOf(await view(later))).toEqual(REVOKED);
+  });
+
+  it("ends the sessions of a person that were minted after a change which could not be stored", async ({ expect }) => {
+    const { key, sessions, token } = await start();
+    const inDirectory = (sql: string) =>
+      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => void storage.sql.exec(sql));
+    const full = "SELECT RAISE(ABORT, 'no room')";
+    await inDirectory(`CREATE TRIGGER full BEFORE INSERT ON stored_responses BEGIN ${full}; END`);
+    const headers = { "Idempotency-Key": "k" };
+    const body = { current_token: token };
+    expect((await call("POST", "/api/user", { credential: key, headers, body })).status).toBe(500);
+    await inDirectory("DROP TRIGGER full");
+    const session = await sessions({ viewer_id: "ann" });
+    await evictAllDurableObjects();
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    expect(codeOf(await view(session))).toEqual(REVOKED);
   });
 
   it("ends all sessions of a group, and none of its tokens, also in grace", async ({ expect }) => {

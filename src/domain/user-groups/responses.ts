@@ -33,14 +33,12 @@ type Responded<K extends Kind> = Outcome & { response: ResponseOf<K>; keyId: num
 
 /** The responses to calls with an Idempotency-Key. They are stored for a day, and end with their group. */
 export class Responses {
-  readonly #storage: DurableObjectStorage;
   readonly #store: ResponseStore;
   readonly #groups: GroupStore;
   readonly #changes: ChangeLog;
 
-  constructor(storage: DurableObjectStorage, groups: GroupStore, changes: ChangeLog) {
-    this.#storage = storage;
-    this.#store = new ResponseStore(storage.sql);
+  constructor(sql: SqlStorage, groups: GroupStore, changes: ChangeLog) {
+    this.#store = new ResponseStore(sql);
     this.#groups = groups;
     this.#changes = changes;
   }
@@ -67,7 +65,7 @@ export class Responses {
       if (outcome.ok && record) this.#insert(record, keyId, outcome.value.response);
       return outcome;
     };
-    const outcome = record ? this.#storage.transactionSync(runAndStore) : run();
+    const outcome = record ? this.#changes.transaction(runAndStore) : run();
     return outcome.ok ? ok({ ...outcome.value, keyId, isReplay: false }) : outcome;
   }
 
