@@ -50,7 +50,7 @@ function printed(child: ChildProcess, pattern: RegExp): Promise<void> {
   });
 }
 
-/** The processes of the demo. Whatever ends, all end: a product without its service shows nothing. */
+/** The processes of the demo. When one of them ends, all end: a product without its service shows nothing. */
 class Processes {
   readonly #children: ChildProcess[] = [];
 

@@ -1,7 +1,7 @@
 /**
  * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it copies the renderer of /docs and the styles of the console to where the Worker serves them. It runs on the Node that the
- * user has, before there is any other, so it uses nothing newer than Node 14.
+ * network. Then it copies the renderer of /docs and the styles of the console to where the Worker serves them. It runs on
+ * the user's own Node, before the project's is installed, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

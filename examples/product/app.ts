@@ -40,8 +40,14 @@ export function productApp({ origin, serviceUrl, audience, groups, sales }: Prod
   const check = requireSession({ client: groups, audience, origins: [origin] });
 
   const csp = {
-    ...{ defaultSrc: ["'none'"], scriptSrc: ["'self'"], styleSrc: ["'self'"], imgSrc: ["'self'"] },
-    ...{ connectSrc: ["'self'", serviceUrl], formAction: ["'self'"], frameAncestors: ["'none'"], baseUri: ["'none'"] },
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'", serviceUrl],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    baseUri: ["'none'"],
   };
 
   return new Hono()

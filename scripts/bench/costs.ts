@@ -6,10 +6,11 @@ export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_re
 /**
  * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers, `mint` makes a viewer
  * session, `viewer_session` is the first view with one, `viewer_session_again` a later one, and `viewer_session_stale` one that
- * the session answers. In a directory that has just started, the first call of each API key reads its row too, and the first create two rows more. Once an hour a call
- * of a key writes when the key was last used, and the next call reads its row again. A delete moves the row to the deleted
- * groups and their index; that of the newest group writes one row more, and `PURGE` follows after UNDO_DAYS. Each change
- * writes one event, and one row more is billed when the event is deleted after EVENT_DAYS.
+ * the session answers. In a directory that has just started, the first call of each API key reads its row too, and the first
+ * create reads two rows more. Once an hour a call of a key writes when the key was last used, and the next call reads its row
+ * again. A delete moves the row to the deleted groups and their index; that of the newest group writes one row more, and
+ * `PURGE` follows after UNDO_DAYS. Each change writes one event, and one row more is billed when the event is deleted after
+ * EVENT_DAYS.
  */
 export const COUNTS = {
   get_hit: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
@@ -49,17 +50,17 @@ export const SESSION_ENDS = {
   group: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
 } as const satisfies Record<string, Counts>;
 
-/** What the first view or new session of a group on a day costs besides, to note the day. */
+/** What the first view or new session of a group on a day costs in addition, to store the day. */
 export const FIRST_VIEW_OF_A_DAY = { rows_written: 1 } as const;
 
 /**
- * The purge of one deleted group by the alarm: its row, its event, and twice its number, until the registry has that. In the registry
- * it is a row and its index. The alarm runs once for up to a hundred groups, and is
+ * The purge of one deleted group by the alarm: its row, its event, and its number twice: when it is stored for the registry, and
+ * when the registry has it. The registry writes a row and its index. The alarm runs once for up to a hundred groups, and is
  * billed as one row written when it is set and one request when it runs.
  */
 export const PURGE = { rows_written: 4 } as const;
 
-/** What the first delete of an instance of the directory costs besides, to schedule the alarm for the purge. */
+/** What the first delete of an instance of the directory costs in addition, to schedule the alarm for the purge. */
 export const FIRST_DELETE = { alarms: 1 } as const;
 
 /** What a call in an environment costs on top when an operator makes it: the registry admits the operator first. */
@@ -79,7 +80,7 @@ export const LEASE_DELETE = {
  */
 export const IDEMPOTENCY_KEY = { rows_written: 3, rows_written_a_day_later: 1 } as const;
 
-/** What the first Idempotency-Key of an instance of the directory costs besides, to schedule the alarm for its end. */
+/** What the first Idempotency-Key of an instance of the directory costs in addition, to schedule the alarm for its end. */
 export const FIRST_IDEMPOTENCY_KEY = { alarms: 1 } as const;
 
 /**

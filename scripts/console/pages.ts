@@ -1,6 +1,6 @@
 import { PAGES } from "../../src/http/console/access.ts";
 
-/** The pages that the fixture can show, by the console's own table: a new page of the console is among them by itself. */
+/** The pages that the fixture can show. They derive from the console's own table, which has each new page. */
 
 const OF_ENVIRONMENT = "/console/environments/:workspace/:environment";
 

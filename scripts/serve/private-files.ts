@@ -12,8 +12,12 @@ export function writePrivateFile(file: string, text: string, flag: "w" | "wx" = 
   writeFileSync(file, text, { mode: 0o600, flag });
 }
 
-/** Sets the mode of a file to 0600. Anything else, such as a named pipe, is left as it is. */
+/**
+ * Sets the mode of a file to 0600. Anything else, such as a named pipe, is left as it is, and so is a file of another user, whose mode
+ * this process cannot change: systemd and podman pass secrets in files of root.
+ */
 export function makePrivateFile(file: string): void {
   const stats = statSync(file);
-  if (stats.isFile() && (stats.mode & 0o077) !== 0) chmodSync(file, 0o600);
+  const mayChange = [stats.uid, 0].includes(process.getuid?.() ?? stats.uid);
+  if (mayChange && stats.isFile() && (stats.mode & 0o077) !== 0) chmodSync(file, 0o600);
 }

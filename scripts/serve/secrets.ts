@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../src/limits.ts";
+import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
 import type { ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
@@ -14,7 +15,8 @@ const SECRETS = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
  * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
  * file's, and `--var` above all. A file that is missing is made with fresh secrets, unless the environment has them.
  *
- * @throws CommandError if secrets are missing for a state that exists: with others, all its credentials would be dead.
+ * @throws CommandError if the file cannot be read or made, or if secrets are missing for a state that exists: with others, all its
+ * credentials would be dead.
  */
 export function variablesOf(
   options: ServeOptions,
@@ -23,9 +25,16 @@ export function variablesOf(
 ): Record<string, string> {
   const { envFile } = options;
   const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
-  if (existsSync(envFile)) makePrivateFile(envFile);
-  else if (!("SIGNING_KEYS" in { ...inEnvironment, ...options.var })) makeSecrets(options, state);
-  const inFile = existsSync(envFile) ? parseEnv(readFileSync(envFile, "utf8")) : {};
+  const isComplete = "SIGNING_KEYS" in { ...inEnvironment, ...options.var };
+  let inFile: NodeJS.Dict<string> = {};
+  try {
+    if (existsSync(envFile)) makePrivateFile(envFile);
+    else if (!isComplete) makeSecrets(options, state);
+    if (existsSync(envFile)) inFile = parseEnv(readFileSync(envFile, "utf8"));
+  } catch (error) {
+    const code = systemErrorCode(error);
+    throw code ? new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`) : error;
+  }
   const variables = { ...defaults, ...inEnvironment, ...valuesIn(inFile, Object.keys(inFile)), ...options.var };
   if ((variables.OPERATOR_TOKEN ?? "").length < OPERATOR_TOKEN_UNITS_MIN)
     console.warn(

@@ -13,8 +13,8 @@ import { openStateFolder } from "./state-folder.ts";
 import type { Workerd } from "./workerd.ts";
 
 /**
- * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1: whatever
- * runs this process may start it again.
+ * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1, so that
+ * a supervisor such as systemd starts it again.
  *
  * @throws CommandError if the service cannot start.
  */

@@ -5,7 +5,7 @@ import { writePrivateFile } from "./private-files.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
 import { configOf, textOf, type WorkerdConfig } from "./workerd-config.ts";
 
-/** Part of the ids of all objects, so another one would begin an empty state. It is the one of `wrangler dev`. */
+/** The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one. */
 const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
 
 const CONFIG_FILE = "workerd.capnp";

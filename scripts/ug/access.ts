@@ -1,4 +1,4 @@
-/** Which credential a command uses, and what it says when the service refuses it. */
+/** Finds the credential of a command, and explains the errors of its calls. */
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
@@ -27,10 +27,10 @@ import { CommandError, UsageError } from "./errors.ts";
 /** A credential, and where it was found. */
 export type Credential = { kind: "api_key" | "operator"; text: string; source: string };
 
-/** What the options of a command say. */
+/** The options of a command that name the service, the credential and the environment. */
 export type Connection = {
   options: ServiceOptions & EnvironmentOptions;
-  /** Whether the command line itself names an environment, rather than the variables. */
+  /** Whether the command line itself names an environment, and not UG_WORKSPACE and UG_ENVIRONMENT. */
   isNamed: boolean;
   environment: () => Environment;
 };
@@ -43,7 +43,7 @@ export type Access<Client> = {
   explained: (error: unknown) => unknown;
 };
 
-/** For commands that may go on for long. */
+/** For commands that make many calls, which one short interruption must not end. */
 const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
 
 /** Access for commands that only operators may run. */
@@ -56,8 +56,8 @@ export function accessToDeployment({ options }: Pick<Connection, "options">): Ac
 }
 
 /**
- * Access to an environment: that of the API key, or as an operator the one that the options name. Variables name one only
- * where no API key does.
+ * Access to an environment: that of the API key, or as an operator the one that the options name. The variables UG_WORKSPACE and
+ * UG_ENVIRONMENT count only if there is no API key.
  */
 export function accessToEnvironment({ options, isNamed, environment }: Connection): Access<EnvironmentClient> {
   const url = serviceUrl(options.url, process.env);
@@ -82,7 +82,7 @@ const accessOf = <Client>(client: Client, url: URL, credential: Credential): Acc
   explained: (error) => explainedError(error, url, credential),
 });
 
-/** The credential of whoami and doctor: any that is there. */
+/** The first credential that is set, for commands that take any. */
 export const anyCredential = (url: URL, options: ServiceOptions): Credential | undefined =>
   credentialIn(options.keyFile) ?? (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(url));
 
@@ -117,10 +117,18 @@ function operatorCredentialOrNone(url: URL): Credential | undefined {
   return text ? { kind: "operator", text: readHeaderText(text, variable), source: variable } : undefined;
 }
 
-const bootstrapTokenInFile = (): string | undefined =>
-  existsSync(".dev.vars") ? parseEnv(readFileSync(".dev.vars", "utf8")).OPERATOR_TOKEN : undefined;
+function bootstrapTokenInFile(): string | undefined {
+  if (!existsSync(".dev.vars")) return undefined;
+  try {
+    return parseEnv(readFileSync(".dev.vars", "utf8")).OPERATOR_TOKEN;
+  } catch (error) {
+    throw new CommandError(
+      `.dev.vars cannot be read: ${systemErrorCode(error)}. Set OPERATOR_KEY in the environment, or give --key-file.`,
+    );
+  }
+}
 
-/** The credential in a file. What begins neither as an API key nor as an operator's key is the bootstrap token. */
+/** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */
 function credentialIn(file: string | undefined): Credential | undefined {
   if (file === undefined) return undefined;
   let text: string;

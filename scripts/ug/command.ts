@@ -1,4 +1,4 @@
-/** What the commands of `ug` are made of: their options, their help, their output. */
+/** What the commands of `ug` share: options, help and output. */
 import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../src/client/index.ts";
 import { OutputError, print } from "../support/output.ts";
@@ -31,12 +31,12 @@ export function commandGroup(name: string, { summary, ...help }: About, commands
   return group;
 }
 
-/** Options that every command has that calls the service. */
+/** Options of each command that calls the service. */
 export type ServiceOptions = {
   url?: string;
   keyFile?: string;
   json?: boolean;
-  /** No option, but whether the credential that was found is an operator's. */
+  /** Not an option: whether the credential that was found is an operator's. */
   asOperator?: boolean;
 };
 
@@ -106,7 +106,7 @@ export async function printOutput({ body, text, issued }: Output, { json }: Serv
   });
 }
 
-/** What the options of a command say of the service and the environment. */
+/** The service and the environment that the options of a command name. */
 export function connectionOf(command: Command): Connection {
   const options = command.opts<ServiceOptions & EnvironmentOptions>();
   return {
@@ -150,7 +150,7 @@ const actionOf = <Client, Options extends object, Arguments extends Positionals>
     if (output) await printOutput(output, options);
   };
 
-/** Refuses what has no undo, unless its user has confirmed it. */
+/** @throws CommandError unless the user has confirmed, with --yes, a change that has no undo. */
 export function requireYes({ yes }: { yes?: boolean }, what: string): void {
   if (!yes)
     throw new CommandError(`This would ${what}, which cannot be undone. Nothing was changed. To do it, add --yes.`, {

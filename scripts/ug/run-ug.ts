@@ -6,7 +6,7 @@ import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { helpOf } from "./command.ts";
 import { CommandError, UsageError } from "./errors.ts";
 
-/** What a command line ends with. */
+/** The exit codes. */
 const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
 
 type Entry = { summary: string; load: () => Promise<Command> };
@@ -86,7 +86,7 @@ Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --wo
 In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage. With --json, failures are JSON too, with a code and a request id.`,
 });
 
-/** Credentials of this service, sessions, and the address of a database, which has its password in it. None belongs into arguments. */
+/** Credentials of this service, sessions, and the address of a database, which has its password in it. None belongs in arguments. */
 const CREDENTIAL = /\bug[kot]_[\w-]{20}|\beyJ[\w-]+\.[\w-]+\.|\bpostgres(?:ql)?:\/\//;
 
 /**
@@ -111,14 +111,14 @@ export async function runUg(args: readonly string[]): Promise<number> {
   }
 }
 
-/** The command line's grammar. Only the command that is named is whole. */
+/** The grammar of the command line. Of the commands, only the named one has its options. */
 async function programFor(args: readonly string[]): Promise<Command> {
   const program = new Command("ug")
     .description("User groups, and the tokens that decide who sees whose dashboards: run the service, and manage it.")
     .usage("<command> [options]")
     .version(project.version, "-V, --version", "print the version")
     .helpCommand(false)
-    // An option behind the name of a command is that command's.
+    // An option after the name of a command belongs to that command.
     .enablePositionalOptions()
     .addHelpText("after", HELP);
   const [named] = args;

@@ -23,7 +23,7 @@ export type ViewerClientOptions = ConnectionOptions &
 /** The session that a page presents at the moment. */
 export type CurrentSession = {
   token: string;
-  /** The rest of its life. */
+  /** The rest of its life, in seconds. */
   expiresInSeconds: number;
 };
 
@@ -36,8 +36,8 @@ export type CurrentSessionInput = {
 /** How stale the response may be. By default it is fresh. */
 export type ViewInput = {
   /**
-   * Allows a response that is at most so old. With a group token that takes 60 seconds or more; leave it out where a revoked token must
-   * stop at once. With a session it shortens what the backend has allowed with `maxStaleSeconds`.
+   * Allows a response that is at most this old. With a group token, less than 60 seconds has no effect; leave it out where a revoked
+   * token must be refused at once. With a session it shortens what the backend has allowed with `maxStaleSeconds`.
    */
   maxAgeSeconds?: number | undefined;
 };

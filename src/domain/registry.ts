@@ -1,20 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX, OPERATORS_MAX } from "../limits.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX } from "../limits.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
-import { ConsoleSessionStore } from "../storage/console-session-store.ts";
-import { EnvironmentStore } from "../storage/environment-store.ts";
-import { EventStore } from "../storage/event-store.ts";
-import { GraveyardStore } from "../storage/graveyard-store.ts";
-import { KeyStore } from "../storage/key-store.ts";
-import { Schema } from "../storage/migrations.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
-import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
-import { RegistryBackup } from "./backup/registry-backup.ts";
-import { registryTarget } from "./backup/registry-restore.ts";
-import { Restore, type RestoreFailure, type RestorePage, type RestoreProgress, type Taken } from "./backup/restore.ts";
-import { ChangeLog } from "./change-log.ts";
-import { Chores } from "./chores.ts";
+import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
 import { type AdmitFailure, admitPresented } from "./credentials/admit-presented.ts";
 import {
   authorOf,
@@ -23,15 +12,14 @@ import {
   type PresentedConsoleSession,
   type PresentedOperator,
 } from "./credentials/caller.ts";
-import { ConsoleSessions, type ListedConsoleSession } from "./credentials/console-sessions.ts";
-import { type FoundKey, type KeyDraft, type KeyPage, type KeyQuery, type KeyRoll, Keys } from "./credentials/keys.ts";
+import type { ListedConsoleSession } from "./credentials/console-sessions.ts";
+import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { Role } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
-import { Erasures } from "./erasures.ts";
-import { type EventPage, type EventQuery, readNoEvents } from "./event.ts";
 import type { FailureOf } from "./failure.ts";
-import { type NewestPage, type NewestQuery, NO_NEWEST } from "./newest-events.ts";
-import { directoryStub } from "./placement.ts";
+import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
+import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
+import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
 import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
@@ -46,73 +34,17 @@ export type EnvironmentQuery = { start: number; limit: number; search?: string |
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
 
-/** What the registry is made of. What it remembers of its database goes with it. */
-type Parts = {
-  schema: Schema;
-  environments: EnvironmentStore;
-  operators: Keys;
-  changes: ChangeLog;
-  consoleSessions: ConsoleSessions;
-  chores: Chores;
-  graveyard: GraveyardStore;
-  erasures: Erasures;
-  backup: RegistryBackup;
-  restore: Restore;
-};
-
-function partsOf(ctx: DurableObjectState, env: Env): Parts {
-  const { sql } = ctx.storage;
-  const schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
-  const operators = new KeyStore(sql, "operators");
-  const stores = {
-    operators,
-    environments: new EnvironmentStore(sql),
-    graveyard: new GraveyardStore(sql),
-    events: new EventStore(sql),
-  };
-  const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const erasures = new Erasures(stores.environments, (name) => directoryStub(env, name).erase());
-  const chores = new Chores([changes.purge, erasures.chore], (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)));
-  return {
-    ...stores,
-    schema,
-    operators: new Keys("operator", operators, changes, OPERATORS_MAX),
-    changes,
-    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
-    chores,
-    erasures,
-    backup: new RegistryBackup(stores, schema.number),
-    restore: new Restore(ctx.storage, schema, registryTarget(stores)),
-  };
-}
-
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
  * the reads and the writes of an RPC method, and each checks its caller first. The registry has no tables until the first change.
  */
 export class Registry extends DurableObject<Env> {
-  #parts: Parts;
+  #parts: RegistryParts;
   readonly #turns = new Turns();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#parts = partsOf(ctx, env);
-  }
-
-  get #schema(): Schema {
-    return this.#parts.schema;
-  }
-
-  get #environments(): EnvironmentStore {
-    return this.#parts.environments;
-  }
-
-  get #operators(): Keys {
-    return this.#parts.operators;
-  }
-
-  get #changes(): ChangeLog {
-    return this.#parts.changes;
+    this.#parts = registryPartsOf(ctx, env);
   }
 
   /** The operator, if the key is valid, its role allows what needs `role`, and the environment is recorded. */
@@ -143,11 +75,11 @@ export class Registry extends DurableObject<Env> {
     const known = this.#find(environment);
     if (known) return ok({ isNew: false, location: known.location, operator });
 
-    this.#schema.create();
+    this.#parts.schema.create();
     const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
     const { workspace, tag } = environment;
-    this.#changes.commit(authorOf(operator), (record) => {
-      this.#environments.insert(recorded);
+    this.#parts.changes.commit(authorOf(operator), (record) => {
+      this.#parts.environments.insert(recorded);
       record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
     });
     return ok({ isNew: true, location: recorded.location, operator });
@@ -173,8 +105,8 @@ export class Registry extends DurableObject<Env> {
   #markErased(operator: Operator, environment: Environment): void {
     const { workspace, tag } = environment;
     const now = Date.now();
-    this.#changes.commit(authorOf(operator), (record) => {
-      this.#environments.markErased(directoryName(environment), now);
+    this.#parts.changes.commit(authorOf(operator), (record) => {
+      this.#parts.environments.markErased(directoryName(environment), now);
       record({ type: "environment.erased", details: { environment: { workspace, environment: tag } } });
     });
     this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
@@ -185,10 +117,10 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     { start, limit, search }: EnvironmentQuery,
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
-    const environments = this.#environments;
+    const { environments } = this.#parts;
     const examined = ENVIRONMENTS_EXAMINED_MAX;
     return this.#inTurn(presented, () => {
-      if (!this.#schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
+      if (!this.#parts.schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
       const found =
         search === undefined
           ? environments.page(start, limit + 1)
@@ -206,8 +138,8 @@ export class Registry extends DurableObject<Env> {
   ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    this.#schema.create();
-    const issued = this.#operators.issue(authorOf(operator.value), draft);
+    this.#parts.schema.create();
+    const issued = this.#parts.operators.issue(authorOf(operator.value), draft);
     return issued.ok ? ok({ ...issued.value, operator: operator.value }) : issued;
   }
 
@@ -217,7 +149,7 @@ export class Registry extends DurableObject<Env> {
     query: KeyQuery,
   ): Promise<Result<Waited<KeyPage & By>, ListFailure>> {
     return this.#inTurn(presented, () =>
-      ok(this.#schema.exists ? this.#operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
+      ok(this.#parts.schema.exists ? this.#parts.operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
     );
   }
 
@@ -228,14 +160,14 @@ export class Registry extends DurableObject<Env> {
   ): Result<{ found: FoundKey[] } & By, AdmitFailure> {
     const operator = this.#admit(presented, "viewer");
     if (!operator.ok) return operator;
-    return ok({ found: this.#schema.exists ? this.#operators.find(ids) : [], operator: operator.value });
+    return ok({ found: this.#parts.schema.exists ? this.#parts.operators.find(ids) : [], operator: operator.value });
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
   revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const isFound = this.#schema.exists && this.#operators.revoke(authorOf(operator.value), id);
+    const isFound = this.#parts.schema.exists && this.#parts.operators.revoke(authorOf(operator.value), id);
     return isFound ? ok({ operator: operator.value }) : fail({ code: "operator_not_found" });
   }
 
@@ -247,7 +179,9 @@ export class Registry extends DurableObject<Env> {
   ): Result<StoredKey & By, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const rolled = this.#schema.exists ? this.#operators.roll(authorOf(operator.value), id, roll) : undefined;
+    const rolled = this.#parts.schema.exists
+      ? this.#parts.operators.roll(authorOf(operator.value), id, roll)
+      : undefined;
     if (!rolled) return fail({ code: "operator_not_found" });
     return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
   }
@@ -256,7 +190,7 @@ export class Registry extends DurableObject<Env> {
   startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
     const operator = this.#admit(presented, "viewer");
     if (!operator.ok) return operator;
-    this.#schema.create();
+    this.#parts.schema.create();
     this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, operator.value.id));
     return ok({ operator: operator.value });
   }
@@ -301,7 +235,9 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     query: EventQuery,
   ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(presented, () => (this.#schema.exists ? this.#changes.read(query) : readNoEvents(query)));
+    return this.#inTurn(presented, () =>
+      this.#parts.schema.exists ? this.#parts.changes.read(query) : readNoEvents(query),
+    );
   }
 
   /** One page of the deployment's own events, newest first. */
@@ -309,7 +245,9 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     query: NewestQuery,
   ): Promise<Result<Waited<NewestPage & By>, ListFailure>> {
-    return this.#inTurn(presented, () => ok(this.#schema.exists ? this.#changes.readNewest(query) : NO_NEWEST));
+    return this.#inTurn(presented, () =>
+      ok(this.#parts.schema.exists ? this.#parts.changes.readNewest(query) : NO_NEWEST),
+    );
   }
 
   /** One page of the registry's backup. It takes turns with lists. */
@@ -317,7 +255,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     position: BackupPosition | undefined,
   ): Promise<Result<Waited<BackupPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
-    const read = () => (this.#schema.exists ? this.#parts.backup.read(position) : ok(this.#parts.backup.empty()));
+    const read = () => (this.#parts.schema.exists ? this.#parts.backup.read(position) : ok(this.#parts.backup.empty()));
     return this.#inTurn(presented, read, "admin");
   }
 
@@ -334,31 +272,26 @@ export class Registry extends DurableObject<Env> {
   ): Promise<Result<Taken, AdmitFailure | RestoreFailure>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const refusal = this.#parts.restore.refusalOf(page);
-    if (refusal === "repeated") return ok({ isDone: this.#parts.restore.progress().isDone, isRepeated: true });
-    if (refusal) return fail(refusal);
-    if (page.number === 1) await this.#erase();
-    const taken = this.#parts.restore.take(page);
-    if (!taken.ok) await this.#erase();
-    return taken;
+    return takePage(this.#parts.restore, page, () => this.#erase());
   }
 
   /** Gives up a restore of the registry, for an admin: nothing of it is left. */
   async abandonRestore(presented: PresentedOperator): Promise<void> {
-    if (this.#admit(presented, "admin").ok && this.#schema.isRestoring) await this.#erase();
+    if (this.#admit(presented, "admin").ok && this.#parts.schema.isRestoring) await this.#erase();
   }
 
-  async #erase(): Promise<void> {
+  async #erase(): Promise<RegistryParts> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-    this.#parts = partsOf(this.ctx, this.env);
+    this.#parts = registryPartsOf(this.ctx, this.env);
+    return this.#parts;
   }
 
   /** Records that an environment was restored. */
   noteRestored(presented: PresentedOperator, { workspace, tag }: Environment): Result<By, AdmitFailure> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    this.#changes.commit(authorOf(operator.value), (record) =>
+    this.#parts.changes.commit(authorOf(operator.value), (record) =>
       record({ type: "environment.restored", details: { environment: { workspace, environment: tag } } }),
     );
     return ok({ operator: operator.value });
@@ -366,7 +299,7 @@ export class Registry extends DurableObject<Env> {
 
   /** Remembers groups of an environment that were purged, for its directory. */
   bury(environment: string, tombstones: Tombstone[]): void {
-    this.#schema.create();
+    this.#parts.schema.create();
     this.ctx.storage.transactionSync(() => {
       for (const tombstone of tombstones) this.#parts.graveyard.bury(environment, tombstone);
     });
@@ -374,7 +307,7 @@ export class Registry extends DurableObject<Env> {
 
   /** Which of these groups of an environment were purged, by their numbers. */
   purgedAmong(environment: string, groups: Tombstone[]): number[] {
-    if (!this.#schema.exists) return [];
+    if (!this.#parts.schema.exists) return [];
     return groups.filter((group) => this.#parts.graveyard.has(environment, group)).map(({ teamId }) => teamId);
   }
 
@@ -393,11 +326,11 @@ export class Registry extends DurableObject<Env> {
 
   /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
   checkStorage(): void {
-    if (!this.#schema.exists) return;
+    if (!this.#parts.schema.exists) return;
     const { environments, graveyard, changes } = this.#parts;
     environments.page(0, 1);
     graveyard.page(0, 1);
-    this.#operators.list({ start: 0, limit: 1 });
+    this.#parts.operators.list({ start: 0, limit: 1 });
     changes.newestId;
   }
 
@@ -408,29 +341,33 @@ export class Registry extends DurableObject<Env> {
 
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
-    this.#operators.stopNotingUse();
+    this.#parts.operators.stopNotingUse();
     this.#parts.consoleSessions.stopNotingUse();
   }
 
   #find(environment: Environment): StoredEnvironment | undefined {
-    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    const found = this.#parts.schema.exists
+      ? this.#parts.environments.findByName(directoryName(environment))
+      : undefined;
     return found?.erasedAt === null ? found : undefined;
   }
 
   /** Whether an admin has erased the environment, and its directory may not be empty yet. */
   #isErased(environment: Environment): boolean {
-    const found = this.#schema.exists ? this.#environments.findByName(directoryName(environment)) : undefined;
+    const found = this.#parts.schema.exists
+      ? this.#parts.environments.findByName(directoryName(environment))
+      : undefined;
     return found !== undefined && found.erasedAt !== null;
   }
 
   #admit(presented: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
-    const isKnown = presented.key === "bootstrap" || this.#schema.exists;
+    const isKnown = presented.key === "bootstrap" || this.#parts.schema.exists;
     return isKnown ? admitPresented(presented, minimum, this.#parts) : fail({ code: "unauthenticated" });
   }
 
   /** The platform calls this when the alarm is due. */
   override async alarm(): Promise<void> {
-    if (this.#schema.isRestoring || !this.#schema.exists) return;
+    if (this.#parts.schema.isRestoring || !this.#parts.schema.exists) return;
     const { chores, erasures } = this.#parts;
     chores.run();
     if (await erasures.finishAll()) chores.settle();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { findInexact } from "../../src/http/request/exact-json.ts";
+import { findInexact } from "../../src/http/request/body/exact-json.ts";
 
 /** The decimal value of a JSON number as a fraction of integers, computed in the simplest way. */
 function fractionOf(number: string): [bigint, bigint] {

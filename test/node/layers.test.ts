@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { it } from "vitest";
 
 /** Every source file by its path below src, without the generated types. */
 const all = readdirSync("src", { recursive: true, withFileTypes: true })
-  .filter(({ name }) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+  .filter(({ name }) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
   .map(({ parentPath, name }) => join(parentPath, name))
   .map((file) => ({ file: relative("src", file), text: readFileSync(file, "utf8") }));
 
@@ -12,8 +12,17 @@ const client = all.filter(({ file }) => file.startsWith("client/"));
 /** The sources of the Worker. */
 const sources = all.filter((source) => !client.includes(source));
 
+it("no file has more than 400 lines, and no folder more than 15 files", ({ expect }) => {
+  const long = all.filter(({ text }) => text.split("\n").length > 401).map(({ file }) => file);
+  const folders = Object.entries(Object.groupBy(all, ({ file }) => dirname(file)));
+  const full = folders.filter(([, files]) => (files?.length ?? 0) > 15).map(([folder]) => folder);
+  expect([...long, ...full]).toEqual([]);
+});
+
 it("only storage uses SQL or KV, and only http uses HTTP", ({ expect }) => {
   const offenders = sources
+    // The templates of users are SQL too, and pages have examples of them.
+    .filter(({ file }) => !file.startsWith("http/console/"))
     .filter(
       ({ file, text }) =>
         (!file.startsWith("storage/") && /\.exec\(["`]|\bSELECT\b/.test(text)) ||

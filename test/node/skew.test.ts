@@ -24,7 +24,7 @@ const NEXT_RELEASE: Edit[] = [
     to: '  "user_group.updated",\n  "user_group.localized",\n',
   },
   {
-    file: "src/domain/event.ts",
+    file: "src/domain/feed/event.ts",
     from: 'return "user_group.updated";',
     to: 'return after.name.startsWith("localized") ? "user_group.localized" : "user_group.updated";',
   },

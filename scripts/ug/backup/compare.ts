@@ -1,4 +1,4 @@
-/** What a restore of a backup would bring back: what lives in the file, and has ended in the service since. */
+/** What a restore of a backup would bring back: keys and groups that are in use in the file, and that have ended in the service since. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export type Revived = { kind: "api_key" | "operator" | "user_group"; id: number;
 
 type Fields = Record<string, unknown>;
 
-/** Compares a file with the service, which it is not restored into. */
+/** Compares a file with the service, without a restore. */
 export async function compare(
   admin: Admin,
   file: string,
@@ -49,14 +49,14 @@ function* revivedOf(before: Contents, present: Contents): Generator<Revived, voi
   }
 }
 
-/** What has become of a key, if a restore would undo it. */
+/** How a key has ended since the backup; `undefined` if a restore would not bring it back. */
 function stateOfKey(before: Fields, now: string | undefined): string | undefined {
   if (!isLive(before)) return undefined;
   if (now === undefined) return "gone";
   return isLive(fieldsOf(now)) ? undefined : "revoked";
 }
 
-/** What has become of a group, if a restore would undo it. */
+/** What happened to a group since the backup, if a restore would undo it; otherwise `undefined`. */
 function stateOfGroup(before: Fields, line: string | undefined): string | undefined {
   if (before.deleted_at !== null) return undefined;
   if (line === undefined) return "purged; it stays so";

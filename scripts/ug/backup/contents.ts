@@ -1,8 +1,8 @@
-/** What a backup says in the end: of each thing the last line, in a database on disk, so that memory does not grow with it. */
+/** What a restore of a backup results in: the last line about each thing. It is in a database on disk, so that memory does not grow. */
 import { DatabaseSync } from "node:sqlite";
 import { parsed } from "./files.ts";
 
-/** A line that says what there is, by its kind and its number. */
+/** The last line about a thing, such as a group or a key. `id` is unique in its kind. */
 export type Thing = { kind: string; id: string; line: string };
 
 /** What identifies a line of each kind. Headers, footers and the ends of pages are not among them. */
@@ -16,7 +16,7 @@ const IDS: Record<string, (line: Record<string, unknown>) => unknown> = {
   tombstone: ({ workspace, environment, team_id, created_at }) => [workspace, environment, team_id, created_at],
 };
 
-/** The things of a backup. A group that was purged is none of them. */
+/** The things of a backup, without the purged groups. */
 export class Contents implements Disposable {
   readonly #database: DatabaseSync;
 
@@ -42,7 +42,7 @@ export class Contents implements Disposable {
     this.#database.exec("COMMIT");
   }
 
-  /** The line of a thing. */
+  /** The line about a thing; `undefined` if the backup has no such thing. */
   find(kind: string, id: string): string | undefined {
     const row = this.#database.prepare("SELECT line FROM things WHERE kind = ? AND id = ?").get(kind, id);
     return row?.line as string | undefined;

@@ -28,8 +28,8 @@ export function encrypterFor(recipients: readonly string[]): Encrypter | undefin
 }
 
 /**
- * Writes the pages to a file that only its owner may read, and gives it its name when all of it is on disk: a backup that was cut
- * off leaves none.
+ * Writes the pages to a file that only its owner may read. The file gets its name when all of it is on disk, so that an interrupted
+ * backup leaves no file.
  */
 export async function writeFile(
   file: string,
@@ -41,7 +41,8 @@ export async function writeFile(
     const handle = await open(partial, "w", 0o600);
     try {
       const bytes = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
-      for await (const chunk of encrypter ? await encrypter.encrypt(bytes) : bytes) await handle.write(chunk);
+      // Unlike `write`, which may write a part when the disk is nearly full, `writeFile` writes all of the chunk or fails.
+      for await (const chunk of encrypter ? await encrypter.encrypt(bytes) : bytes) await handle.writeFile(chunk);
       await handle.sync();
     } finally {
       await handle.close();
@@ -59,7 +60,7 @@ async function* encoded(pages: AsyncIterable<string>) {
   for await (const page of pages) yield utf8.encode(page);
 }
 
-/** A backup that is not one, or that was cut: nothing that a service could tell. */
+/** Thrown for a file that is no backup, or that was cut or changed. */
 export class BrokenFile extends CommandError {}
 
 /** Reads the pages of a file. @throws BrokenFile if it has none, or ends in the middle of one. */
@@ -68,7 +69,11 @@ export async function* readFile(
   identityFile: string | undefined,
 ): AsyncGenerator<string, void, undefined> {
   if (!existsSync(file)) throw new UsageError(`There is no file ${JSON.stringify(file)}.`);
-  const input = Readable.from(await bytesOf(file, identityFile));
+  const bytes = await bytesOf(file, identityFile).catch((error: unknown) => {
+    const code = systemErrorCode(error);
+    throw code ? new UsageError(`${file} cannot be read: ${code}.`) : error;
+  });
+  const input = Readable.from(bytes);
   let page = "";
   let pages = 0;
   try {
@@ -120,7 +125,7 @@ async function isEncrypted(file: string): Promise<boolean> {
   }
 }
 
-/** Of which environment a backup is, as its header says. */
+/** The environment that a backup is of, from its header; `undefined` for the registry. */
 export function placeOf(firstPage: string): Place {
   const header = parsed(firstPage.slice(0, firstPage.indexOf("\n")));
   if (header?.kind !== "header") throw new BrokenFile("The file is no backup: its first line is no header.");

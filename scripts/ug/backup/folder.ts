@@ -1,11 +1,12 @@
 /** Backups of a whole deployment: a folder for each, with a file for the registry and one for each environment. */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { systemErrorCode } from "../../support/output.ts";
 import { CommandError } from "../errors.ts";
 import type { Place } from "./service-pages.ts";
 
 const REGISTRY_FILE = "registry.ndjson";
-/** A folder is named after the time when it was begun, so that their order is that of their names. */
+/** The name of a folder is the time when its backup began, so that names sort by age. */
 const FOLDER = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
 
 /** No workspace has a dot in its name. */
@@ -14,38 +15,51 @@ export const fileOf = (place: Place, isEncrypted: boolean): string =>
 
 const nameAt = (time: Date): string => `${time.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 
-/** Begins a folder, which gets its name when it is complete. */
+/** Makes a partial folder. `finish` gives it its name, when it is complete. Partial folders of earlier runs are deleted. */
 export function beginFolder(folder: string, time: Date): { partial: string; finish: () => string } {
   const name = nameAt(time);
   const partial = join(folder, `.${name}.partial`);
   const complete = join(folder, name);
   if (existsSync(complete)) throw new CommandError(`${complete} is there already. Wait a second.`);
-  for (const left of existsSync(folder) ? readdirSync(folder) : [])
-    if (left.startsWith(".") && left.endsWith("Z.partial"))
-      rmSync(join(folder, left), { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true, mode: 0o700 });
+  inFolder(folder, () => {
+    for (const left of existsSync(folder) ? readdirSync(folder) : [])
+      if (left.startsWith(".") && left.endsWith("Z.partial"))
+        rmSync(join(folder, left), { recursive: true, force: true });
+    mkdirSync(partial, { recursive: true, mode: 0o700 });
+  });
   return {
     partial,
     finish: () => {
-      renameSync(partial, complete);
+      inFolder(folder, () => renameSync(partial, complete));
       return complete;
     },
   };
 }
 
-/** Deletes all but the newest `keep` folders. Returns how many. */
-export function prune(folder: string, keep: number): number {
-  const old = readdirSync(folder)
-    .filter((name) => FOLDER.test(name))
-    .toSorted()
-    .slice(0, -keep);
-  for (const name of old) rmSync(join(folder, name), { recursive: true, force: true });
-  return old.length;
+/** Runs `work` on files of a folder. @throws CommandError for an error of the file system, such as EACCES. */
+function inFolder<Value>(folder: string, work: () => Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    const code = systemErrorCode(error);
+    throw code ? new CommandError(`The folder ${folder} cannot be used: ${code}.`) : error;
+  }
 }
 
-/** The files of a folder, the registry first: it knows which groups were purged. */
+/** Deletes all but the newest `keep` folders. Returns how many it has deleted. */
+export const prune = (folder: string, keep: number): number =>
+  inFolder(folder, () => {
+    const old = readdirSync(folder)
+      .filter((name) => FOLDER.test(name))
+      .toSorted()
+      .slice(0, -keep);
+    for (const name of old) rmSync(join(folder, name), { recursive: true, force: true });
+    return old.length;
+  });
+
+/** The backups in a folder. That of the registry is the first: the service needs its record of purged groups for the others. */
 export function filesIn(folder: string): string[] {
-  const names = readdirSync(folder).filter((name) => /\.ndjson(\.age)?$/.test(name));
+  const names = inFolder(folder, () => readdirSync(folder)).filter((name) => /\.ndjson(\.age)?$/.test(name));
   const isRegistry = (name: string) => name.startsWith(REGISTRY_FILE);
   return [...names.filter(isRegistry), ...names.filter((name) => !isRegistry(name)).toSorted()].map((name) =>
     join(folder, name),

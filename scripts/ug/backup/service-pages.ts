@@ -1,4 +1,4 @@
-/** The pages of backups, as the service gives and takes them. */
+/** Reads the pages of backups from the service, and sends them to it. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
@@ -7,7 +7,7 @@ import { notTheService, unreachable } from "../../support/service.ts";
 import { CommandError } from "../errors.ts";
 import { sentenceOf } from "../groups/retrying-caller.ts";
 
-/** An environment by the words of a query; the registry has none. */
+/** The environment of a backup, as a query names it; `undefined` is the registry. */
 export type Place = { workspace: string; environment: string } | undefined;
 
 /** The service, and the admin's credential. */
@@ -19,12 +19,12 @@ const TRIES_MAX = 10;
 const TRIES_TO_MENTION = 3;
 const WAIT_MS_MAX = 60_000;
 const TEMPORARY = [429, 502, 503, 504];
-/** Refusals that last until somebody ends them. */
+/** Refusals that last until an operator acts: a retry would only wait. */
 const LASTING = /"(environment_restoring|service_not_configured)"/;
 
 type Request = { method: "GET" | "POST"; path: string; query: Record<string, string>; text?: string };
 
-/** Sends a call that may be repeated, and repeats it after a lost connection and after temporary refusals. */
+/** Sends an idempotent call, and retries it after a lost connection and after temporary refusals. */
 async function call({ url, credential }: Admin, { method, path, query, text }: Request): Promise<HttpResponse> {
   const target = new URL(path, url);
   for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value);
@@ -104,7 +104,7 @@ export async function sendPage(
   return JSON.parse(response.text).done === true;
 }
 
-/** The environments of the deployment, in the words of a query. */
+/** The environments of the deployment, as a query names them. */
 export async function* environmentsOf(admin: Admin): AsyncGenerator<NonNullable<Place>, void, undefined> {
   for (let cursor: string | null = ""; cursor !== null; ) {
     const query = { limit: String(LIST_ITEMS_MAX), ...(cursor !== "" && { cursor }) };

@@ -8,19 +8,19 @@ import { Contents } from "./contents.ts";
 import { BrokenFile, placeOf, readFile } from "./files.ts";
 import { type Admin, type Place, pagesOf, sendPage } from "./service-pages.ts";
 
-/** What a backup is: proven, broken with the reason, or unknown, because there was no way to try it. */
+/** The result for a backup: proven; broken, with the reason; or unknown, because it could not be tried. */
 export type Verdict = { state: "proven" | "broken" | "unknown"; reason?: string; counts: Record<string, number> };
 
 const DIFFERENCES_SHOWN = 3;
 
-/** Restores a file into a service that nobody else can reach, and deletes that again. */
+/** Restores a file into a service that nobody else can reach, and then deletes that service. */
 export async function verify(file: string, identityFile: string | undefined): Promise<Verdict> {
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(tmpdir(), "ug-verify-"));
     const { url, operatorToken, stop } = await startOwnService(folder);
     try {
-      return await tried(readFile(file, identityFile), { url, credential: operatorToken }, folder);
+      return await restoreAndCompare(readFile(file, identityFile), { url, credential: operatorToken }, folder);
     } finally {
       await stop();
     }
@@ -34,11 +34,11 @@ export async function verify(file: string, identityFile: string | undefined): Pr
   }
 }
 
-/** How a service refuses pages that are changed, missing or out of order. */
+/** The codes with which a service refuses pages that are changed, missing or out of order. */
 const REFUSED = ["invalid_backup", "unexpected_page"];
 
-/** Restores the pages, and compares what is there then. */
-async function tried(pages: AsyncIterable<string>, admin: Admin, folder: string): Promise<Verdict> {
+/** Restores the pages, and compares the restored service with them. */
+async function restoreAndCompare(pages: AsyncIterable<string>, admin: Admin, folder: string): Promise<Verdict> {
   using inFile = new Contents(join(folder, "file.sqlite"));
   let place: Place;
   let number = 0;
@@ -62,9 +62,9 @@ async function compared(inFile: Contents, admin: Admin, place: Place, folder: st
   const note = (what: string) => differences.length < DIFFERENCES_SHOWN && differences.push(what);
   for (const { kind, id, line } of inFile.all()) {
     counts[kind] = (counts[kind] ?? 0) + 1;
-    if (withoutNumber(kind, restored.find(kind, id)) !== withoutNumber(kind, line)) note(`${kind} ${id} is another`);
+    if (withoutNumber(kind, restored.find(kind, id)) !== withoutNumber(kind, line)) note(`${kind} ${id} differs`);
   }
-  for (const { kind, id } of restored.all()) if (inFile.find(kind, id) === undefined) note(`${kind} ${id} is too much`);
+  for (const { kind, id } of restored.all()) if (inFile.find(kind, id) === undefined) note(`${kind} ${id} is extra`);
   if (differences.length > 0) return { state: "broken", reason: `After a restore: ${differences.join(", ")}.`, counts };
   return { state: "proven", counts };
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../src/limits.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
-import { print } from "../../support/output.ts";
+import { print, systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { isLoopback, LOCAL_URL, serviceUrl } from "../../support/service.ts";
 import { anyCredential, type Credential, explainedError } from "../access.ts";
@@ -57,7 +57,7 @@ const STYLES: Record<Level, Parameters<typeof styleText>[0]> = {
 const lineOf = ({ check, level, message }: Finding): string =>
   `${styleText(STYLES[level], level.padEnd(8), { stream: process.stdout })} ${check.padEnd(12)} ${message}`;
 
-/** Makes all checks. Those that need a service which responds are left out for one that does not. */
+/** Makes all checks. If the service does not respond, the checks that need it are left out. */
 async function examine(url: URL, options: Options): Promise<Finding[]> {
   const secrets = checkSecrets(url, options);
   const { findings, isUp } = await checkService(url);
@@ -83,7 +83,13 @@ function checkSecrets(url: URL, { envFile }: Options): Finding[] {
   if (file === undefined) return [];
   if (!existsSync(file))
     return [envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`)];
-  const { SIGNING_KEYS = "", OPERATOR_TOKEN = "" } = parseEnv(readFileSync(file, "utf8"));
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    return [failed("secrets", `${file} cannot be read: ${systemErrorCode(error)}.`)];
+  }
+  const { SIGNING_KEYS = "", OPERATOR_TOKEN = "" } = parseEnv(text);
   const isPrivate = (statSync(file).mode & 0o077) === 0;
   return [
     // The service itself checks whether they are well formed.
@@ -154,7 +160,7 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
   return { findings, isUp: true };
 }
 
-/** A viewer session is used within minutes of its time, so a wrong clock matters. */
+/** Viewer sessions expire within minutes, so a wrong clock makes them invalid. */
 function checkClock(date: string | null, now: number): Finding {
   const at = Date.parse(date ?? "");
   if (Number.isNaN(at)) return skipped("clock", "the service does not show its time");
@@ -188,7 +194,7 @@ async function checkReadiness(url: URL): Promise<Finding> {
 const Readiness = z.object({ jurisdiction: z.string().nullable() });
 const Unreadiness = z.object({ error: z.object({ failed: z.array(z.string()) }) });
 
-/** Verifiers offline need the public keys of the ring. */
+/** Offline verifiers need the public keys of the ring. */
 async function checkKeys(url: URL): Promise<Finding> {
   const check = "public keys";
   const path = "/.well-known/jwks.json";

@@ -138,7 +138,7 @@ async function printEvents(options: Options, { client, explained }: Access<FeedR
   }
 }
 
-/** The pages to print. The first call fails if there is no such service; later failures are waited for. */
+/** The pages to print. A failure of the first call ends it; with `stop`, later temporary failures are retried. */
 async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSignal | undefined) {
   let page: EventPage = await reader.eventPage(input, { signal: stop });
   yield page;

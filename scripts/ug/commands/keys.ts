@@ -96,7 +96,7 @@ const issueCommand = () =>
       }),
     );
 
-/** A mistake in a name would make an environment of its own, with other groups. */
+/** Without this check, a mistyped name would create another environment. */
 async function requireEnvironment(operator: OperatorClient, environment: Environment): Promise<void> {
   try {
     await operator.keyPage({ ...environment, pageSize: 1 });

@@ -75,7 +75,7 @@ async function restoreFile(admin: Admin, file: string, options: Options): Promis
       } else if (!isThere) isDone = await sendPage(admin, place, page, options);
       progress.update(number, `${nameOf(place)}: ${number} pages`);
     }
-    // A complete restore that has not changed since takes its last page again, and no other backup's.
+    // An environment that has not changed since a complete restore accepts the last page of that backup again, and of no other.
     if (isThere)
       await isNotEmpty(async () => {
         isDone = await sendPage(admin, place, last, options);

@@ -9,7 +9,7 @@ import { hasCode } from "./service-errors.ts";
 /** Names one group, by the service's number or the integrator's id. */
 export type GroupName = { teamId: number } | { userGroupId: string };
 
-/** The name of the group in the arguments. @throws UsageError unless there is exactly one */
+/** The name of the group in the arguments. @throws UsageError unless there is exactly one. */
 export function groupNameOf(teamId: number | undefined, id: string | undefined): GroupName {
   if ((teamId === undefined) === (id === undefined))
     throw new UsageError("Name one group: by its number, as list shows it, or with --id.");

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { findInexact } from "../../../src/http/request/exact-json.ts";
+import { findInexact } from "../../../src/http/request/body/exact-json.ts";
 import type { Refusal } from "../../support/http.ts";
 import type { Line } from "./lines.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../src/client/index.ts";
-import { findInexact } from "../../../src/http/request/exact-json.ts";
+import { findInexact } from "../../../src/http/request/body/exact-json.ts";
 import { UsageError } from "../errors.ts";
 
 /** The value of an option that is a JSON object, or `null` to clear the field. @throws UsageError if it cannot be kept exactly */

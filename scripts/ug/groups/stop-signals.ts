@@ -3,8 +3,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const SAME_SIGNAL_MS = 500;
 
 /**
- * Calls `stop` at the first signal, and ends the process at the second. Returns a function that removes this again, unless there
- * was a signal: its other copy may still come.
+ * Calls `stop` at the first signal, and ends the process at the second. Returns a function that removes the
+ * handlers, unless there was a signal: its second copy may still come.
  */
 export function onStopSignal(stop: () => void): () => void {
   let stoppedAt: number | undefined;

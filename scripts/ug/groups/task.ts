@@ -1,4 +1,4 @@
-/** What the commands on groups share: what they work with, and the form of their output. */
+/** What the commands on groups share: their input, and the form of their output. */
 import type { EnvironmentClient, ListedGroup } from "../../../src/client/index.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
@@ -6,7 +6,7 @@ import type { Output } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { toWire } from "../wire.ts";
 
-/** What a command works with. */
+/** The client, the options and the arguments of one command. */
 export type Task<Values = object> = {
   client: EnvironmentClient;
   values: Values;

@@ -8,14 +8,14 @@ import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./
 /** The SQL of one customer, statement by statement, and the option that gave it. */
 export type Setup = { option: string; statements: readonly string[] };
 
-/** What a setup leads to: the role of the queries, and the values of the settings, which are compared and never printed. */
+/** The result of a setup: the role of the queries, and the values of the settings, which are compared and never printed. */
 type Became = { role: string; values: string };
 
 /** What the tables show to somebody, by the table's oid. */
 type View = Map<number, Seen>;
 export type CustomerView = { became: Became; view: View };
 
-/** What one table shows to both, for the report. */
+/** How many rows of one table each customer sees, for the report. */
 export type Compared = { table: string; rows: [number, number] };
 
 /** Runs the SQL of a customer. @throws CommandError without PostgreSQL's message, which may contain values. */
@@ -128,7 +128,7 @@ const seenWithoutSetting = (roles: readonly string[], table: Relation): Mistake 
 
 const idsOf = (seen: Seen | undefined): string[] => (seen?.kind === "rows" ? seen.ids : []);
 
-/** The rows of a table that both customers see. A table with many rows is compared by a part of them, in both directions. */
+/** How many rows of a table both customers see. Of a large table, the rows that one has read are looked for as the other, both ways. */
 async function countShared(
   database: Database,
   table: Relation,

@@ -1,4 +1,4 @@
-/** The connection of `ug prove`: read-only, and silent about what PostgreSQL says, because its errors quote values of rows. */
+/** The connection of `ug prove`. It is read-only, and hides PostgreSQL's messages, because they quote values of rows. */
 import pg from "pg";
 import { CommandError } from "../errors.ts";
 
@@ -6,7 +6,7 @@ import { CommandError } from "../errors.ts";
 export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
 
 const CONNECT_MS_MAX = 10_000;
-/** A read of a table of the integrator's. Their users wait meanwhile for the same disk. */
+/** The time limit of one query: the integrator's users wait for the same disk. */
 const STATEMENT_MS_MAX = 30_000;
 const LOCK_MS_MAX = 5_000;
 
@@ -49,7 +49,7 @@ export function reasonOf(error: unknown): string {
   return MEANINGS[code] === undefined ? code : `${code}, ${MEANINGS[code]}`;
 }
 
-/** There is no proof and no mistake: something kept the prover from looking. */
+/** There is neither a proof nor a mistake: something prevented the check. */
 export const couldNotTell = (message: string): CommandError =>
   new CommandError(`Could not tell: ${message}`, { code: "could_not_tell" });
 
@@ -68,7 +68,7 @@ export async function withDatabase<T>(url: string, use: (database: Database) => 
       connectionTimeoutMillis: CONNECT_MS_MAX,
       application_name: "ug prove",
     });
-    // The query that waits is rejected, too.
+    // A lost connection also rejects the query that waits, so this event needs no handling.
     client.on("error", () => undefined);
     await client.connect();
   } catch (error) {

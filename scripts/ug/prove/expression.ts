@@ -1,10 +1,10 @@
-/** What can be read from the text of a policy, as PostgreSQL writes it back, without its literals. */
+/** Judges the text of a policy, as PostgreSQL writes it back, without its literals. */
 
-/** Texts in quotation marks become the same one, so that no word in them counts. Empty ones stay, and names keep theirs. */
+/** Replaces all literals but the empty one by the same text, so that no word in them counts. Quoted names stay. */
 const withoutLiterals = (sql: string): string =>
   sql.replaceAll(/[eE]?'(?:[^']|'')*'/g, (literal) => (literal === "''" ? literal : "'…'"));
 
-/** What tells who is asking: a setting, or the role. */
+/** What identifies the caller: a setting, or the role. */
 const CALLER = /\bcurrent_setting\s*\(|\b(?:current_user|session_user|current_role)\b|\bpg_has_role\s*\(/i;
 
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
@@ -67,11 +67,11 @@ export type Names = {
   columns: readonly string[];
   /** Columns in which texts that differ are equal, because of their type or collation. */
   foldedColumns: readonly string[];
-  /** The functions that tell who is asking, by their names without schema. */
+  /** The functions that depend on the caller, by their names without schema. */
   callerFunctions: readonly string[];
 };
 
-/** Whether an expression or a function depends on who is asking. */
+/** Whether an expression or a function depends on the caller. */
 export const dependsOnCaller = (sql: string, callerFunctions: readonly string[]): boolean => {
   const text = withoutLiterals(sql);
   return CALLER.test(text) || callOf(callerFunctions).test(text);
@@ -103,7 +103,7 @@ const isInexact = (part: string, names: Names): boolean =>
   !(EXACT.test(part) || isGivenRow(part, names)) ||
   mentions(part, names.table, names.foldedColumns);
 
-/** How one alternative fails to bind a row to who is asking; `undefined` if it binds it. */
+/** How one alternative fails to bind a row to the caller; `undefined` if it binds it. */
 function weaknessOf(alternative: string, names: Names): Weakness | undefined {
   if (/^true$/i.test(alternative)) return "open";
   if (/^(?:false|null(?:::boolean)?)$/i.test(alternative)) return undefined;
@@ -120,7 +120,7 @@ function weaknessOf(alternative: string, names: Names): Weakness | undefined {
   return strict.every((part) => isInexact(part, names)) ? "inexact" : undefined;
 }
 
-/** The weaknesses of a condition: each of its alternatives must bind the row to who is asking. */
+/** The weaknesses of a condition: each of its alternatives must bind the row to the caller. */
 export const weaknessesOf = (condition: string, names: Names): Weakness[] => [
   ...new Set(alternativesOf(withoutLiterals(condition)).flatMap((each) => weaknessOf(each, names) ?? [])),
 ];

@@ -21,12 +21,12 @@ const WEAK: Record<Weakness, string> = {
 /** What the checks of policies read. */
 export type Policies = {
   catalogue: Catalogue;
-  /** The names of the functions that depend on who asks, without schema. */
+  /** The names of the functions that depend on the caller, without schema. */
   callerFunctions: string[];
   queries: QueryRoles;
 };
 
-/** The policies of a catalogue, and which functions in it depend on who asks. */
+/** The policies of a catalogue, and the functions in it that depend on the caller. */
 export function policiesOf(catalogue: Catalogue, queries: QueryRoles): Policies {
   const used = new Set(catalogue.policies.flatMap(({ functions }) => functions));
   const callerFunctions = new Set<string>();
@@ -92,7 +92,7 @@ const mayWrite = (relation: Relation, policy: Policy): boolean =>
     ),
   );
 
-/** Queries may have a policy by way of a role that they inherit. Then the membership may be wrong, and not the policy. */
+/** A policy may apply to queries through a role that they inherit. Then the membership may be wrong, and not the policy. */
 function withMembership(mistake: Mistake, { grantees, roles }: Policy, queries: QueryRoles): Mistake {
   if (grantees.length === 0 || grantees.some((name) => isOfQueries(name, queries))) return mistake;
   const members = roles.filter((role) => isOfQueries(role, queries)).map(identifier);

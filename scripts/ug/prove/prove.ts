@@ -33,7 +33,7 @@ export type Proof = Findings & {
   compared: Compared[];
 };
 
-/** What no look at a database can tell. */
+/** What no check of a database can judge. */
 const NEVER_JUDGED = [
   "Pools: whether your backend sets the customer in each transaction, and never runs a query outside of it.",
   "Prepared plans: whether your backend prepares a statement as one role or customer, and runs it as another.",
@@ -44,7 +44,7 @@ const NEVER_JUDGED = [
   "Other customers than these two, and tables, roles and grants that are made later: run it again after each migration.",
 ];
 
-/** Looks for mistakes with two connections and changes nothing. @throws CommandError if something keeps it from looking. */
+/** Looks for mistakes, and changes nothing. @throws CommandError if something prevents the check. */
 export async function prove(connect: Connect, question: Question): Promise<Proof> {
   const { proof, settings } = await connect((database) => withRollback(database, () => examine(database, question)));
   for (const setup of question.setups)

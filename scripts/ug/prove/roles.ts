@@ -23,14 +23,14 @@ const ATTRIBUTES = [
   },
 ] as const;
 
-/** How a query gets to be of a role. */
+/** How a query can run as a role. */
 function wayTo(name: string, { login, customers }: QueryRoles): string {
   if (customers.includes(name)) return "the role of the customers' queries";
   if (name === login) return "the role that logs in, to which every query can return with RESET ROLE";
   return `a role that ${identifier(login)} can become with SET ROLE`;
 }
 
-/** Whether queries run as a role without asking for it. */
+/** Whether queries run as a role without another SET ROLE. */
 export const isOfQueries = (name: string, { login, customers }: QueryRoles): boolean =>
   name === login || customers.includes(name);
 

@@ -2,7 +2,7 @@
 import { qualified, type Relation } from "./catalogue.ts";
 import { codeOf, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 
-/** Rows of one table that are compared. A table with more is compared by these. */
+/** At most so many rows of one table are compared. */
 export const ROWS_MAX = 10_000;
 
 /** What a role sees of a table. Rows are known by their place on the disk, or by a hash of their primary key. */
@@ -13,13 +13,13 @@ export type Seen =
   | { kind: "none" }
   /** PostgreSQL refuses the query, which shows no row either. */
   | { kind: "refused" }
-  /** It could not be found out. */
+  /** The read failed. */
   | { kind: "unknown"; reason: string };
 
 /** Errors of the machine, and not of the role's rights or settings. */
 const isFailure = (code: string): boolean => /^(?:57|55|53|58|XX|08|unknown)/.test(code);
 
-/** Which columns tell rows apart for the present role: `ctid` for one that may read all columns. */
+/** The SQL that identifies a row for the present role: with `ctid`, if it may read all columns. */
 async function keyOf(database: Database, { oid, columns, keyColumns }: Relation): Promise<string | undefined> {
   const [right] = await rowsOf<{ whole: boolean; key: boolean }>(
     database,
@@ -36,7 +36,7 @@ async function keyOf(database: Database, { oid, columns, keyColumns }: Relation)
 export const probeTable = (database: Database, relation: Relation): Promise<Seen> =>
   refusable(database, () => findAny(database, relation));
 
-/** What the present role sees of a table; of `among`, if it is given: the places of rows that another one has seen. */
+/** What the present role sees of a table. `among`, the ids of rows that another customer has seen, limits it to those rows. */
 export const readTable = (database: Database, relation: Relation, among?: readonly string[]): Promise<Seen> =>
   refusable(database, async () => {
     const key = await keyOf(database, relation);

@@ -77,7 +77,8 @@ export function apiKeysOf(connection: Connection) {
 
   return {
     /**
-     * Issues a key. It is not retried after a lost response: `listKeys`, and revoke the key that nobody has.
+     * Issues a key. It is not retried after a lost response: find the key with `listKeys`, and revoke it, since nobody has
+     * its text.
      *
      * @example
      * const environment = { workspace: "issuing", environment: "Testing" } as const;

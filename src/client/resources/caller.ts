@@ -22,7 +22,7 @@ export type Caller = {
   expiresAt: string | null;
 };
 
-/** Requests who presents the credential of this connection. */
+/** Gets the caller whom the credential of this connection identifies. */
 async function requestCaller(connection: Pick<Connection, "send">, options?: CallOptions): Promise<ResponseBody> {
   const { body } = await connection.send({ method: "GET", path: "/api/whoami" }, options);
   return body.object("caller");
@@ -37,11 +37,11 @@ const toViewer = (caller: ResponseBody): Caller => ({
   expiresAt: caller.textOrNull("expires_at"),
 });
 
-/** Who a viewer is. It has neither scopes nor a role, and the page that loads this does without the code for them. */
+/** Gets a viewer as a caller: without scopes and a role, so that pages do not load the code for them. */
 export const viewerWhoami = async (connection: Pick<Connection, "send">, options?: CallOptions): Promise<Caller> =>
   toViewer(await requestCaller(connection, options));
 
-/** Who an integrator or an operator is. */
+/** Gets an integrator or an operator as a caller. */
 export async function whoami(connection: Connection, options?: CallOptions): Promise<Caller> {
   const caller = await requestCaller(connection, options);
   return {

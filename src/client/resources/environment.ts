@@ -16,7 +16,7 @@ export type ListedEnvironment = Environment & {
   createdAt: string;
 };
 
-/** An environment to erase. `confirm` is its name once more: `acme/Customer`, `acme/Testing` or `acme/untagged`. */
+/** An environment to erase. `confirm` repeats its name: `acme/Customer`, `acme/Testing` or `acme/untagged`. */
 export type EraseEnvironmentInput = Environment & Because & { confirm: string };
 
 /** Selects environments; all of them by default. */

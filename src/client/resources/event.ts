@@ -33,7 +33,7 @@ export type EventType = KnownEventType | (string & Record<never, never>);
 
 /**
  * Who made a change. `id` is the number of an API key or an operator in their lists. It is `null` for the bootstrap token, and
- * for the kind `system`: the service itself, which erases deleted groups when their time has come.
+ * for the kind `system`: the service itself, which purges deleted groups when they can no longer be restored.
  */
 export type Actor = { kind: string; id: number | null; name: string };
 
@@ -57,7 +57,7 @@ export type ChangeEvent = {
   sessionId?: string;
   /** The person whose sessions were ended. */
   viewerId?: string;
-  /** Why, as the call has said. */
+  /** The `reason` of the call. */
   reason?: string;
   /** The key, of an event about a key. */
   apiKey?: { id: number; name: string };
@@ -93,9 +93,9 @@ export type EventsInput = PageInput & {
   userGroupId?: string | undefined;
 };
 
-/** Selects the events to follow, and how often to look for them. */
+/** Selects the events to follow, and how often to request them. */
 export type FollowInput = EventsInput & {
-  /** The wait before the next look after the newest event; 5 seconds by default. A credential has 600 pages a minute. */
+  /** The wait before the next request after the newest event; 5 seconds by default. A credential may get 600 pages a minute. */
   pollMs?: number | undefined;
   /** Is called with each temporary failure that `follow` survives, for a log. */
   onFailure?: ((error: UserGroupServiceError) => void) | undefined;
@@ -165,7 +165,7 @@ export function feedReader(connection: Connection, feed: Query = {}) {
     /**
      * Yields the events, and waits for more after the newest, until its signal is aborted or the loop is left. Each event is
      * yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout, a 429, 502,
-     * 503 or 504) are tried again with a growing wait. Other failures end it, such as `cursor_expired`.
+     * 503 or 504) are retried with a growing wait. Other failures end it, such as `cursor_expired`.
      *
      * @example
      * await groups.ensure({ userGroupId: "followed" });

@@ -127,7 +127,8 @@ export function groupsById(connection: Connection) {
     },
 
     /**
-     * Replaces the current token by a new one. The old one is refused from then on, or after its grace.
+     * Replaces the current token by a new one. The old one is refused from then on, or after its grace. It fails with
+     * `token_superseded` if the group has another current token.
      *
      * @example
      * const { group } = await groups.ensure({ userGroupId: "rotated" });
@@ -142,7 +143,8 @@ export function groupsById(connection: Connection) {
     },
 
     /**
-     * Deletes the group that has this current token, if the guards hold. `restore` brings it back by its number.
+     * Deletes the group that has this current token. It fails with `user_group_mismatch`, and deletes nothing, if a guard does
+     * not hold. `restore` brings the group back by its number.
      *
      * @example
      * const { group } = await groups.ensure({ userGroupId: "removed" });

@@ -13,7 +13,7 @@ export type Role = (typeof ROLES)[number];
 
 /** An operator to add. Without `expiresInSeconds` the key never expires. */
 export type IssueOperatorInput = Because & {
-  /** The person or the job, by which events name each change. */
+  /** The person or the job. Events name it with each of its changes. */
   name: string;
   role: Role;
   expiresInSeconds?: number | undefined;
@@ -61,7 +61,8 @@ export function operatorsOf(connection: Connection) {
 
   return {
     /**
-     * Issues the key of a new operator. It is not retried after a lost response: `listOperators`, and revoke that one.
+     * Issues the key of a new operator. It is not retried after a lost response: find the operator with `listOperators`, and
+     * revoke the key that nobody has.
      *
      * @example
      * const issued = await operator.issueOperator({ name: "example", role: "viewer", expiresInSeconds: 3600 });

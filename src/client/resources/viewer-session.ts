@@ -3,7 +3,7 @@ import type { CallOptions, Connection, Query } from "../transport/connection.ts"
 /** The session to mint. */
 export type MintSessionInput = {
   userGroupId: string;
-  /** 60 to 3600; 300 by default. The session ends earlier if the API key does. */
+  /** 60 to 3600; 300 by default. A session ends with its API key at the latest. */
   expiresInSeconds?: number | undefined;
   /** The sites whose pages may present the session, such as `https://app.example.com`; 1 to 10. Any by default. */
   origins?: string[] | undefined;
@@ -12,8 +12,8 @@ export type MintSessionInput = {
   /** What only this person may see, of at most 2 KiB as JSON: the variables `viewer.<key>`, for templates and row-level security. */
   viewerProperties?: object | undefined;
   /**
-   * 0 to 300; 0 by default. For so many seconds the session may answer its viewer itself, faster, and without the changes of that
-   * time: a revocation, too, is in force only after it.
+   * 0 to 300; 0 by default. For so many seconds the session may answer its viewer itself: faster, but without the changes of that
+   * time. A revocation, too, takes effect only afterwards.
    */
   maxStaleSeconds?: number | undefined;
   /** Adds the group's variables to the token, for programs that verify it without calling the service. */
@@ -69,7 +69,7 @@ export type EndSessionsInput = (
 export const sessionEnds = (connection: Connection, environment: Query) => ({
   /**
    * Ends viewer sessions at once, but for those that may answer their viewers themselves. The group's token goes on working, and
-   * sessions that are minted later are not affected. What has ended stays ended.
+   * sessions that are minted later are not affected.
    *
    * @example
    * await groups.ensure({ userGroupId: "leaving" });

@@ -36,10 +36,13 @@ export const expressHandler =
   <Request extends NodeRequest, Response extends ExpressResponse>(
     handler: (request: globalThis.Request, express: Request) => Promise<globalThis.Response>,
   ): ExpressRoute<Request, Response> =>
-  (request, response, next) =>
-    handler(toRequest(request), request)
-      .then((answer) => send(response, answer))
-      .catch(next);
+  async (request, response, next) => {
+    try {
+      await send(response, await handler(toRequest(request), request));
+    } catch (error) {
+      next(error);
+    }
+  };
 
 /**
  * Makes a route of Express that runs only with a viewer session, which it gets as third argument.

@@ -1,7 +1,7 @@
 import { isTransient } from "../transport/retries.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 
-/** The failure of a call with the client. What is none, such as a bug, is thrown again. */
+/** The failure of a call with the client. Throws any other error again, such as a bug. */
 export function failureOf(error: unknown): UserGroupServiceError {
   if (isServiceError(error)) return error;
   if (Object(error).name === "TimeoutError")
@@ -9,7 +9,7 @@ export function failureOf(error: unknown): UserGroupServiceError {
   throw error;
 }
 
-/** By the name: the client is another file of the package, with a class of its own. */
+/** Not by `instanceof`: the client is another bundle of the package, with a class of its own. */
 const isServiceError = (error: unknown): error is UserGroupServiceError =>
   error instanceof Error && error.name === "UserGroupServiceError";
 

@@ -4,10 +4,11 @@ export type NodeRequest = {
   headers: Record<string, string | string[] | undefined>;
 };
 
-/** A request without a body, as Node's `fetch` has it. Its method and headers are the given ones; its URL means nothing. */
+/** A request of Node as a `Request`, with its method and headers. It has no body, and its URL is a placeholder. */
 export function toRequest({ method = "GET", headers }: NodeRequest): Request {
   const copied = new Headers();
-  for (const [name, values] of Object.entries(headers))
+  // Node shows the pseudo-headers of HTTP/2, such as `:path`, as headers.
+  for (const [name, values] of Object.entries(headers).filter(([header]) => !header.startsWith(":")))
     for (const value of [values ?? []].flat()) copied.append(name, value);
   return new Request("http://localhost/", { method, headers: copied });
 }

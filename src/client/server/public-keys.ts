@@ -1,15 +1,15 @@
 import type { Fetch } from "../transport/connection.ts";
 import type { Jwt } from "./verified-session.ts";
 
-/** The service publishes a new key 15 minutes before it signs, for verifiers that keep the keys for 5. */
+/** The service publishes a new key 15 minutes before it signs, for verifiers that cache the keys for 5. */
 const KEPT_MS = 300_000;
-/** Texts with invented key ids cause one request in this time. */
+/** Sessions with unknown key ids cause at most one request in this time. */
 const REFRESH_MS_MIN = 30_000;
 const FETCH_MS_MAX = 5_000;
 
 const ES256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
-/** Whether the key's owner has signed this. */
+/** Whether the owner of a key has signed a text. */
 type Verify = (signature: Uint8Array<ArrayBuffer>, signed: string) => Promise<boolean>;
 type Keys = { byId: Map<string, Verify>; fetchedAt: number };
 

@@ -31,7 +31,7 @@ export type RequireSessionOptions = {
       jwks: string | URL;
       /** The service's `PUBLIC_URL`, if it is not the origin of `jwks`. */
       issuer?: string | undefined;
-      /** With `true`, `jwks` may be `http://` of another machine. Who can change the answer on the way can then forge sessions. */
+      /** With `true`, `jwks` may be `http://` of another machine. Anybody who can change the answer on the way can then forge sessions. */
       allowHttp?: boolean | undefined;
       /** The global `fetch` by default. */
       fetch?: Fetch | undefined;
@@ -44,7 +44,7 @@ export type RequireSessionOptions = {
     }
 );
 
-/** Finds whom a session belongs to in your own records, as a `User` of your own. With `undefined` or `null`, the answer is 404. */
+/** Finds the person or customer of a session in your own records. With `undefined` or `null`, the answer is 404. */
 export type FindUser<User> = (session: VerifiedSession) => User | null | undefined | Promise<User | null | undefined>;
 
 /** Returns the session that a request presents, or the answer that refuses the request. */
@@ -53,8 +53,8 @@ export type SessionCheck<Session extends VerifiedSession = VerifiedSession> = (
 ) => Promise<Session | Response>;
 
 /**
- * Checks the viewer session that a page presents to your own API: its signature, issuer, environment, expiry and origins. Return the
- * `Response` that it may return: it refuses the request.
+ * Checks the viewer session that a page presents to your own API: its signature, issuer, environment, expiry and origins. If
+ * the check returns a `Response`, return that: it refuses the request.
  *
  * It verifies ES256 with Web Crypto and needs no package: there is one algorithm, one kind of key and one issuer.
  *
@@ -109,7 +109,7 @@ export function requireSession(options: RequireSessionOptions & { user?: FindUse
   };
 }
 
-/** A session whose signature nobody has verified yet. */
+/** A session whose signature is not verified yet. */
 type Presented = { token: string; jwt: Jwt; expected: Expected };
 type Verify = (presented: Presented) => Promise<VerifiedSession | Response>;
 

@@ -31,7 +31,7 @@ export type SessionHandlerOptions<User, Context extends unknown[]> = Pick<
   viewer: (user: User) => Awaitable<Pick<MintSessionInput, "viewerId" | "viewerProperties">>;
   /** Where people see your pages, such as `https://app.example.com`; 1 to 10. No other site's pages get a session or can use one. */
   origins: readonly string[];
-  /** Gets each failure that the page cannot explain: the service is down, or refuses your API key. It logs one line by default. */
+  /** Is called with each failure that the page cannot explain: the service is down, or refuses your API key. By default it logs one line. */
   onFailure?: ((error: UserGroupServiceError, userGroupId: string) => void) | undefined;
 };
 
@@ -42,9 +42,9 @@ export type SessionHandler<Context extends unknown[] = []> = (
 ) => Promise<Response>;
 
 /**
- * The endpoint from which a page gets its viewer session, for a POST of the page. Beside the session it has four outcomes, each with a
+ * The endpoint from which a page gets its viewer session, for a POST of the page. Besides the session it has four outcomes, each with a
  * `code`, a sentence and a status: `signed_out` (401), `user_group_suspended` (403), `user_group_not_found` (404: deleted, or never
- * created) and `service_unavailable` (503; 500 if only you can repair it, as after the end of your API key). A page's `ViewerClient`
+ * created) and `service_unavailable` (503; 500 if only you can fix it, such as an API key that has expired). A page's `ViewerClient`
  * retries only the 503.
  *
  * @example

@@ -31,7 +31,7 @@ export type Jwt = { header: JsonObject; claims: JsonObject; signature: Uint8Arra
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Parses a JWT, without a judgement of its signature. Returns `undefined` for any other text. */
+/** Parses a JWT, without verifying its signature. Returns `undefined` for any other text. */
 export function parseJwt(token: string): Jwt | undefined {
   if (token.length > TOKEN_CHARACTERS_MAX || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined;
   const [head = "", body = "", tail = ""] = token.split(".");

@@ -75,7 +75,10 @@ export type ServiceResponse = {
   unexpected: (what: string) => UserGroupServiceError;
 };
 
-/** The tag is one of three words. An operator's key has 59 characters or more after its prefix; a text such as hugo_boss is none. The last is a session. */
+/**
+ * The forms of credentials: API keys and group tokens, with the tag of their environment; operator keys, with a length that a text such
+ * as hugo_boss does not have; and sessions, which are JWTs.
+ */
 const CREDENTIAL = /ug[kt]_[a-z]+_[\w-]+|ugo_[\w-]{20,}|eyJ[\w-]+\.[\w.-]+/g;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;

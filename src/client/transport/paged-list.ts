@@ -15,7 +15,7 @@ type Page<Item> = { items: Item[]; nextCursor: string | null };
 /** A list of the service: its path, the field of its items in a page, and how to read one of them. */
 type Description<Item> = { path: string; field: string; toItem: (item: ResponseBody) => Item };
 
-/** A list that the service shows page by page. */
+/** A list that the service returns page by page. */
 export class PagedList<Item> {
   readonly #connection: Connection;
   readonly #description: Description<Item>;

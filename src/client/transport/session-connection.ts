@@ -24,6 +24,7 @@ export type SessionFunction = () => Promise<Response | MintedSession | { session
 /** A session to present. The times are those of `performance.now()`, which does not depend on the clock of the machine. */
 type Session = { token: string; connection: Connection; renewAt: number; endsAt: number };
 
+/** The share of its life after which a session is renewed. */
 const RENEWED_AT = 0.8;
 
 /**

@@ -48,14 +48,14 @@ export const REFUSAL_CODES = [
 /** One of the service's own codes. */
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
-/** The two codes that only the `sessionHandler` of your backend has: nobody is signed in, and it gets no session. */
+/** The two codes that only the `sessionHandler` of your backend has: nobody is signed in, and the service gives no session. */
 export type SessionRefusalCode = "signed_out" | "service_unavailable";
 
 /**
- * Why a call failed: a refusal of the service or of your backend's `sessionHandler`, or one of three problems that the client saw. `network_error`: no response,
- * or an incomplete one; `timeout`: none within `timeoutMs`; `unexpected_answer`: a response that this version of the client
- * does not understand, such as a proxy's page or a redirect. After these three it is unknown whether the call changed
- * anything.
+ * Why a call failed: a refusal of the service or of your backend's `sessionHandler`, or one of three problems that the client
+ * found. `network_error`: no response, or an incomplete one; `timeout`: none within `timeoutMs`; `unexpected_answer`: a
+ * response that this version of the client does not understand, such as a proxy's page or a redirect. After these three it
+ * is unknown whether the call changed anything.
  */
 export type ErrorCode = RefusalCode | SessionRefusalCode | "network_error" | "timeout" | "unexpected_answer";
 

@@ -4,10 +4,10 @@ import type { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
-import { nameOfEnded } from "../ended-sessions.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
+import { nameOfEnded } from "../user-groups/ended-sessions.ts";
 import {
   type BackupPage,
   type BackupPosition,

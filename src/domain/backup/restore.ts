@@ -150,6 +150,24 @@ export class Restore {
 const isUnfit = (error: unknown): error is Error =>
   error instanceof UnfitLine || (error instanceof Error && error.message.includes("SQLITE_CONSTRAINT"));
 
+/**
+ * Takes the next page of a backup into an object. The first page begins again from the start; after an invalid one nothing is left.
+ * `erase` empties the object, and returns its parts after that.
+ */
+export async function takePage(
+  restore: Restore,
+  page: RestorePage,
+  erase: () => Promise<{ restore: Restore }>,
+): Promise<Result<Taken, RestoreFailure>> {
+  const refusal = restore.refusalOf(page);
+  if (refusal === "repeated") return ok({ isDone: restore.progress().isDone, isRepeated: true });
+  if (refusal) return fail(refusal);
+  const target = page.number === 1 ? (await erase()).restore : restore;
+  const taken = target.take(page);
+  if (!taken.ok) await erase();
+  return taken;
+}
+
 /** Throws an `UnfitLine` unless the database has as many of each kind as the footer says. */
 export function checkCounts(footer: Record<string, number>, found: Record<string, number>): void {
   for (const [name, count] of Object.entries(found))

@@ -1,6 +1,6 @@
 import type { StoredKey } from "../../records.ts";
-import type { Author } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
+import type { Author } from "../feed/event.ts";
 import { fail, ok, type Result } from "../result.ts";
 import { authorOf, type Cause, causeOf, type Operator } from "./caller.ts";
 import type { KeyFailure } from "./keys.ts";

@@ -1,5 +1,5 @@
-import type { Author } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
+import type { Author } from "../feed/event.ts";
 import { allowsRole, type Role } from "./rights.ts";
 
 /** A key whose signature the Worker has checked. Whether it is still valid, only its Durable Object knows. */

@@ -1,7 +1,7 @@
 import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../limits.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
-import type { EventPage } from "../event.ts";
+import type { EventPage } from "../feed/event.ts";
 import type { Read } from "../turns.ts";
 import { bytesOf, toListedGroup } from "./user-group.ts";
 

@@ -1,23 +1,26 @@
 import { GROUPS_PER_PURGE_MAX } from "../../limits.ts";
-import type { GroupSnapshot, UserGroup } from "../../records.ts";
+import type { GroupSnapshot, ListedGroup, UserGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
-import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
+import type { Admitted } from "../credentials/admission.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import { sameBytes } from "../credentials/credential.ts";
 import { dayOf, purgeAtOf } from "../days.ts";
-import { type Author, describeUpdate, type EventPage, previousId } from "../event.ts";
 import type { FailureOf } from "../failure.ts";
+import type { ChangeLog } from "../feed/change-log.ts";
+import { type Author, describeUpdate, type EventPage, previousId } from "../feed/event.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import { type IfMatch, inState, type StateFailure } from "./entity-tag.ts";
 import { addGroups } from "./event-groups.ts";
 import { type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { type EndedLeases, LeaseRequests } from "./lease-requests.ts";
-import type { Responses } from "./responses.ts";
+import { mergedChanges } from "./merge-patch.ts";
+import type { Conditions, Responses } from "./responses.ts";
 import {
   bytesOf,
+  type GroupWithToken,
   type Guards,
   guardRefusal,
   NO_GRACE,
@@ -26,15 +29,23 @@ import {
   type Presented,
   revise,
   snapshotFor,
+  toGroupWithToken,
+  toListedGroup,
   type UserGroupChanges,
   type UserGroupDraft,
+  type ViewerAnswer,
   withChanges,
 } from "./user-group.ts";
 
 /** A group after a change. */
 export type Changed = EndedLeases & { group: UserGroup };
 
-export type UpdateFailure = FailureOf<"user_group_id_taken" | "environment_full">;
+/** A group that a caller got or created. */
+export type Ensured = { created: boolean; group: GroupWithToken };
+
+export type EnsureFailure = FailureOf<"user_group_not_found" | "environment_full">;
+type ChangeFailure = FailureOf<"user_group_id_taken" | "environment_full">;
+export type UpdateFailure = StateFailure | ChangeFailure;
 export type ViewFailure = FailureOf<"credential_revoked" | "user_group_suspended">;
 export type EraseFailure = FailureOf<"user_group_not_found" | "user_group_not_deleted">;
 export type TokenFailure = StateFailure | FailureOf<"token_superseded">;
@@ -104,7 +115,7 @@ export class Groups {
     return refusal ? fail(refusal) : found;
   }
 
-  /** The group as the viewer with this token or session sees it at `now`. */
+  /** The group as the viewer with this token or session sees it at `now`. A signed token of no group was valid once. */
   see(teamId: number, presented: Presented, now: number): Result<GroupSnapshot, ViewFailure> {
     const group = this.#store.findByTeamId(teamId);
     const snapshot = group && snapshotFor(group, presented, now);
@@ -112,6 +123,15 @@ export class Groups {
     if (group.suspendedAt !== null) return fail({ code: "user_group_suspended" });
     this.noteView(group, now);
     return ok(snapshot);
+  }
+
+  /** The same for a token, and whether the Worker should write a lease of the answer, for a viewer who `acceptsStale`. */
+  view(viewer: PresentedToken, acceptsStale: boolean): Result<ViewerAnswer, ViewFailure> {
+    const readAt = Date.now();
+    const group = this.see(viewer.id, viewer, readAt);
+    if (!group.ok) return group;
+    const writeLease = acceptsStale && this.#leases.shouldWriteLease(viewer.nonce, readAt);
+    return ok({ readAt, group: group.value, writeLease });
   }
 
   /** Notes the day on which the group was viewed, at most once a day. The state that its ETag names stays. */
@@ -135,7 +155,22 @@ export class Groups {
     return addGroups(this.#store, read);
   }
 
-  create(author: Author, draft: UserGroupDraft): Result<UserGroup, FailureOf<"environment_full">> {
+  /** One group as lists show it: of those that exist, or of the deleted ones. */
+  show(teamId: number, from: "existing" | "deleted"): Result<ListedGroup, FailureOf<"user_group_not_found">> {
+    const group = from === "deleted" ? this.findDeleted(teamId) : this.find(teamId);
+    return group ? ok(toListedGroup(group)) : fail({ code: "user_group_not_found" });
+  }
+
+  /** Gets the group with the draft's id as it is, or creates it if the caller has `groups:write`. */
+  ensure({ author, may }: Admitted, draft: UserGroupDraft): Result<Ensured, EnsureFailure> {
+    const known = this.findByProvidedId(draft.providedId);
+    if (!known && !may("groups:write")) return fail({ code: "user_group_not_found" });
+    const group = known ? ok(known) : this.#create(author, draft);
+    if (!group.ok) return group;
+    return ok({ created: !known, group: toGroupWithToken(group.value, { mayReadToken: may("tokens:read") }) });
+  }
+
+  #create(author: Author, draft: UserGroupDraft): Result<UserGroup, FailureOf<"environment_full">> {
     if (this.#changes.isFull) return fail({ code: "environment_full" });
     return ok(
       this.#changes.commit(author, (record) => {
@@ -146,8 +181,39 @@ export class Groups {
     );
   }
 
-  /** Changes the given fields. An update that changes nothing writes nothing. */
-  update(author: Author, before: UserGroup, changes: UserGroupChanges): Result<Changed, UpdateFailure> {
+  /** Changes the given fields of the group with this id. An update that changes nothing writes nothing. */
+  updateById(
+    { author, may }: Admitted,
+    providedId: string,
+    changes: UserGroupChanges,
+    { ifMatch }: Pick<Conditions, "ifMatch">,
+  ): Result<GroupWithToken & EndedLeases, UpdateFailure> {
+    const found = inState(this.findByProvidedId(providedId), ifMatch);
+    if (!found.ok) return found;
+    const updated = this.#update(author, found.value, changes);
+    if (!updated.ok) return updated;
+    const { group, endedLeases } = updated.value;
+    return ok({ ...toGroupWithToken(group, { mayReadToken: may("tokens:read") }), endedLeases });
+  }
+
+  /** The same for the group with this number, or a merge patch of it. */
+  updateByNumber(
+    { author }: Admitted,
+    teamId: number,
+    changes: UserGroupChanges,
+    { ifMatch, isMergePatch }: Pick<Conditions, "ifMatch"> & { isMergePatch: boolean },
+  ): Result<ListedGroup & EndedLeases, UpdateFailure | FailureOf<"invalid_body">> {
+    const found = inState(this.find(teamId), ifMatch);
+    if (!found.ok) return found;
+    const replacing = isMergePatch ? mergedChanges(found.value, changes) : ok(changes);
+    if (!replacing.ok) return replacing;
+    const updated = this.#update(author, found.value, replacing.value);
+    if (!updated.ok) return updated;
+    const { group, endedLeases } = updated.value;
+    return ok({ ...toListedGroup(group), endedLeases });
+  }
+
+  #update(author: Author, before: UserGroup, changes: UserGroupChanges): Result<Changed, ChangeFailure> {
     const group = withChanges(before, { ...changes, reason: author.reason }, Date.now());
     if (group === before) return ok({ group, endedLeases: [] });
     if (group.providedId !== before.providedId && this.#store.has(group.providedId))
@@ -240,11 +306,6 @@ export class Groups {
       record({ type: "user_group.purged", group });
     });
     this.#changes.schedule(Date.now());
-  }
-
-  /** Whether the answer to a viewer who accepts a stale one should become a lease. */
-  shouldWriteLease({ nonce }: PresentedToken, now: number): boolean {
-    return this.#leases.shouldWriteLease(nonce, now);
   }
 
   /** Erases deleted groups that can no longer be restored. */

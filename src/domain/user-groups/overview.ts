@@ -13,7 +13,10 @@ import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import { dayOf } from "../days.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
+import { toListedGroup } from "./user-group.ts";
 
 /** A key that somebody should look at, and why. */
 export type NoticedKey = Pick<StoredKey, "id" | "name"> & ({ unusedSince: number } | { endsAt: number });
@@ -62,9 +65,13 @@ export class Overview {
     return { page, share: 1 };
   }
 
-  /** The newest events of a group, among the newest of the environment. */
-  eventsOf(teamId: number): StoredEvent[] {
-    return this.#stores.events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
+  /** A group, of those that exist or of the deleted ones, with its newest events among the newest of the environment. */
+  inspect(teamId: number): Result<InspectedGroup, FailureOf<"user_group_not_found">> {
+    const { groups, events } = this.#stores;
+    const group = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    const newest = events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
+    return ok({ group: toListedGroup(group), events: newest });
   }
 }
 

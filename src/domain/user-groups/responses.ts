@@ -2,10 +2,10 @@ import { IDEMPOTENCY_SECONDS, RESPONSE_BYTES_PER_PURGE_MAX, RESPONSES_PER_PURGE_
 import type { StoredResponse } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import { ResponseStore } from "../../storage/response-store.ts";
-import type { ChangeLog } from "../change-log.ts";
 import type { Chore } from "../chores.ts";
 import { sameBytes } from "../credentials/credential.ts";
 import type { FailureOf } from "../failure.ts";
+import type { ChangeLog } from "../feed/change-log.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { IfMatch } from "./entity-tag.ts";
 import type { EndedLeases } from "./lease-requests.ts";
@@ -18,6 +18,8 @@ export type Conditions = { ifMatch?: IfMatch | undefined; idempotency?: Idempote
 
 /** The outcome of a call that can have an Idempotency-Key: of a repeat, the response to the first one. */
 export type Outcome = EndedLeases & { isReplay: boolean };
+
+export type OnceFailure = FailureOf<"idempotency_key_reused" | "environment_full">;
 
 type Kind = StoredResponse["response"]["kind"];
 type ResponseOf<K extends Kind> = Extract<StoredResponse["response"], { kind: K }>;
@@ -50,7 +52,7 @@ export class Responses {
   once<K extends Kind, Failure>(
     record: IdempotencyRecord | undefined,
     { kind, keyId, run }: Call<K, Failure>,
-  ): Result<Responded<K>, Failure | FailureOf<"idempotency_key_reused" | "environment_full">> {
+  ): Result<Responded<K>, Failure | OnceFailure> {
     const stored = this.find(record);
     if (!stored.ok) return stored;
     if (stored.value) {

@@ -26,7 +26,7 @@ import { failureAfterCheck } from "../response/refuse-request.ts";
 import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentOperator } from "./admit-caller.ts";
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
-import { readBytes } from "./body-bytes.ts";
+import { readBytes } from "./body/body-bytes.ts";
 import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */

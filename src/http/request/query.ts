@@ -6,7 +6,7 @@ import { ok, type Result } from "../../domain/result.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
 import { lazy, Workspace, withMeta } from "../resources/fields.ts";
 import { refuseRequest } from "../response/refuse-request.ts";
-import { validate } from "./validate.ts";
+import { validate } from "./body/validate.ts";
 
 /** The fields of a query by which an operator names an environment. */
 export const EnvironmentQuery = lazy(() =>

@@ -1,4 +1,4 @@
-import type { FeedPosition } from "../../domain/event.ts";
+import type { FeedPosition } from "../../domain/feed/event.ts";
 import type { PageStart } from "../../domain/user-groups/group-page.ts";
 
 /** The version of the cursor's content. A change of the content is a new version, and cursors of the old one are refused. */

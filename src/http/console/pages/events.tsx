@@ -1,7 +1,7 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import * as z from "zod/mini";
-import type { NewestPage, NewestQuery } from "../../../domain/newest-events.ts";
+import type { NewestPage, NewestQuery } from "../../../domain/feed/newest-events.ts";
 import { EVENT_TYPES } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";

@@ -5,7 +5,7 @@ import { type ConsoleSession, verifyFormToken } from "../../../domain/credential
 import type { Role } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
-import { readBytes } from "../../request/body-bytes.ts";
+import { readBytes } from "../../request/body/body-bytes.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
 import { FORM_TOKEN } from "../components/form.tsx";

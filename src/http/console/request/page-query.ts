@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import type { Issue } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { validate } from "../../request/validate.ts";
+import { validate } from "../../request/body/validate.ts";
 import type { ConsoleEnv } from "../console-env.ts";
 
 /** The query of a page: its fields as they came, and their values, unless there are issues. */

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { isForm } from "../../request/body-bytes.ts";
+import { isForm } from "../../request/body/body-bytes.ts";
 import { isProtected, publicUrlOf } from "../../request/public-url.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv } from "../console-env.ts";

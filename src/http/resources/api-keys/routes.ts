@@ -5,7 +5,7 @@ import { issueApiKey, rollApiKey } from "../../operations/api-keys.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
 import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
 import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
-import { jsonBody } from "../../request/json-body.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";

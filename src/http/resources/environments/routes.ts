@@ -5,7 +5,7 @@ import type { FailureOf } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
-import { jsonBody } from "../../request/json-body.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { requiredEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";

@@ -7,7 +7,7 @@ import type { IssuedKey } from "../../operations/issue-credential.ts";
 import { issueOperator, rollOperator } from "../../operations/operators.ts";
 import { operatorCall } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
-import { jsonBody } from "../../request/json-body.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";

@@ -4,8 +4,8 @@ import { mintCredential, verifyCredential } from "../../../domain/credentials/cr
 import { etagOf, type UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { jsonBody } from "../../request/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";

@@ -1,13 +1,13 @@
 import { Hono } from "hono";
 import { jwksOf, verifySession } from "../../../domain/credentials/viewer-session.ts";
 import { directoryName } from "../../../domain/environment.ts";
-import type { SessionsToEnd } from "../../../domain/group-directory.ts";
+import type { SessionsToEnd } from "../../../domain/user-groups/viewer-sessions.ts";
 import { JWKS_SECONDS } from "../../../limits.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { presentedSession } from "../../request/admit-viewer.ts";
 import { authorizeCallers, authorizeKeys } from "../../request/authorize.ts";
-import { jsonBody } from "../../request/json-body.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";

@@ -3,7 +3,7 @@ import { bindTemplate } from "../../../domain/sql/template.ts";
 import { variablesOf } from "../../../domain/sql/variables.ts";
 import type { AppEnv } from "../../app-env.ts";
 import { authorizeViewers } from "../../request/authorize.ts";
-import { jsonBody } from "../../request/json-body.ts";
+import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";

@@ -1,9 +1,9 @@
-import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_PER_SWEEP_MAX } from "../limits.ts";
-import type { EventDetails, StoredEvent } from "../records.ts";
-import { EndedSessionStore } from "../storage/ended-session-store.ts";
-import type { ChangeLog } from "./change-log.ts";
-import type { Chore } from "./chores.ts";
-import type { Author } from "./event.ts";
+import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../limits.ts";
+import type { EventDetails, StoredEvent } from "../../records.ts";
+import { EndedSessionStore } from "../../storage/ended-session-store.ts";
+import type { Chore } from "../chores.ts";
+import type { ChangeLog } from "../feed/change-log.ts";
+import type { Author } from "../feed/event.ts";
 
 /** What a session says of itself: `seq` is the number of the newest event when it was minted. */
 export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };

@@ -1,8 +1,8 @@
-import { TOMBSTONE_RETRY_SECONDS, TOMBSTONES_PER_CALL_MAX } from "../limits.ts";
-import type { Tombstone } from "../records.ts";
-import type { TombstoneStore } from "../storage/tombstone-store.ts";
-import type { Chore } from "./chores.ts";
-import { log } from "./log.ts";
+import { TOMBSTONE_RETRY_SECONDS, TOMBSTONES_PER_CALL_MAX } from "../../limits.ts";
+import type { Tombstone } from "../../records.ts";
+import type { TombstoneStore } from "../../storage/tombstone-store.ts";
+import type { Chore } from "../chores.ts";
+import { log } from "../log.ts";
 
 /** Hands the purged groups of a directory to the registry, which remembers them for good: no restore brings them back. */
 export class Tombstones {

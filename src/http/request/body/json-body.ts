@@ -1,9 +1,9 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
-import type { FailureOf } from "../../domain/failure.ts";
-import { fail, type Result } from "../../domain/result.ts";
-import type { CallEnv, RequestContext } from "../app-env.ts";
-import { refuseRequest } from "../response/refuse-request.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
+import { fail, type Result } from "../../../domain/result.ts";
+import type { CallEnv, RequestContext } from "../../app-env.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
 import { isMergePatch } from "./body-bytes.ts";
 import { findInexact } from "./exact-json.ts";
 import { validate } from "./validate.ts";

@@ -1,6 +1,6 @@
-import type { FailureOf } from "../../domain/failure.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
-import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
+import { fail, ok, type Result } from "../../../domain/result.ts";
+import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import {
   BODY_BUFFER_BYTES_MIN,
   BODY_BYTES_MAX,
@@ -11,8 +11,8 @@ import {
   RESTORE_BYTES_MAX,
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
-} from "../../limits.ts";
-import type { Access } from "../access.ts";
+} from "../../../limits.ts";
+import type { Access } from "../../access.ts";
 
 type BytesFailure = FailureOf<
   "body_timeout" | "body_too_large" | "malformed_json" | "unsupported_media_type" | "rate_limited" | "overloaded"

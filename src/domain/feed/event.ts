@@ -1,11 +1,11 @@
-import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../limits.ts";
-import type { Actor, EventDetails, EventType, ListedGroup, StoredEvent, UserGroup } from "../records.ts";
-import type { EventStore } from "../storage/event-store.ts";
-import type { Cause } from "./credentials/caller.ts";
-import type { FailureOf } from "./failure.ts";
-import { fail, ok, type Result } from "./result.ts";
-import type { Read } from "./turns.ts";
-import { changedFields } from "./user-groups/user-group.ts";
+import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../limits.ts";
+import type { Actor, EventDetails, EventType, ListedGroup, StoredEvent, UserGroup } from "../../records.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import type { Cause } from "../credentials/caller.ts";
+import type { FailureOf } from "../failure.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { Read } from "../turns.ts";
+import { changedFields } from "../user-groups/user-group.ts";
 
 /** Who makes a change, and why. */
 export type Author = Cause & { actor: Actor };

@@ -1,8 +1,8 @@
-import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../limits.ts";
-import type { StoredEvent } from "../records.ts";
-import type { EventStore } from "../storage/event-store.ts";
+import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../limits.ts";
+import type { StoredEvent } from "../../records.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import type { Read } from "../turns.ts";
 import { type EventFilter, firstSince, isFiltered, matches } from "./event.ts";
-import type { Read } from "./turns.ts";
 
 /**
  * Asks for at most `limit` events, newest first: those with a number below `before`, and none from before the time `since`, in

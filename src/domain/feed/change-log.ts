@@ -4,11 +4,14 @@ import {
   EVENTS_DISPLACED_MAX,
   EVENTS_NEAR_MAX,
   EVENTS_PER_PURGE_MAX,
-} from "../limits.ts";
-import type { StoredEvent } from "../records.ts";
-import { EventStore, type LastEvent } from "../storage/event-store.ts";
-import type { Chore, Chores } from "./chores.ts";
-import { daysToMs } from "./days.ts";
+} from "../../limits.ts";
+import type { StoredEvent } from "../../records.ts";
+import { EventStore, type LastEvent } from "../../storage/event-store.ts";
+import type { Chore, Chores } from "../chores.ts";
+import { daysToMs } from "../days.ts";
+import type { FailureOf } from "../failure.ts";
+import type { Result } from "../result.ts";
+import type { Read } from "../turns.ts";
 import {
   type Author,
   type ChangeDescription,
@@ -17,10 +20,7 @@ import {
   firstSince,
   readEvents,
 } from "./event.ts";
-import type { FailureOf } from "./failure.ts";
 import { type NewestPage, type NewestQuery, readNewest } from "./newest-events.ts";
-import type { Result } from "./result.ts";
-import type { Read } from "./turns.ts";
 
 /** Records what changes in one Durable Object, for as long as `EVENT_DAYS` sets. */
 export class ChangeLog {

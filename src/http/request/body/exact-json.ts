@@ -1,5 +1,5 @@
-import type { Issue } from "../../domain/failure.ts";
-import { BODY_DEPTH_MAX, ISSUES_MAX } from "../../limits.ts";
+import type { Issue } from "../../../domain/failure.ts";
+import { BODY_DEPTH_MAX, ISSUES_MAX } from "../../../limits.ts";
 
 /** JSON's tokens (RFC 8259), for a text that is known to be valid. */
 const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;

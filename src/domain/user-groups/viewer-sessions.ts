@@ -1,0 +1,87 @@
+import type { GroupSnapshot } from "../../records.ts";
+import type { PresentedSession } from "../credentials/caller.ts";
+import type { Keys } from "../credentials/keys.ts";
+import type { FailureOf } from "../failure.ts";
+import type { ChangeLog } from "../feed/change-log.ts";
+import type { Author } from "../feed/event.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { EndedSessions } from "./ended-sessions.ts";
+import type { Groups, ViewFailure } from "./groups.ts";
+import { snapshotFor, toPublicGroup } from "./user-group.ts";
+
+/** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
+export type NewSession = {
+  readAt: number;
+  group: GroupSnapshot;
+  generation: ArrayBuffer;
+  keyEndsAt: number | null;
+  /** The number of the newest event: what ends sessions later has a higher one. */
+  seq: number;
+};
+
+/** Which sessions to end. */
+export type SessionsToEnd =
+  | ({ kind: "session" } & PresentedSession)
+  | { kind: "person"; providedId: string; viewerId: string }
+  | { kind: "group"; providedId: string };
+
+type Parts = { groups: Groups; keys: Keys; changes: ChangeLog; ended: EndedSessions };
+
+/** The viewer sessions of one environment. Nothing is stored about a session until it is ended. */
+export class ViewerSessions {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** What a session for viewers of the group with this id is made of, when the API key `keyId` mints it. */
+  start(
+    keyId: number | null,
+    providedId: string,
+  ): Result<NewSession, FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    const { groups, keys, changes } = this.#parts;
+    const found = groups.findByProvidedId(providedId);
+    if (!found) return fail({ code: "user_group_not_found" });
+    if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
+    const readAt = Date.now();
+    groups.noteView(found, readAt);
+    const group = { ...toPublicGroup(found), validUntil: null };
+    return ok({ readAt, group, generation: found.generation, keyEndsAt: keys.endOf(keyId), seq: changes.newestId });
+  }
+
+  /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
+  view(session: PresentedSession): Result<GroupSnapshot, ViewFailure> {
+    return this.#isValid(session)
+      ? this.#parts.groups.see(session.teamId, { generation: session.generation }, Date.now())
+      : fail({ code: "credential_revoked" });
+  }
+
+  /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
+  end(author: Author, ending: SessionsToEnd): Result<undefined, FailureOf<"user_group_not_found">> {
+    const { groups, ended } = this.#parts;
+    if (ending.kind === "session") {
+      this.#endOne(author, ending);
+      return ok(undefined);
+    }
+    const group = groups.findByProvidedId(ending.providedId);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (ending.kind === "group") groups.endSessions(author, group);
+    else ended.end(author, { group, viewerId: ending.viewerId });
+    return ok(undefined);
+  }
+
+  #endOne(author: Author, session: PresentedSession): void {
+    const { groups, ended } = this.#parts;
+    const { id: sessionId, teamId, generation, viewerId } = session;
+    // A deleted group can be restored, and its sessions with it.
+    const group = groups.find(teamId) ?? groups.findDeleted(teamId);
+    if (group && this.#isValid(session) && snapshotFor(group, { generation }, Date.now()))
+      ended.end(author, { group, sessionId, viewerId });
+  }
+
+  /** Whether the key that minted a session is valid, and neither the session nor those of its person were ended. */
+  #isValid(session: PresentedSession): boolean {
+    return this.#parts.keys.findValid(session.keyId) !== undefined && !this.#parts.ended.has(session);
+  }
+}
