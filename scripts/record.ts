@@ -1,11 +1,13 @@
 /**
  * `npm run record`: records this release for the tests of later ones, in `test/releases/<version>`: the calls of a walk with their
- * answers, the databases and the backup at its end, the credentials that must go on, and the built Worker. Run it once for each release.
+ * answers, the databases and the backup at its end, the credentials that must go on, the built Worker, and all promises of stability.md.
+ * Run it once for each release.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import project from "../package.json" with { type: "json" };
+import { promises } from "../test/node/support/promises.ts";
 import { walk } from "../test/node/support/walk.ts";
 import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
 import { runCommand } from "./command.ts";
@@ -37,6 +39,7 @@ async function record(): Promise<void> {
   await stop();
 
   const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`;
+  writeFileSync(join(folder, "promises.txt"), `${(await promises()).join("\n")}\n`);
   writeFileSync(join(folder, "calls.json"), json(steps));
   writeFileSync(join(folder, "secrets.json"), json({ secrets: kept, credentials }));
   cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });

@@ -55,7 +55,7 @@ export const FIRST_VIEW_OF_A_DAY = { rows_written: 1 } as const;
 
 /**
  * The purge of one deleted group by the alarm: its row, its event, and its number twice: when it is stored for the registry, and
- * when the registry has it. The registry writes a row and its index. The alarm runs once for up to a hundred groups, and is
+ * when it is deleted, once the registry has it. The registry writes a row and its index. The alarm runs once for up to a hundred groups, and is
  * billed as one row written when it is set and one request when it runs.
  */
 export const PURGE = { rows_written: 4 } as const;

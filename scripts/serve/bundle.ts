@@ -88,12 +88,14 @@ function hashOfSources(): string {
 
 /** Builds in a folder of its own, which takes the final name only when it is whole. */
 function build(folder: string): void {
+  // A bundle holds no secret, and the user of the service may be another: `ug serve` has set a umask for its state.
+  const umask = process.umask(0o022);
   try {
     mkdirSync(CACHE, { recursive: true });
     const unfinished = mkdtempSync(join(CACHE, "unfinished-"));
     try {
       run("build-worker.ts", unfinished);
-      // It holds no secret, and the user of the service may be another.
+      // mkdtemp makes a folder for its owner alone.
       chmodSync(unfinished, 0o755);
       renameSync(unfinished, folder);
     } finally {
@@ -104,6 +106,8 @@ function build(folder: string): void {
     throw new CommandError(
       `The Worker could not be built. ${error instanceof Error ? error.message : error}\nnpm run build builds it for users who may not write here.`,
     );
+  } finally {
+    process.umask(umask);
   }
 }
 

@@ -7,7 +7,7 @@ import { helpOf } from "./command.ts";
 import { CommandError, UsageError } from "./errors.ts";
 
 /** The exit codes. */
-const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
+export const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
 
 type Entry = { summary: string; load: () => Promise<Command> };
 
@@ -101,7 +101,7 @@ export async function runUg(args: readonly string[]): Promise<number> {
         "An argument looks like a credential, and other users of this machine can read arguments. Set API_KEY, OPERATOR_KEY or\n" +
           "DATABASE_URL in the environment, or put a key in a file and give --key-file.",
       );
-    const program = await programFor(args);
+    const program = await ugCommand(args);
     if (args.length === 0) program.help();
     refuseOptionsAsValues(program, args);
     await program.parseAsync(args, { from: "user" });
@@ -111,8 +111,8 @@ export async function runUg(args: readonly string[]): Promise<number> {
   }
 }
 
-/** The grammar of the command line. Of the commands, only the named one has its options. */
-async function programFor(args: readonly string[]): Promise<Command> {
+/** The grammar of the command line, of which only the command that `args` name has its options. Without `args`, all have. */
+export async function ugCommand(args?: readonly string[]): Promise<Command> {
   const program = new Command("ug")
     .description("User groups, and the tokens that decide who sees whose dashboards: run the service, and manage it.")
     .usage("<command> [options]")
@@ -121,9 +121,8 @@ async function programFor(args: readonly string[]): Promise<Command> {
     // An option after the name of a command belongs to that command.
     .enablePositionalOptions()
     .addHelpText("after", HELP);
-  const [named] = args;
   for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
-    const command = name === named ? await load() : new Command(name);
+    const command = args === undefined || name === args[0] ? await load() : new Command(name);
     program.addCommand(command.summary(summary));
   }
   return configured(program);

@@ -60,11 +60,21 @@ describe("in a gradual deployment of the next release", () => {
   it("every call of the walk is answered as planned", ({ expect }) => {
     const refused = expected.filter((line) => !/: 20[01] $|events$/.test(line));
     expect(refused).toEqual([
+      "PUT /api/user: 404 user_group_not_found",
+      "POST /api/user: 409 token_superseded",
       "GET /api/viewer: 401 credential_revoked",
+      "POST /api/viewer/query: 422 unknown_variable",
       "GET /api/viewer: 401 credential_revoked",
       "GET /api/viewer: 403 user_group_suspended",
+      "GET /api/user_groups/1: 404 user_group_not_found",
+      "POST /api/user_groups/2/purge: 409 user_group_not_deleted",
+      "DELETE /api/user: 409 user_group_mismatch",
+      "POST /api/restore?workspace=acme&environment=Testing: 409 environment_not_empty",
+      "DELETE /api/environments?workspace=acme&environment=Testing&confirm=acme: 422 invalid_body",
+      "PUT /api/user: 409 user_group_id_taken",
       "GET /api/user_groups: 401 credential_revoked",
       "GET /api/operators: 401 credential_revoked",
+      "POST /api/environments: 405 method_not_allowed",
       "GET /api/user_groups: 401 unauthenticated",
     ]);
   });

@@ -2,10 +2,12 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
+import openapi from "../../public/openapi.json" with { type: "json" };
 import { bundleOf } from "../../scripts/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { outcomeOf, startCommand } from "./support/commands.ts";
 import { startPlainService } from "./support/plain-workerd.ts";
+import { promises } from "./support/promises.ts";
 import { RELEASES, recorded } from "./support/releases.ts";
 import { startSkewed } from "./support/skewed-workerd.ts";
 import { linesOf, stable, type WalkCredentials, walk } from "./support/walk.ts";
@@ -31,6 +33,19 @@ async function seenAt(url: string, { key, admin, token, supersededToken }: WalkC
     views: [await view(token), await view(supersededToken)],
   });
 }
+
+it("the walk makes every call of the document that has an answer in JSON", ({ expect }) => {
+  const steps = recorded(RELEASES.at(-1) ?? "").steps.map(({ call }) =>
+    call.split("?")[0]?.replaceAll(/\/\d+/g, "/{}"),
+  );
+  const missing = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => /^(?:get|put|post|delete)$/.test(method))
+      .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, "{}")}`)
+      .filter((call) => !steps.includes(call)),
+  );
+  expect(missing).toEqual(["GET /openapi.json", "GET /docs"]);
+});
 
 describe.for(RELEASES)("release %s", (release) => {
   it("has its databases taken, with every credential, group and event", async ({ expect }) => {
@@ -61,6 +76,17 @@ describe.for(RELEASES)("release %s", (release) => {
     const { steps: before } = recorded(release);
     expect(linesOf(steps)).toEqual(linesOf(before));
     for (const [index, step] of before.entries()) expect(steps[index], step.call).toMatchObject(step);
+  });
+
+  it("has each of its promises kept", async ({ expect }) => {
+    const { promises: before } = recorded(release);
+    const now = new Set(await promises());
+    expect(before.filter((promise) => !now.has(promise) && !/ needs /.test(promise))).toEqual([]);
+    // A call of that release still gets all that it needs.
+    const calls = before.filter((line) => / answers 20\d$/.test(line)).map((line) => line.split(" answers ")[0]);
+    const needs = [...now].filter((line) => / needs /.test(line) && calls.includes(line.split(" needs ")[0]));
+    expect(needs.filter((line) => !before.includes(line))).toEqual([]);
+    expect(before.length).toBeGreaterThan(1000);
   });
 
   it("works beside this one in a gradual deployment", async ({ expect }) => {

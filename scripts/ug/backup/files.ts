@@ -94,8 +94,10 @@ export async function* readFile(
 
 async function bytesOf(file: string, identityFile: string | undefined): Promise<AsyncIterable<Uint8Array>> {
   if (statSync(file).isDirectory()) throw new UsageError(`${file} is a folder. Give one of its files.`);
+  // Before the stream: nothing here would handle its error.
+  const isPlain = !(await isEncrypted(file));
   const stream = createReadStream(file);
-  if (!(await isEncrypted(file))) return stream;
+  if (isPlain) return stream;
   if (identityFile === undefined)
     throw new UsageError(
       "The file is encrypted. Give --identity-file: the file that holds the key of age, AGE-SECRET-KEY-1….",

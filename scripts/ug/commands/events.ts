@@ -1,13 +1,7 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
 
 import type { Command } from "commander";
-import {
-  type ChangeEvent,
-  type EventPage,
-  type EventsInput,
-  type FeedReader,
-  UserGroupServiceError,
-} from "../../../src/client/index.ts";
+import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../../../src/client/index.ts";
 import { EVENTS_MAX, LIST_ITEMS_MAX } from "../../../src/limits.ts";
 import { print } from "../../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../../support/printable.ts";
@@ -21,6 +15,7 @@ import {
   withEnvironment,
 } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
+import { hasCode } from "../groups/service-errors.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
 import { toWire } from "../wire.ts";
 
@@ -104,7 +99,7 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
       try {
         await printFeed(name, client.inEnvironment(environment));
       } catch (error) {
-        if (!(error instanceof UserGroupServiceError && error.code === "environment_restoring")) throw error;
+        if (!hasCode(error, "environment_restoring")) throw error;
         restoring.push(name);
       }
     }

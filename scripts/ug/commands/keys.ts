@@ -21,6 +21,7 @@ import {
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
+import { hasCode } from "../groups/service-errors.ts";
 import { toWire } from "../wire.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
@@ -101,7 +102,7 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
   try {
     await operator.keyPage({ ...environment, pageSize: 1 });
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "environment_not_found")) throw error;
+    if (!hasCode(error, "environment_not_found")) throw error;
     const name = `${environment.workspace}/${tagOf(environment)}`;
     throw new CommandError(`There is no environment ${quoted(name)}. Check the names, or create it with --create.`, {
       code: "environment_not_found",

@@ -128,7 +128,7 @@ const seenWithoutSetting = (roles: readonly string[], table: Relation): Mistake 
 
 const idsOf = (seen: Seen | undefined): string[] => (seen?.kind === "rows" ? seen.ids : []);
 
-/** How many rows of a table both customers see. Of a large table, the rows that one has read are looked for as the other, both ways. */
+/** How many rows of a table both customers see. In a large one, it looks up the rows that one customer has read as the other, both ways. */
 async function countShared(
   database: Database,
   table: Relation,

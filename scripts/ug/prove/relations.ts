@@ -96,7 +96,7 @@ function unprotected({ policies }: Catalogue, relation: Relation): Mistake {
   };
 }
 
-/** A role that may read a table, but has no policy there, sees no row: either the policy or the grant is a mistake. */
+/** A role that may read a table, but has no policy there, sees no row: a policy is missing, or the grant is a mistake. */
 function checkApplied(catalogue: Catalogue, relation: Relation): Mistake[] {
   const table = qualified(relation);
   const readers = rolesThat(relation, ["SELECT"]);

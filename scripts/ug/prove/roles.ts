@@ -30,7 +30,7 @@ function wayTo(name: string, { login, customers }: QueryRoles): string {
   return `a role that ${identifier(login)} can become with SET ROLE`;
 }
 
-/** Whether queries run as a role without another SET ROLE. */
+/** Whether a role is that of the login or of the customers' queries. */
 export const isOfQueries = (name: string, { login, customers }: QueryRoles): boolean =>
   name === login || customers.includes(name);
 

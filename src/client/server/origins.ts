@@ -7,7 +7,7 @@ export function checkedOrigins(origins: readonly string[]): readonly string[] {
   return origins.map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
-      throw new TypeError("Give each origin without a path, such as https://app.example.com.");
+      throw new TypeError("Give each of the origins without a path, such as https://app.example.com.");
     return url.origin;
   });
 }

@@ -11,7 +11,7 @@ export const RELEASES: readonly string[] = readdirSync(FOLDER).toSorted((one, ot
   one.localeCompare(other, "en", { numeric: true }),
 );
 
-/** What was recorded of a release: its files, secrets, credentials, Worker and calls. */
+/** What was recorded of a release: its files, secrets, credentials, Worker, calls and promises. */
 export function recorded(release: string) {
   const folder = join(FOLDER, release);
   const json = (name: string) => JSON.parse(readFileSync(join(folder, name), "utf8"));
@@ -20,5 +20,6 @@ export function recorded(release: string) {
     credentials: WalkCredentials;
   };
   const worker: Bundle = { folder: join(process.cwd(), folder, "worker"), settings: json("worker/settings.json") };
-  return { folder, secrets, credentials, worker, steps: json("calls.json") as Step[] };
+  const promises = readFileSync(join(folder, "promises.txt"), "utf8").trimEnd().split("\n");
+  return { folder, secrets, credentials, worker, promises, steps: json("calls.json") as Step[] };
 }
