@@ -76,7 +76,7 @@ async function runClients(entries: readonly Entry[], target: Target): Promise<vo
 
 async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
   const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
-  if (unknown.length > 0) throw new CommandError(`There is no client ${unknown.join(", ")}.\n\n${USAGE}`);
+  if (unknown.length > 0) throw new CommandError(`A name is not that of a client.\n\n${USAGE}`);
   const key = apiKeyFrom(process.env);
   const target = await checkTarget(serviceUrl(url, process.env), key);
   const named = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));

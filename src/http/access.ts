@@ -8,7 +8,7 @@ export type Access = {
   role?: Role;
   /** Whether an operator must ("required") or may ("optional") name the environment in the query. */
   environmentQuery?: "required" | "optional";
-  /** A viewer. */
+  /** Whether viewers may make the call, with a session or a group token. */
   isForViewers?: true;
   /** Whether the call reads much at once, and has a limit of its own. */
   isList?: true;
@@ -115,6 +115,12 @@ export const ACCESS = {
   "GET /api/viewer": { isForViewers: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
+
+/** The routes of a Hono schema whose paths are in `Paths`, by method and pattern, such as `GET /api/user`. */
+export type RoutesOf<Schema, Paths extends string = string> = {
+  [Path in keyof Schema & Paths]: `${Uppercase<MethodOf<keyof Schema[Path]>>} ${Path}`;
+}[keyof Schema & Paths];
+type MethodOf<Key> = Key extends `$${infer Method}` ? Method : never;
 
 /** The credentials that a call takes, as the message to a caller without one names them. */
 export function acceptedCredentials({ scope, role, isForViewers }: Access): string {

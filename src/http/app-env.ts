@@ -39,13 +39,13 @@ export type RequestEnv = {
   };
 };
 
-/** An environment of Hono with more variables. */
+/** An `Env` type of Hono with more variables. */
 export type With<Base extends RequestEnv, Variables> = { Bindings: Env; Variables: Base["Variables"] & Variables };
 
 /** A request to a service whose settings are usable. */
 export type AppEnv = With<RequestEnv, { ring: SigningRing; jurisdiction: Jurisdiction | null; credential: Credential }>;
 
-/** A call of the table of access. */
+/** A call that the table of access names. */
 export type CallEnv = With<
   AppEnv,
   {
@@ -54,9 +54,9 @@ export type CallEnv = With<
     body: Uint8Array;
     /** The fields of the body, once they are validated. */
     fields?: object;
-    /** Checks a caller that only the call's own RPC would check. Others were checked before. */
+    /** Checks a caller whom otherwise only the call's own RPC checks. Returns the failure; `undefined` if it was checked before. */
     checkCaller: () => Promise<Failure | undefined>;
-    /** Who calls, in the forms that some calls have. */
+    /** The caller, on calls to a directory, and on calls of operators. */
     caller?: Caller;
     presentedOperator?: PresentedOperator;
   }
@@ -65,10 +65,10 @@ export type CallEnv = With<
 /** An operator, whom the registry checks within the call's own RPC. */
 export type UncheckedOperator = { presentedOperator: PresentedOperator };
 
-/** An operator, as the registry is asked, and as it has answered. */
+/** An operator: the credential that the registry checks, and the operator whom it has admitted. */
 export type AdmittedOperator = UncheckedOperator & { operator: Operator };
 
-/** Who calls a directory. An operator has named its environment. */
+/** The caller of a directory: an API key, or an operator who has named the directory's environment. */
 export type DirectoryCaller = {
   environment: Environment;
   directory: Directory;
@@ -76,7 +76,7 @@ export type DirectoryCaller = {
   presentedOperator?: PresentedOperator;
 };
 
-/** A viewer: the group that its token or session shows, and the time at which that ends, or `null`. */
+/** A viewer: the group that its token or session shows, and when that ends, in milliseconds since 1970, or `null`. */
 export type Viewer = {
   kind: "token" | "viewer_session";
   group: GroupSnapshot;
@@ -115,8 +115,8 @@ export type ViewerEnv = With<CallEnv, { viewer: Viewer }>;
 export type IdentityEnv = With<CallEnv, { identity: Identity }>;
 
 /**
- * What functions take of a request's context. One with more variables fits too: Hono's own `Context` refuses it, because of
- * its `set`. `get` is faster than `var`, which copies all variables; `var` is here for its type.
+ * The part of a request's context that functions take. A context with more variables fits too; as Hono's own `Context` it would
+ * not, because of its `set`. `get` is faster than `var`, which copies all variables; `var` is here for its type.
  */
 export interface RequestContext<E extends RequestEnv = RequestEnv>
   extends Pick<Context<RequestEnv>, "req" | "env" | "executionCtx"> {

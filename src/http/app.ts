@@ -5,7 +5,7 @@ import type { ExtractSchema } from "hono/types";
 import { version } from "../../package.json";
 import { log } from "../domain/log.ts";
 import { jurisdictionOf } from "../domain/placement.ts";
-import type { ACCESS } from "./access.ts";
+import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { operatorConsole } from "./console/console.tsx";
 import { styles } from "./console/styles.ts";
@@ -67,7 +67,7 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   });
 });
 
-/** The id of the signing key that signed a credential. */
+/** The id of the signing key that signed a credential; `undefined` for a credential that no key has signed. */
 function signingIdOf(credential: Credential | undefined): string | undefined {
   if (credential?.kind === "viewer_session") return credential.session.signingId;
   return credential && "signingId" in credential ? credential.signingId : undefined;
@@ -125,12 +125,7 @@ const router = new Hono<RequestEnv>({ strict: false })
     return refuse(c, { code: "internal_error" });
   });
 
-/** The routes of an app below /api, such as `GET /api/user`. */
-type RoutesOf<Schema> = {
-  [Path in keyof Schema & `/api/${string}`]: `${Uppercase<MethodOf<keyof Schema[Path]>>} ${Path}`;
-}[keyof Schema & `/api/${string}`];
-type MethodOf<Key> = Key extends `$${infer Method}` ? Method : never;
-type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof router>>, keyof typeof ACCESS>;
+type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof router>, `/api/${string}`>, keyof typeof ACCESS>;
 
 /** The router. It does not compile while a route lacks its entry in the table of who may make which call. */
 const listedRouter: [Unlisted] extends [never] ? typeof router : Unlisted = router;

@@ -1,7 +1,7 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
 import { type Access, accessOf } from "./access.ts";
 import { curlOf } from "./openapi/curl.ts";
-import { errorSchemas, refusedWith } from "./openapi/failures.ts";
+import { errorSchemas, refusalResponses } from "./openapi/failures.ts";
 import { components, jsonSchema } from "./openapi/json-schema.ts";
 import {
   type CredentialName,
@@ -125,7 +125,7 @@ const headerRefs = (names: readonly string[]) =>
 
 const BODY = `At most ${BODY_BYTES_MAX} bytes of JSON in UTF-8. What cannot be kept exactly is refused.`;
 
-/** The members of an object as parameters of a path or a query. */
+/** The members of an object as parameters of a path or a query, each with its value in the example. */
 function parameters(place: "path" | "query", object: Operation["path"] | Operation["query"]): object[] {
   if (!object) return [];
   const { properties = {}, required = [] } = jsonSchema(object.schema, "input");
@@ -232,7 +232,7 @@ function described(method: string, path: string, operation: Operation): object {
         302: { description: operation.redirectDescription, headers: headerRefs(["Location", "Vary"]) },
       }),
       ...Object.fromEntries(
-        refusedWith(refusalsOf(operation, access)).map(({ status, name }) => [
+        refusalResponses(refusalsOf(operation, access)).map(({ status, name }) => [
           status,
           { $ref: `#/components/responses/${name}` },
         ]),
@@ -241,7 +241,7 @@ function described(method: string, path: string, operation: Operation): object {
   };
 }
 
-/** The OpenAPI document of the service in this version. It is made at build time; the Worker serves the file. */
+/** Makes the OpenAPI document of the service in this version. `npm run openapi` writes it, and the Worker serves the file. */
 export function documentOf(version: string): object {
   const operations = Object.values(OPERATIONS).flatMap((methods) => Object.values(methods));
   const refusals = Object.entries(OPERATIONS).flatMap(([path, methods]) =>
@@ -267,7 +267,7 @@ export function documentOf(version: string): object {
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
       responses: Object.fromEntries(
         refusals
-          .flatMap(refusedWith)
+          .flatMap(refusalResponses)
           .map(({ name, headers, description, content }) => [
             name,
             { description, headers: headerRefs(headers), content },

@@ -28,6 +28,7 @@ type Remote<Target extends Rpc.DurableObjectBranded> = Pick<
   MethodOf<Target> & keyof DurableObjectStub<Target>
 >;
 
+/** The RPC methods of an environment's directory, as routes call them. */
 export type Directory = Remote<GroupDirectory>;
 
 /**
@@ -41,24 +42,24 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   endSessions: false,
   ensure: true,
   erase: true,
+  findKeys: true,
   hasNoKeys: true,
   identify: true,
   inspect: true,
   issueKey: false,
   list: true,
   listEvents: true,
-  findKeys: true,
   listKeys: true,
   listNewestEvents: true,
   overview: true,
   probeDisk: true,
   purge: false,
-  restorePage: true,
-  restoreProgress: true,
   remove: false,
   removeByNumber: false,
-  revokeKey: true,
   restore: true,
+  restorePage: true,
+  restoreProgress: true,
+  revokeKey: true,
   rollKey: false,
   rotateByNumber: false,
   rotateToken: false,
@@ -80,10 +81,10 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   checkStorage: true,
   endConsoleSessions: true,
   eraseEnvironment: true,
+  findOperators: true,
   issueOperator: false,
   listConsoleSessions: true,
   listEnvironments: true,
-  findOperators: true,
   listEvents: true,
   listNewestEvents: true,
   listOperators: true,
@@ -122,16 +123,16 @@ function remote<Methods extends object>(stub: () => object, methods: Record<stri
   const call =
     (method: string) =>
     (...args: unknown[]) => {
-      const of = (target: object, name: string, ...parameters: unknown[]) =>
+      const invoke = (target: object, name: string, ...parameters: unknown[]) =>
         Reflect.apply(Reflect.get(target, name), undefined, parameters) as Promise<unknown>;
       return retry({
-        call: () => of(stub(), method, ...args),
+        call: () => invoke(stub(), method, ...args),
         callOnFullDisk: async () => {
           const target = stub();
-          await of(target, "stopNotingUse");
-          return of(target, method, ...args);
+          await invoke(target, "stopNotingUse");
+          return invoke(target, method, ...args);
         },
-        probeDisk: () => of(stub(), "probeDisk"),
+        probeDisk: () => invoke(stub(), "probeDisk"),
         triesMax: methods[method] ? DIRECTORY_TRIES_MAX : 1,
       });
     };
@@ -149,7 +150,7 @@ async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): P
     try {
       return await withTimeout(attempt(), (deadline - Date.now()) / 1000);
     } catch (thrown) {
-      const failure = await failureOf(thrown, probeDisk);
+      const failure = await failureOf(thrown, () => withTimeout(probeDisk(), (deadline - Date.now()) / 1000));
       const isTriedAgain = failure instanceof StorageFull || isRetryable(thrown);
       if (!isTriedAgain || failure instanceof DurableObjectUnreadable || tries === triesMax) throw failure;
       if (failure instanceof StorageFull) attempt = callOnFullDisk;
@@ -158,7 +159,10 @@ async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): P
   }
 }
 
-/** What an error of an RPC means. If nothing says what, as when an alarm cannot be stored, another write shows a full disk. */
+/**
+ * Classifies an error of an RPC. Some errors of a full disk do not name it, such as that of an alarm that cannot be stored: then
+ * another write shows whether the disk is full.
+ */
 async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Promise<unknown> {
   const known = knownFailureOf(error);
   if (known) return known;
@@ -180,8 +184,8 @@ function knownFailureOf(error: unknown): Error | undefined {
   return undefined;
 }
 
-const has = (error: unknown, flag: string): boolean => error instanceof Error && Reflect.get(error, flag) === true;
+const hasFlag = (error: unknown, flag: string): boolean => error instanceof Error && Reflect.get(error, flag) === true;
 
-const isOverloaded = (error: unknown): boolean => has(error, "overloaded");
+const isOverloaded = (error: unknown): boolean => hasFlag(error, "overloaded");
 
-const isRetryable = (error: unknown): boolean => has(error, "retryable") && !isOverloaded(error);
+const isRetryable = (error: unknown): boolean => hasFlag(error, "retryable") && !isOverloaded(error);

@@ -86,6 +86,11 @@ describe("signing in", () => {
     }
   });
 
+  it("names the methods that its pages take", async ({ expect }) => {
+    const { status, headers } = await visit("PUT", "/console/sign-in");
+    expect([status, headers.get("Allow")]).toEqual([405, "GET, HEAD, POST"]);
+  });
+
   it("says so of a key that was revoked", async ({ expect }) => {
     const key = await issueOperator("viewer");
     await call("DELETE", `/api/operators/${await operatorId()}`, { credential: operator });
@@ -102,6 +107,15 @@ describe("signing in", () => {
     const statuses = [await guess("a"), await guess("b"), await guess("c"), await guess(operator)];
     expect(statuses).toEqual([401, 401, 429, 429]);
     expect(REFUSED_CREDENTIAL_LIMIT.counts.get("192.0.2.1")).toBe(4);
+  });
+
+  it("counts how often one key signs in, as the API counts its calls", async ({ expect }) => {
+    const key = await issueOperator("viewer");
+    await call("DELETE", `/api/operators/${await operatorId()}`, { credential: operator });
+    const limited = { ...env, OPERATOR_LIMIT: limiter(2) };
+    const signInOnce = async () =>
+      (await visit("POST", "/console/sign-in", { fields: { operator_key: key }, env: limited })).status;
+    expect([await signInOnce(), await signInOnce(), await signInOnce()]).toEqual([401, 401, 429]);
   });
 
   it("counts guessed cookies by address", async ({ expect }) => {

@@ -129,7 +129,7 @@ it.for([
 
 it.for([
   ["an environment that is not there", ["list", "--workspace", "keys-typo", "--environment", "Testing"], "environment"],
-  ["an unknown key", ["revoke", "99", ...WHERE, "--yes"], "This environment has no such API key"],
+  ["an unknown key", ["roll", "99", ...WHERE], "This environment has no such API key"],
   [
     "fields that the service refuses",
     ["issue", "--workspace", "X", "--environment", "untagged", "--create", "--name", "x"],

@@ -1,9 +1,21 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { connect } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
+import express from "express";
+import Fastify from "fastify";
 import { type Browser, chromium } from "playwright-core";
+import { request } from "undici";
 import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
-import { requireSession, sessionHandler, type VerifiedSession } from "../../src/client/server.ts";
+import {
+  expressHandler,
+  fastifyHandler,
+  requireSession,
+  sessionHandler,
+  type VerifiedSession,
+} from "../../src/client/server.ts";
 import { freePort } from "./support/free-port.ts";
 import { type Person, SERVERS } from "./support/kit-servers.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
@@ -317,6 +329,38 @@ describe("sessionHandler", () => {
   });
 });
 
+describe("an adapter", () => {
+  const handler = sessionHandler({
+    client: groups,
+    user: () => undefined,
+    customer: () => undefined,
+    viewer: () => ({}),
+    origins: [ORIGIN],
+  });
+
+  it("of Express answers a method that no Request may have", async ({ expect }) => {
+    const server = express().use(expressHandler(handler)).listen(0, "localhost");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { statusCode } = await request(`http://localhost:${port}/`, { method: "TRACE" });
+    expect(statusCode).toBe(405);
+  });
+
+  it("of Fastify takes requests of HTTP/2", async ({ expect }) => {
+    const app = Fastify({ http2: true });
+    app.post("/session", fastifyHandler(handler));
+    const address = await app.listen({ port: 0, host: "localhost" });
+    const client = connect(address);
+    onTestFinished(async () => {
+      client.destroy();
+      await app.close();
+    });
+    const [headers] = await once(client.request({ ":method": "POST", ":path": "/session" }), "response");
+    expect(headers[":status"]).toBe(401);
+  });
+});
+
 describe("requireSession offline", () => {
   const OFFLINE = { audience: "verifiers/Customer", origins: [ORIGIN, "https://other.example"] };
 
@@ -346,6 +390,15 @@ describe("requireSession offline", () => {
     });
     await answer(token);
     expect(received.map(({ path }) => path)).toEqual(["/.well-known/jwks.json"]);
+  });
+
+  it("ignores keys of other kinds in the set, which a later release may add", async ({ expect }) => {
+    const { answer, mint, setReply } = await startApi();
+    const { jwks } = mintSessions([]);
+    const others = [{ kty: "OKP", crv: "Ed25519", kid: "new", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }, null];
+    const keys = [...others, ...(jwks as { keys: object[] }).keys];
+    setReply(() => ({ status: 200, body: { keys } }));
+    expect(await answer(mint({ teamId: 12 }))).toMatchObject({ teamId: 12 });
   });
 
   it("refuses every text that is no session of this environment", async ({ expect }) => {

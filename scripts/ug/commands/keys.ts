@@ -187,12 +187,15 @@ const revokeCommand = () =>
         ) => {
           const environment = environmentOf(options);
           const key = (await keysOf(operator, environment)).find((each) => each.id === id);
-          const what = key
-            ? `key ${id} ${quoted(key.name)} of ${environment.workspace}/${tagOf(environment)}`
-            : undefined;
-          if (what) requireYes(options, `revoke ${what}`);
+          const place = `${environment.workspace}/${tagOf(environment)}`;
+          if (!key)
+            throw new CommandError("This environment has no such API key. ug keys list shows its keys.", {
+              code: "api_key_not_found",
+            });
+          const what = `key ${id} ${quoted(key.name)} of ${place}`;
+          requireYes(options, `revoke ${what}`);
           await operator.revokeKey({ ...environment, id, reason: options.reason });
-          return { body: { success: 1, ...(key && { api_key: toWire(key) }) }, text: `Revoked ${what}.` };
+          return { body: { success: 1, api_key: toWire(key) }, text: `Revoked ${what}.` };
         },
       ),
     );

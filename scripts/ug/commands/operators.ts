@@ -116,15 +116,19 @@ const revokeCommand = () =>
         async (client: OperatorClient, options: ReasonOptions & { yes?: boolean; force?: boolean }, id: number) => {
           const operators = await operatorsOf(client);
           const operator = operators.find((each) => each.id === id);
-          const what = operator ? `operator ${id} ${quoted(operator.name)}, ${operator.role}` : undefined;
-          if (operator && isLastAdmin(operator, operators) && !options.force)
+          if (!operator)
+            throw new CommandError("There is no such operator. ug operators list shows them all.", {
+              code: "operator_not_found",
+            });
+          const what = `operator ${id} ${quoted(operator.name)}, ${operator.role}`;
+          if (isLastAdmin(operator, operators) && !options.force)
             throw new CommandError(
               `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
               { code: "last_admin" },
             );
-          if (what) requireYes(options, `revoke ${what}`);
+          requireYes(options, `revoke ${what}`);
           await client.revokeOperator({ id, reason: options.reason });
-          return { body: { success: 1, ...(operator && { operator: toWire(operator) }) }, text: `Revoked ${what}.` };
+          return { body: { success: 1, operator: toWire(operator) }, text: `Revoked ${what}.` };
         },
       ),
     );

@@ -2,7 +2,7 @@ import { type NodeRequest, toRequest } from "./node-request.ts";
 import type { SessionCheck } from "./require-session.ts";
 import type { VerifiedSession } from "./verified-session.ts";
 
-/** The part of a response of Express, or of Node's own server, that is used. */
+/** The part of a response of Express that is used. */
 type ExpressResponse = {
   statusCode: number;
   setHeader(name: string, value: string): unknown;
@@ -11,7 +11,7 @@ type ExpressResponse = {
 
 type Next = (error?: unknown) => void;
 
-/** A route of Express, versions 4 and 5, and of Node's own `createServer`. */
+/** A route of Express, versions 4 and 5. */
 type ExpressRoute<Request, Response> = (request: Request, response: Response, next: Next) => Promise<void>;
 
 /**

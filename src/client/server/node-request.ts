@@ -1,8 +1,11 @@
-/** The part of a request that Express, Fastify and Node's own server have in common. */
+/** The part of a request that Express and Fastify have in common. */
 export type NodeRequest = {
   method?: string | undefined;
   headers: Record<string, string | string[] | undefined>;
 };
+
+/** The methods that no `Request` may have (Fetch Standard, "forbidden method"). */
+const FORBIDDEN = /^(?:CONNECT|TRACE|TRACK)$/i;
 
 /** A request of Node as a `Request`, with its method and headers. It has no body, and its URL is a placeholder. */
 export function toRequest({ method = "GET", headers }: NodeRequest): Request {
@@ -10,5 +13,5 @@ export function toRequest({ method = "GET", headers }: NodeRequest): Request {
   // Node shows the pseudo-headers of HTTP/2, such as `:path`, as headers.
   for (const [name, values] of Object.entries(headers).filter(([header]) => !header.startsWith(":")))
     for (const value of [values ?? []].flat()) copied.append(name, value);
-  return new Request("http://localhost/", { method, headers: copied });
+  return new Request("http://localhost/", { method: FORBIDDEN.test(method) ? "GET" : method, headers: copied });
 }

@@ -59,13 +59,16 @@ export class PublicKeys {
       const response = await fetch(this.#url, { redirect: "manual", signal: AbortSignal.timeout(FETCH_MS_MAX) });
       if (!response.ok) throw new Error(`status ${response.status}`);
       const keys: unknown[] = Object(await response.json()).keys;
-      this.#keys = { byId: new Map(await Promise.all(keys.map(toVerify))), fetchedAt };
+      this.#keys = { byId: new Map(await Promise.all(keys.filter(isUsable).map(toVerify))), fetchedAt };
       return this.#keys;
     } catch (error) {
       throw new KeysUnavailable(`The public keys of ${this.#url} cannot be fetched: ${error}`);
     }
   }
 }
+
+/** Whether a key can have signed a session. Others in the set are ignored (RFC 7517, section 5): a later release may add some. */
+const isUsable = (jwk: unknown): boolean => Object(jwk).kty === "EC" && Object(jwk).crv === ES256.namedCurve;
 
 /** A key of the set (RFC 7517), by its id. */
 async function toVerify(jwk: unknown): Promise<[string, Verify]> {

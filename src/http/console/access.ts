@@ -1,6 +1,6 @@
 import type { Role } from "../../domain/credentials/rights.ts";
 
-/** Who may see a page or send a form of the console. A page of an environment has it in its path. */
+/** Who may see a page or send a form of the console. A page of an environment names the environment in its path. */
 export type PageAccess =
   | {
       /** An operator with this role, or a higher one. */

@@ -4,7 +4,7 @@ import type { Environment } from "../../domain/environment.ts";
 import type { AppEnv, With } from "../app-env.ts";
 import type { Directory } from "../durable-objects.ts";
 
-/** A request to the console that its protection has let pass. */
+/** A request to the console that `protect` has not refused. */
 export type ConsoleEnv = With<
   AppEnv,
   {
@@ -20,7 +20,7 @@ export type SignedInEnv = With<
   {
     session: ConsoleSession;
     presentedOperator: PresentedOperator & { key: PresentedConsoleSession };
-    /** The fields of a form that was sent; empty of a page. */
+    /** The fields of the form that was sent; empty for a GET. */
     form: URLSearchParams;
   }
 >;

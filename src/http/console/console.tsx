@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import type { ExtractSchema } from "hono/types";
+import type { RoutesOf } from "../access.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { PageName } from "./access.ts";
 import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
@@ -80,12 +81,7 @@ const pages = new Hono<AppEnv>()
   .get("/console/environments/:workspace/:environment/groups/:team_id/purge", ...changePage("purge"))
   .post("/console/environments/:workspace/:environment/groups/:team_id/purge", ...makeChange("purge"));
 
-/** The routes of the console, such as `GET /console`. */
-type PagesOf<Schema> = {
-  [Path in keyof Schema & string]: `${Uppercase<MethodOf<keyof Schema[Path]>>} ${Path}`;
-}[keyof Schema & string];
-type MethodOf<Key> = Key extends `$${infer Method}` ? Method : never;
-type Unlisted = Exclude<PagesOf<ExtractSchema<typeof pages>>, PageName>;
+type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof pages>>, PageName>;
 
 /** The router of the console. It does not compile while a page lacks its entry in the table of who may see which page. */
 export const operatorConsole: [Unlisted] extends [never] ? typeof pages : Unlisted = pages;

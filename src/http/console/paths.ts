@@ -22,7 +22,7 @@ export const environmentPath = ({ workspace, tag }: Environment): string =>
 export const groupPath = (environment: Environment, teamId: number): string =>
   `${environmentPath(environment)}/groups/${teamId}`;
 
-/** The environment that the path of a page names, if there can be such a one. */
+/** The environment that the path of a page names; `undefined` if no environment can have that name. */
 export function environmentOfPath(path: string): Environment | undefined {
   const [workspace = "", word = ""] = path.slice(ENVIRONMENTS.length + 1).split("/");
   return findEnvironment(`${workspace}/${word}`);

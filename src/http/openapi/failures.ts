@@ -109,7 +109,7 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   environment_full: {},
 };
 
-/** Every code, in the order of the map of refusals. */
+/** Every code, in the order of `FAILURES`. */
 const CODES = Object.keys(FAILURES).filter((code): code is Code => code in FIELDS);
 
 /** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
@@ -193,11 +193,11 @@ function exampleOf(code: Code) {
   };
 }
 
-/** One status with the codes that a call may answer by it: the response's name, and what it is. */
-export type Refused = { status: number; name: string; headers: string[]; description: string; content: object };
+/** The response for one status, named for the codes that a call may answer with that status. */
+type RefusalResponse = { status: number; name: string; headers: string[]; description: string; content: object };
 
-/** The responses by which an operation refuses with `codes`, one for each status. */
-export function refusedWith(codes: Code[]): Refused[] {
+/** The responses of an operation that can refuse with these codes: one for each status, in the order of the statuses. */
+export function refusalResponses(codes: Code[]): RefusalResponse[] {
   const statuses = [...new Set(codes.map((code) => FAILURES[code].status))].toSorted();
   return statuses.map((status) => {
     const ofStatus = CODES.filter((code) => codes.includes(code) && FAILURES[code].status === status);

@@ -13,22 +13,25 @@ export const Workspace = z
   .string()
   .meta({ description: "The integrating application, by its slug.", examples: ["acme"] });
 
-/** A number of the service's own, such as an id. */
+/** A number that the service gives, such as an id, from 1 on. */
 export const number = (description: string, example = 1) =>
   z
     .int()
     .min(1)
     .meta({ description, examples: [example] });
 
+/** A number in a path, within the bounds of `pathNumber`. */
+export const numberInPath = (description: string) => z.int().min(1).max(999_999_999_999_999).meta({ description });
+
 /** The `id` in a path. */
 export const byId = (description: string) => ({
   path: {
-    schema: z.strictObject({ id: z.int().min(1).max(999_999_999_999_999).meta({ description }) }),
+    schema: z.strictObject({ id: numberInPath(description) }),
     example: { id: 1 },
   },
 });
 
-/** The answer to a list. */
+/** The answer to a list. `name` is that of the schema among the components. */
 export const page = (name: string, schema: z.ZodType) => ({
   status: 200 as const,
   description: "One page, and the cursor of the next.",
@@ -38,9 +41,11 @@ export const page = (name: string, schema: z.ZodType) => ({
 /** It has the form of a real token, and no service has signed it. */
 export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
 
+/** A time in ISO 8601. */
 export const time = (description: string) =>
   z.string().meta({ format: "date-time", description, examples: ["2026-11-21T11:07:16.301Z"] });
 
+/** A time in ISO 8601, or `null`. */
 export const timeOrNull = (description: string) =>
   z
     .string()
@@ -48,6 +53,7 @@ export const timeOrNull = (description: string) =>
     .nullable()
     .meta({ description, examples: [null] });
 
+/** The times of an API key or of an operator, as `timesOf` encodes them. */
 export const KeyTimes = {
   created_at: time("When it was issued."),
   expires_at: timeOrNull("When it expires, or null."),
@@ -55,6 +61,7 @@ export const KeyTimes = {
   revoked_at: timeOrNull("When it was revoked, or, within the grace of a roll, when it will be; or null."),
 };
 
+/** The answer to a call that returns nothing. */
 export const Done = z.strictObject({ success: Success });
 
 /** `next_cursor` of a page. */

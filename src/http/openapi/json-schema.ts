@@ -2,7 +2,7 @@ import * as z from "zod";
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-const PLACE = "#/components/schemas/";
+const COMPONENTS = "#/components/schemas/";
 
 /** The JSON Schema of what a client sends (`input`) or gets (`output`). A schema with an `id` in it becomes a reference. */
 export const jsonSchema = (schema: z.core.$ZodType, io: "input" | "output"): JsonSchema => generate(schema, io).own;
@@ -16,11 +16,11 @@ export function components(name: string, schema: z.core.$ZodType, io: "input" | 
 function generate(schema: z.core.$ZodType, io: "input" | "output") {
   const generated = JSON.stringify(z.toJSONSchema(schema, { io, override: describeDefault }));
   // OpenAPI 3.1 implies the dialect that $schema names.
-  const { $schema: _, $defs: named, ...own } = JSON.parse(generated.replaceAll('"#/$defs/', `"${PLACE}`));
+  const { $schema: _, $defs: named, ...own } = JSON.parse(generated.replaceAll('"#/$defs/', `"${COMPONENTS}`));
   return { own, named };
 }
 
-/** A sentence in place of the keyword `default`: generators take a field with the keyword for one that is always there. */
+/** Replaces the keyword `default` by a sentence: generators of clients treat a field with the keyword as always present. */
 function describeDefault({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
   if (schema.default === undefined) return;
   schema.description = `${schema.description} The default is ${schema.default}.`;

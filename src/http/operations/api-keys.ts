@@ -18,7 +18,7 @@ export type ApiKeyDraft = {
   expiresInSeconds: number | undefined;
 };
 
-/** Issues an API key. The first one creates its environment. */
+/** Issues an API key. The first one creates its environment; a `location` with a later one is refused. */
 export async function issueApiKey(
   call: OperatorCall,
   { environment, location, name, grant, expiresInSeconds }: ApiKeyDraft,
@@ -36,10 +36,10 @@ export async function issueApiKey(
   return recorded.ok ? ok({ ...issued.value, operator }) : recorded;
 }
 
-/** An operator who has named an environment. */
+/** An operator who has named an environment, and the values of the request that an operation needs. */
 export type Manager = { ring: SigningRing; directory: Directory; environment: Environment; operator: Operator };
 
-/** Issues the successor of an API key, which ends after `graceSeconds`. */
+/** Issues the successor of an API key. The old key ends after `graceSeconds`. Refuses a key that is not valid. */
 export function rollApiKey(
   { ring, directory, environment, operator }: Manager,
   { id, graceSeconds }: { id: number; graceSeconds: number },
@@ -62,8 +62,7 @@ async function openDirectory(
   if (!recorded.ok) return recorded;
   const { isNew, location: recordedLocation, operator } = recorded.value;
   const directory = directoryOf(env, environment, recordedLocation);
-  const isSettled = !isNew && location !== undefined;
-  if (!isSettled || (location === recordedLocation && (await directory.hasNoKeys())))
+  if (location === undefined || isNew || (location === recordedLocation && (await directory.hasNoKeys())))
     return ok({ directory, operator });
   const message = "This environment exists already, and stays where it is. Leave the location out.";
   return fail({ code: "invalid_body", issues: [{ path: ["location"], message }] });

@@ -4,13 +4,13 @@ import type { Environment } from "../../domain/environment.ts";
 import { ok, type Result } from "../../domain/result.ts";
 import type { StoredKey } from "../../records.ts";
 
-/** An operator, and what an operation needs besides. */
+/** An operator, and the values of the request that an operation needs. */
 export type OperatorCall = { env: Env; ring: SigningRing; presentedOperator: PresentedOperator };
 
 /** A new key: what is stored of it, and its text, which is shown once. */
 export type IssuedKey<Stored extends StoredKey = StoredKey> = { stored: Stored; text: string };
 
-/** Makes a nonce, stores its hash, and mints the key. */
+/** Mints a key with a new nonce. `store` stores the hash of the nonce, or refuses. */
 export async function issueCredential<Stored extends StoredKey, Refusal>(
   ring: SigningRing,
   claim: { kind: "api_key"; environment: Environment } | { kind: "operator_key" },

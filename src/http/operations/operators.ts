@@ -15,7 +15,7 @@ export const issueOperator = (
     registryOf(env).issueOperator(presentedOperator, { ...draft, nonceHash }),
   );
 
-/** Issues the successor of an operator's key, which ends after `graceSeconds`. */
+/** Issues the successor of an operator's key. The old key ends after `graceSeconds`. Refuses a key that is not valid. */
 export const rollOperator = (
   { env, ring, presentedOperator }: OperatorCall,
   { id, graceSeconds }: { id: number; graceSeconds: number },

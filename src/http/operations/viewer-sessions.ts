@@ -25,7 +25,7 @@ export type SessionDraft = {
   expiresInSeconds: number;
   origins: string[] | undefined;
   viewerId: string | undefined;
-  /** An object as JSON, which is kept as it is. */
+  /** An object as JSON text. */
   viewerProperties: string | undefined;
   includeVariables: boolean;
   maxStaleSeconds: number;
@@ -36,7 +36,10 @@ export type MintedSession = Times & { token: string; teamId: number; maxStaleSec
 
 type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
 
-/** Mints a session for viewers of a group. */
+/**
+ * Mints a session for viewers of a group. A session that is too long with the group in it is minted without, so with 0 stale
+ * seconds. Refuses a group that does not exist or is suspended, variables that do not fit, and a key that ends within this second.
+ */
 export async function mintViewerSession(
   { ring, issuer, environment, directory, caller, keyId }: Minter,
   { providedId, expiresInSeconds, origins, includeVariables, maxStaleSeconds, ...draft }: SessionDraft,
@@ -88,7 +91,7 @@ function personOf({ viewerId, viewerProperties }: Pick<SessionDraft, "viewerId" 
   };
 }
 
-/** When a session starts and expires: not after the key that mints it. `undefined` if that ends within this second. */
+/** When a session starts and expires: not after the key that mints it. `undefined` if the key ends within this second. */
 function timesOf({ keyEndsAt, readAt }: NewSession, expiresInSeconds: number): Times | undefined {
   // The directory's time of reading: nothing in the session is older.
   const issuedAtSeconds = Math.floor(readAt / 1000);

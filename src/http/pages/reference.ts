@@ -4,6 +4,7 @@ import type { AppEnv } from "../app-env.ts";
 import { CONSOLE, hasConsole } from "../console/paths.ts";
 import { allowMethods } from "../request/methods.ts";
 import { respond } from "../response/respond.ts";
+import { respondWithFile } from "../response/respond-with-file.ts";
 
 const DOCS = "/docs";
 
@@ -41,10 +42,4 @@ export const reference = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")
 const isBrowser = (accept = ""): boolean => accept.includes("text/html");
 
 for (const [path, file] of Object.entries(FILES))
-  reference.use(path, allowMethods("GET", "HEAD")).get(path, async (c) => {
-    const asset = await c.env.ASSETS.fetch(new Request(new URL(file, c.req.url), c.req.raw));
-    if (!asset.ok && asset.status !== 304) return c.notFound();
-    const headers = new Headers(c.get("headers"));
-    for (const [name, value] of [...asset.headers, ...Object.entries(PROTECTION)]) headers.set(name, value);
-    return new Response(asset.body, { status: asset.status, headers });
-  });
+  reference.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, PROTECTION));

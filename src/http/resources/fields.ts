@@ -18,7 +18,7 @@ import { parseCursor } from "./cursor.ts";
  * are those of zod/mini, which starts in half the time, and each is built when it is first needed.
  */
 
-/** Builds a value when it is first needed, and keeps it. */
+/** Builds a value at its first use, and caches it. */
 export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
   let made: Schema | undefined;
   return () => {
@@ -27,9 +27,11 @@ export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
   };
 };
 
+/** Whether a value is a string of 1 to `TEXT_UNITS_MAX` UTF-16 code units. */
 export const isText = (value: unknown) =>
   typeof value === "string" && value.length >= 1 && value.length <= TEXT_UNITS_MAX;
 
+/** What `isText` accepts, for messages. */
 export const TEXT_DESCRIPTION = `a string of 1 to ${TEXT_UNITS_MAX} characters`;
 
 type Meta = Parameters<typeof z.globalRegistry.add>[1];
@@ -41,10 +43,12 @@ export const withMeta = <Schema extends z.ZodMiniType>(schema: Schema, meta: Met
   return schema;
 };
 
+/** Adds an issue to a value that a transform refuses. `path` leads from the value to the field; without it, it is the value itself. */
 export const refuseValue = (payload: Payload, message: string, path: string[] = []): void => {
   payload.issues.push({ code: "custom", message, path, input: payload.value });
 };
 
+/** A text of one line: 1 to `TEXT_UNITS_MAX` UTF-16 code units, without control characters. */
 const label = (meta: Meta = {}) =>
   withMeta(
     z.string({ error: `Give ${TEXT_DESCRIPTION}.` }).check(
@@ -56,8 +60,10 @@ const label = (meta: Meta = {}) =>
     { minLength: 1, maxLength: TEXT_UNITS_MAX, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
   );
 
+/** An id or a name of one line. */
 export const Label = lazy(() => label());
 
+/** The id of a user group in requests. */
 export const ProvidedId = lazy(() =>
   label({ description: "Your own id of the user group, unique in its environment." }),
 );
@@ -68,7 +74,10 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
 
-/** Any JSON object of at most so many bytes, as JSON. `what` names the field. */
+/**
+ * Any JSON object of at most `bytesMax` bytes and `PROPERTIES_DEPTH_MAX` levels, as JSON text. `what` names the field in messages, and
+ * `isNullable` only words them: the schema itself takes no null.
+ */
 export const JsonObject = (bytesMax: number, what: string, isNullable = false) =>
   withMeta(
     z.pipe(
@@ -96,6 +105,7 @@ export const Reason = lazy(() =>
   withMeta(z.optional(label()), { description: "Why, for the people who read the events." }),
 );
 
+/** A whole number of seconds between these bounds, both included. */
 export const seconds = (min: number, max: number, meta: Meta = {}) =>
   withMeta(
     z
@@ -104,6 +114,7 @@ export const seconds = (min: number, max: number, meta: Meta = {}) =>
     { minimum: min, maximum: max, ...meta },
   );
 
+/** `grace_seconds`. `old` is the word for the credential that is replaced. */
 export const Grace = (old: string) =>
   withMeta(z._default(seconds(0, GRACE_SECONDS_MAX), 0), {
     description: `For how many seconds the old ${old} stays valid.`,
@@ -129,6 +140,7 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_ITEMS_MAX, { error: limitMessage })),
 );
 
+/** `limit`, the most items on one page. `what` names them, and `initial` is the default. */
 export const limitField = (what: string, initial: number) =>
   withMeta(z._default(Limit(), initial), {
     type: "integer",
@@ -157,6 +169,7 @@ export const numberedQuery = (what: "environments" | "keys" | "operators") =>
     }),
   );
 
+/** The slug of a workspace, as `WORKSPACE` has it. */
 export const Workspace = lazy(() =>
   withMeta(
     z.string({ error: "Give the workspace's slug." }).check(
@@ -168,7 +181,7 @@ export const Workspace = lazy(() =>
   ),
 );
 
-/** Leaves out what a list does not show: blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
+/** The part of a name that a list shows: without outer blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
 export const visiblePart = (name: string): string =>
   name.replaceAll(/[\u2800\p{Default_Ignorable_Code_Point}]/gu, "").trim();
 
@@ -193,6 +206,7 @@ export const KeyName = lazy(() =>
   ),
 );
 
+/** `expires_in_seconds` of a new key. */
 export const Expiry = lazy(() =>
   withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
     description: "When the key ends by itself; without it, never.",

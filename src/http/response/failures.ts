@@ -22,7 +22,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   malformed_request: {
     status: 400,
     message:
-      "The Host header is missing or no host. Send one, with the host of the service's URL and its port, such as groups.example.com.",
+      "The Host header is missing or is not a host. Send the host of the service's URL, with its port if it has one, such as " +
+      "groups.example.com.",
   },
   body_required: {
     status: 400,
@@ -257,7 +258,7 @@ function unauthenticatedMessage(credentials: string): string {
   return `This call takes ${credentials}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
 }
 
-/** The headers that RFC 9110 asks for beside a status. */
+/** The headers that RFC 9110 requires or suggests for a status. */
 function headersOf(failure: Failure, status: number): Record<string, string> {
   if (status === 401) return { "WWW-Authenticate": "Token" };
   if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };

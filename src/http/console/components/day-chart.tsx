@@ -3,12 +3,13 @@ import { DAY_MS } from "../../../limits.ts";
 
 const DAYS_SHOWN_MIN = 30;
 const DAYS_SHOWN_MAX = 60;
+/** In units of the SVG's viewBox. */
 const HEIGHT = 120;
 const BAR = 10;
 
 type Day = { day: string; count: number };
 
-/** The days up to the last one, those without a count too, and some before the first one. */
+/** The 30 to 60 days up to the last one, also those without a count. `days` has at least one. */
 function allDays(days: Day[]): Day[] {
   const counts = new Map(days.map(({ day, count }) => [day, count]));
   const [first, last] = [Date.parse(days[0]?.day ?? ""), Date.parse(days.at(-1)?.day ?? "")];

@@ -20,7 +20,7 @@ function detailsOf({ details }: StoredEvent): string[] {
   ];
 }
 
-/** Events, in the order in which they are given. */
+/** A table of events, in the order of `events`. */
 export const EventTable: FC<{ events: StoredEvent[]; hasGroups?: boolean }> = ({ events, hasGroups = false }) => (
   <Wide label="Events">
     <table>

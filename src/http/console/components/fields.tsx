@@ -110,16 +110,14 @@ export const ConfirmationField: FC<{ expected: string; issues?: Issue[] | undefi
   <TextField name="confirmation" label={`Type ${expected} to confirm`} required issues={issues} />
 );
 
-/** Asks for the operator's own key once more. */
-export const OperatorKeyField: FC<{ issues?: Issue[] | undefined }> = ({ issues }) => (
-  <TextField
-    name="operator_key"
-    type="password"
-    label="Your operator key"
-    hint="Once more, because this cannot be undone."
-    required
-    issues={issues}
-  />
+/** Asks for the operator's own key: to sign in, or once more before a change that cannot be undone. */
+export const OperatorKeyField: FC<{
+  issues?: Issue[] | undefined;
+  hint?: string;
+  required?: boolean;
+  autocomplete?: string;
+}> = ({ hint = "Once more, because this cannot be undone.", required = true, ...props }) => (
+  <TextField name="operator_key" type="password" label="Your operator key" hint={hint} required={required} {...props} />
 );
 
 /** A choice that is made or not. */

@@ -28,7 +28,7 @@ export const Filter: FC<{ action: string; children: Child }> = ({ action, childr
   </form>
 );
 
-/** What is wrong with a form, each with a link to its field. Nothing without issues. */
+/** What is wrong with a form, each with a link to its field. It renders nothing without issues. */
 export const ErrorSummary: FC<{ issues: Issue[] }> = ({ issues }) =>
   issues.length === 0 ? null : (
     <div class="notice errors" role="alert">

@@ -7,7 +7,7 @@ import { Select } from "./fields.tsx";
 import { Text, Time } from "./text.tsx";
 import { Wide } from "./wide.tsx";
 
-/** How a key is now, in words. A key that was rolled with a grace ends later. */
+/** The state of a key in words. A key that was rolled with a grace is still valid, until its `revokedAt`. */
 const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } }) => {
   const now = Date.now();
   if (revokedAt !== null && revokedAt <= now)
@@ -36,7 +36,7 @@ const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } })
 const isValid = ({ revokedAt, expiresAt }: StoredKey): boolean =>
   [revokedAt, expiresAt].every((end) => end === null || end > Date.now());
 
-/** Who ended a key, when and why, if the feed still has it. */
+/** The state of a key, and who ended it and why, if the feed still has that event. */
 export const Ending: FC<{ found: FoundKey }> = ({ found: { key, ending } }) => (
   <>
     <KeyState value={key} />
@@ -149,7 +149,7 @@ const KeyTable: FC<{ label: string; rights: string; keys: StoredKey[]; path: str
   </Wide>
 );
 
-/** A page of keys, in the order in which they are given, and what an admin may do with each. `path` is that of the list. */
+/** A page of keys, in the order of `keys`, and what an admin may do with each. `path` is that of the list. */
 export const KeyList: FC<{
   label: string;
   /** The head of the column with their rights. */

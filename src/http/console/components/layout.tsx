@@ -98,7 +98,7 @@ const EnvironmentNav: FC<{ environment: Environment; path: string }> = ({ enviro
   );
 };
 
-/** Whether a link leads to this page, or to the list that it is from. An overview is of no other page. */
+/** Marks a link to this page, or to the list of which this page shows one item. An overview lists no pages. */
 function currentOf(href: string, path: string): { "aria-current"?: "page" | "true" } {
   if (path === href) return { "aria-current": "page" };
   const isList = /\/(?:groups|keys|events|operators)$/.test(href);

@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 
-/** A time in UTC, to the minute; the whole time is in its attributes. */
+/** A time in milliseconds since 1970, shown in UTC to the minute; the exact time is in its attributes. `none` stands for `null`. */
 export const Time: FC<{ at: number | null; none?: string }> = ({ at, none = "–" }) => {
   if (at === null) return <>{none}</>;
   const iso = new Date(at).toISOString();
@@ -11,13 +11,17 @@ export const Time: FC<{ at: number | null; none?: string }> = ({ at, none = "–
   );
 };
 
-/** Characters that show nothing, or move the text around them; but for line breaks and tabs, which only texts of several lines have. */
-const UNSEEN = /((?:(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\u2800])+)/u;
+/**
+ * Characters that show nothing, or move the text around them. Line breaks and tabs are left: only texts of several lines have them. So
+ * is the selector that makes a picture of the character before it.
+ */
+const UNSEEN =
+  /((?:(?![\n\t]|(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800])+)/u;
 
 const nameOf = (text: string): string =>
   [...text].map((each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
 
-/** A text of an integrator: isolated, and with marks in the place of characters that nobody sees. */
+/** A text that somebody else wrote: isolated from the text around it, and with marks in place of characters that nobody sees. */
 export const Text: FC<{ value: string }> = ({ value }) => (
   <bdi>
     {value

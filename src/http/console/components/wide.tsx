@@ -1,6 +1,6 @@
 import type { Child, FC } from "hono/jsx";
 
-/** What may be wider than the window, such as a table: it scrolls by itself, with the keyboard too. */
+/** Content that may be wider than the window, such as a table: it scrolls by itself, with the keyboard too. */
 export const Wide: FC<{ label: string; children: Child }> = ({ label, children }) => (
   <section class="wide" tabindex={0} aria-label={label}>
     {children}

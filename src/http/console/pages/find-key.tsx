@@ -82,7 +82,7 @@ async function answerTo(
   const { kind, environment, ids } = beginning;
   if (kind !== "operator_key" && !environment) return ok({ sentence: TOO_SHORT });
   if (ids.length === 0) return ok({ sentence: TOO_SHORT });
-  if (kind === "token") return ok({ sentence: tokenOf(environment, ids) });
+  if (kind === "token") return ok({ sentence: tokenSentence(environment, ids) });
   const keys = await foundKeys(c, environment, ids, operator);
   if (!keys.ok) return keys.failure.code === "environment_not_found" ? ok({ sentence: ERASED }) : keys;
   const isOf = ({ key }: FoundKey) => !verified || sameBytes(key.nonceHash, verified.nonceHash);
@@ -90,9 +90,9 @@ async function answerTo(
 }
 
 const TOO_SHORT = "The text ends before the number of the key. Give more of it.";
-const ERASED = "It is of an environment that does not exist: that was erased, or the key is of another deployment.";
+const ERASED = "Its environment does not exist: it was erased, or the key is of another deployment.";
 
-const tokenOf = (environment: Environment | undefined, ids: number[]): Child => (
+const tokenSentence = (environment: Environment | undefined, ids: number[]): Child => (
   <>
     It is the token of a group of {environment && directoryName(environment)}, of the number:{" "}
     {environment &&
@@ -101,7 +101,7 @@ const tokenOf = (environment: Environment | undefined, ids: number[]): Child => 
           <a href={groupPath(environment, id)}>{id}</a>{" "}
         </>
       ))}
-    Whether it is the current one, only the API tells.
+    Only the API shows whether it is the current one.
   </>
 );
 

@@ -11,7 +11,7 @@ import { ConfirmationField } from "../components/fields.tsx";
 import { GraceField, NewKey } from "../components/keys.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { withQuery } from "../paths.ts";
-import { confirmationIssues, issuesOf, numberIn, parseForm } from "../request/form-fields.ts";
+import { confirmationIssues, issuesOf, numberIn, parseForm, schemaIssues } from "../request/form-fields.ts";
 import { redirect } from "../response/redirect.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
@@ -117,7 +117,7 @@ export async function revokeKeyOf(c: Call, kind: KeyKind): Promise<Response> {
   if (found instanceof Response) return found;
   const { id } = found.key;
   const body = parseForm(c, ReasonBody(), ["reason"]);
-  const issues = [...(body.ok ? [] : body.failure.issues), ...confirmationIssues(c, String(id))];
+  const issues = [...schemaIssues(body), ...confirmationIssues(c, String(id))];
   if (issues.length > 0) return revokePageOf(c, kind, found, issues);
   const revoked = await kind.revoke.run(id);
   if (!revoked.ok) return revokePageOf(c, kind, found, issuesOf(revoked.failure));

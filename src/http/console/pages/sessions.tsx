@@ -3,6 +3,7 @@ import type { FC } from "hono/jsx";
 import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
+import { pathNumber } from "../../request/path-number.ts";
 import { Done } from "../components/done.tsx";
 import { Form } from "../components/form.tsx";
 import { Time } from "../components/text.tsx";
@@ -39,11 +40,11 @@ export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c
 
 /** Ends one session by its number, or all. */
 export const endSessions = createFactory<FormEnv>().createHandlers(async (c) => {
-  const which = c.get("form").get("session") ?? "";
-  const number = /^[1-9]\d{0,14}$/.test(which) ? Number(which) : "all";
-  const ended = await registryOf(c.env).endConsoleSessions(c.get("presentedOperator"), number);
+  const field = c.get("form").get("session") ?? "";
+  const which = field === "all" ? field : pathNumber(field);
+  const ended = await registryOf(c.env).endConsoleSessions(c.get("presentedOperator"), which);
   if (!ended.ok) return refuseWithPage(c, ended.failure);
-  return number === "all"
+  return which === "all"
     ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), ""))
     : redirect(c, withQuery(SESSIONS, { done: "ended" }));
 });

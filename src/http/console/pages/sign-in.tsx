@@ -3,7 +3,7 @@ import { mintConsoleSession } from "../../../domain/credentials/console-cookie.t
 import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
-import { TextField } from "../components/fields.tsx";
+import { OperatorKeyField } from "../components/fields.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
 import { presentedKey } from "../request/presented-key.ts";
@@ -38,7 +38,7 @@ const ENDED: Record<string, string> = {
   credential_revoked: "This key was revoked. Ask an admin for a new one.",
 };
 
-/** The page to go to after signing in: one of the console, and none elsewhere. */
+/** The page to go to after signing in. Only a page of the console counts, so that no link leads from here to another site. */
 function nextOf(c: RequestContext<SignedInEnv>): string {
   const next = c.req.query("next") ?? "";
   return /^\/console(?:[/?][^\\]*)?$/.test(next) && !/\p{Cc}/u.test(next) ? next : CONSOLE;
@@ -60,13 +60,9 @@ function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: strin
           </p>
         )}
         <form method="post" action={action}>
-          <TextField
-            name="operator_key"
-            type="password"
-            label="Your operator key"
+          <OperatorKeyField
             hint="It begins with ugo_. For the first operator and in emergencies, the bootstrap token."
             autocomplete="current-password"
-            required
             issues={issues}
           />
           <button type="submit">Sign in</button>

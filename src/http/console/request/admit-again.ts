@@ -3,7 +3,7 @@ import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import type { EnvironmentEnv } from "../console-env.ts";
 
-/** Admits an operator again whose list has waited for its turn: the session may have ended meanwhile. */
+/** Admits an operator again whose list has waited for its turn, because the session may have ended. Returns the failure. */
 export async function admitAgain(
   c: RequestContext<EnvironmentEnv>,
   { hasWaited }: { hasWaited: boolean },

@@ -6,6 +6,7 @@ import type { Role } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { readBytes } from "../../request/body/body-bytes.ts";
+import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
 import { FORM_TOKEN } from "../components/form.tsx";
@@ -16,15 +17,15 @@ import { toSignIn } from "../response/to-sign-in.ts";
 import { readSession } from "./session-cookie.ts";
 
 /**
- * Admits operators by the session in their cookie, as the table of access.ts says. What the cookie itself shows, its rate limits and the
- * bytes of a form come first. For a page of an environment and for every form, the registry then checks the session; for other pages
- * within the page's own RPC. A form is taken once, and only by the session and the path for which it was made.
+ * Admits operators by the session in their cookie, as the table of access.ts says. The signature of the cookie, its rate limits and
+ * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
+ * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
  */
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  if (access.role === undefined) return (await setForm(c, "console sign-in")) ?? next();
+  if (access.role === undefined) return (await setForm(c, `console sign-in ${clientAddress(c)}`)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
@@ -37,7 +38,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
 
-/** An operator by a session, and the reason that a form gives: it is in the event of its change. */
+/** The operator of a session, as the registry takes one, with the reason in the form for the event of its change. */
 const presented = (
   c: RequestContext<SignedInEnv>,
   { sessionHash, bootstrapMac }: ConsoleSession,
@@ -77,7 +78,7 @@ async function admit(
   return undefined;
 }
 
-/** The id of a form of this session and this path. */
+/** The id of the form that was sent, or the page that refuses a form of another session or path. */
 async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: string } | Response> {
   const token = c.get("form").get(FORM_TOKEN) ?? "";
   const id = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);

@@ -10,7 +10,7 @@ import { FAILURES } from "../../response/failures.ts";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { presentedKey } from "./presented-key.ts";
 
-/** The fields of a form by these names, without the empty ones, and with the values of `others` in the place of their texts. */
+/** Validates the fields of a form with these names by `schema`. An empty field counts as missing. `others` are values, not texts. */
 export function parseForm<Schema extends z.ZodMiniType>(
   c: RequestContext<SignedInEnv>,
   schema: Schema,
@@ -21,6 +21,10 @@ export function parseForm<Schema extends z.ZodMiniType>(
   const texts = names.map((name) => [name, form.get(name) ?? ""]).filter(([, text]) => text !== "");
   return validate(schema, { ...Object.fromEntries(texts), ...others });
 }
+
+/** The issues of a form that its schema refuses; none otherwise. */
+export const schemaIssues = (parsed: Result<unknown, FailureOf<"invalid_body">>): Issue[] =>
+  parsed.ok ? [] : parsed.failure.issues;
 
 /** A whole number in a field; another text stays a text, which a schema of numbers refuses. */
 export function numberIn(c: RequestContext<SignedInEnv>, name: string): number | string | undefined {
@@ -46,7 +50,7 @@ export async function operatorKeyIssues(c: RequestContext<FormEnv>): Promise<Iss
   return isOwn ? [] : [{ path, message: "This is not the key with which you have signed in. Give that key." }];
 }
 
-/** What a refusal of a change says to the form that asked for it. `fields` names the field of some failures. */
+/** The issues of a form whose change was refused. `fields` names the field to which some failures belong. */
 export function issuesOf(failure: Failure, fields: Partial<Record<Failure["code"], string>> = {}): Issue[] {
   if (failure.code === "invalid_body") return failure.issues;
   const field = fields[failure.code];
@@ -56,7 +60,7 @@ export function issuesOf(failure: Failure, fields: Partial<Record<Failure["code"
 /** A text of several lines without the carriage returns that browsers send (HTML, section 4.10.21.7). */
 export const linesOf = (text: string): string => text.replaceAll("\r\n", "\n");
 
-/** The JSON object in a field, `null` for an empty one. What JSON.parse would change silently is refused, as in a body. */
+/** Parses the JSON object in a field; `null` for an empty one. Refuses what JSON.parse would change silently, as in a body. */
 export function jsonIn(text: string, name: string): Result<object | null, Issue[]> {
   if (text.trim() === "") return ok(null);
   const value = parseJson(text);

@@ -8,8 +8,8 @@ import type { ConsoleEnv } from "../console-env.ts";
 export type PageQuery<Value> = { fields: Record<string, string>; value: Value | undefined; issues: Issue[] };
 
 /**
- * Parses the query of a page by the schema of the API's call. A browser sends the empty fields of a filter, too. `defaults` are fields
- * that the page does not have in its query, and `own` are those that the page reads itself.
+ * Parses the query of a page by the schema of the API's call. Empty fields count as missing, because a browser sends those of a filter
+ * too. `defaults` are the values of missing fields, and `own` are fields that the page reads itself.
  */
 export function readPageQuery<Schema extends z.ZodMiniType>(
   c: RequestContext<ConsoleEnv>,

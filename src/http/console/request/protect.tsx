@@ -9,8 +9,8 @@ import { hasConsole } from "../paths.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
 
 /**
- * Protects every page below /console. /docs has the same origin, and its script could otherwise act as the operator: so only what a
- * browser navigates to is answered, and a form must come from a page of this origin.
+ * Protects every page below /console. The script of /docs has the same origin and could act as the operator. So `protect` refuses
+ * requests that are not navigations of a browser, and forms from other origins.
  */
 export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
   if (!hasConsole(c.env)) return c.notFound();
@@ -19,9 +19,13 @@ export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
     return respondWithMessage(c, 403, "The console needs https", HTTPS);
   c.set("origin", origin.value);
   const refusal = refusalOf(c);
-  if (refusal) return respondWithMessage(c, refusal.status, refusal.title, refusal.message);
+  if (refusal) {
+    const page = await respondWithMessage(c, refusal.status, refusal.title, refusal.message);
+    if (refusal.status === 405) page.headers.set("Allow", METHODS.join(", "));
+    return page;
+  }
   await next();
-  // What else refuses requests, and a crash, answer in JSON.
+  // The API's own refusals, and crashes, are answered in JSON.
   if (!c.res.headers.get("Content-Type")?.startsWith("application/json")) return;
   const page = await respondWithMessage(c, c.res.status, ...sentencesOf(c.get("failureCode") ?? "internal_error"));
   c.res = undefined;
@@ -44,13 +48,15 @@ const TITLES: Partial<Record<Failure["code"], string>> = {
   internal_error: "The service has failed",
 };
 
+const METHODS = ["GET", "HEAD", "POST"];
+
 type Refusal = { status: number; title: string; message: string };
 
 const forbidden = (message: string): Refusal => ({ status: 403, title: "This request is refused", message });
 
 function refusalOf(c: RequestContext<ConsoleEnv>): Refusal | undefined {
   const { method } = c.req;
-  if (method !== "GET" && method !== "HEAD" && method !== "POST")
+  if (!METHODS.includes(method))
     return { status: 405, title: "This request is refused", message: "Pages of the console take GET and POST." };
   const mode = c.req.header("Sec-Fetch-Mode") ?? "navigate";
   const destination = c.req.header("Sec-Fetch-Dest") ?? "document";

@@ -4,12 +4,12 @@ import type { RequestContext } from "../../app-env.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import type { ConsoleEnv } from "../console-env.ts";
 
-/** Without TLS, which only this machine may do without, browsers take no `__Host-` cookie (RFC 6265bis, section 4.1.3). */
+/** Browsers take a `__Host-` cookie only with TLS (RFC 6265bis, section 4.1.3). Only the hosts of this machine may lack TLS. */
 const nameOf = (origin: string): string => (isTls(origin) ? "__Host-console" : "console");
 
 const isTls = (origin: string): boolean => origin.startsWith("https:");
 
-/** The session of the request's cookie: none without a cookie, and `forged` if this service did not make it. */
+/** The session of the request's cookie: `none` without a cookie, and `forged` if this service has not minted it. */
 export async function readSession(c: RequestContext<ConsoleEnv>): Promise<ConsoleSession | "none" | "forged"> {
   const name = nameOf(c.get("origin"));
   const cookie = parse(c.req.header("Cookie") ?? "", name)[name];
@@ -17,7 +17,7 @@ export async function readSession(c: RequestContext<ConsoleEnv>): Promise<Consol
   return (await verifyConsoleCookie(c.get("ring"), usableOperatorToken(c.env), cookie)) ?? "forged";
 }
 
-/** The header that gives a browser a cookie, or with an empty one takes it away. */
+/** The header that stores a cookie in the browser; with an empty `cookie`, the header that deletes it. */
 export function cookieHeader(origin: string, cookie: string): Record<string, string> {
   const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", ...(isTls(origin) ? ["Secure"] : [])];
   const value = cookie === "" ? [`${nameOf(origin)}=`, "Max-Age=0"] : [`${nameOf(origin)}=${cookie}`];

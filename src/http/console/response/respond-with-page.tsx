@@ -7,8 +7,8 @@ import type { ConsoleEnv } from "../console-env.ts";
 import { toSignIn } from "./to-sign-in.ts";
 
 /**
- * Nothing of a page comes from elsewhere, and nothing is inline. With `no-referrer` a browser may send `Origin: null` with a form, so
- * the referrer is sent to this origin.
+ * Pages load nothing from other origins, and have no inline styles and scripts. With `no-referrer` a browser may send `Origin: null`
+ * with a form, so this origin gets the referrer.
  */
 const PROTECTION = {
   "Content-Type": "text/html; charset=UTF-8",
@@ -20,14 +20,11 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** A page to answer with: its head, and what is in it. Without a `status`, one with issues is 422. */
-export type Page = PageHead & { children: Child; status?: number; headers?: Record<string, string> };
+/** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
+type Page = PageHead & { children: Child; status?: number };
 
 /** Answers with a page. */
-export async function respondWithPage(
-  c: RequestContext<ConsoleEnv>,
-  { status, headers, ...page }: Page,
-): Promise<Response> {
+export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
   const layout = (
     <Layout
       {...page}
@@ -42,7 +39,7 @@ export async function respondWithPage(
   const isRefused = (page.issues ?? []).length > 0;
   return new Response(html, {
     status: status ?? (isRefused ? 422 : 200),
-    headers: { ...c.get("headers"), ...PROTECTION, ...headers },
+    headers: { ...c.get("headers"), ...PROTECTION },
   });
 }
 

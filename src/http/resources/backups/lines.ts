@@ -5,7 +5,7 @@ import { isObject } from "../../../domain/json.ts";
 import { EVENT_TYPES, LOCATIONS } from "../../../records.ts";
 import { lazy } from "../fields.ts";
 
-/** The lines of a backup. One schema for each kind writes and reads it, so what is written is what can be read. */
+/** The lines of a backup. `lineOf` writes them, and one schema for each kind reads them. */
 
 /** The version of the format. A service refuses the files of a later one. */
 export const FORMAT = 1;
@@ -32,7 +32,7 @@ const jsonCodec = () =>
 const tag = () => z.nullable(z.enum(["Customer", "Testing"]));
 const workspace = () => z.string().check(z.regex(WORKSPACE));
 
-/** An environment by the name of its directory. */
+/** The fields of a record that names an environment: `workspace` and `environment` replace the name of its directory. */
 const placed = <Fields extends z.core.$ZodShape>(fields: Fields) => ({
   workspace: workspace(),
   environment: tag(),
@@ -101,7 +101,7 @@ const SCHEMAS = lazy(() => {
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;
-/** A record with the names of its line, and where it names an environment, the two fields of that. */
+/** A line of a record: its fields in snake_case, with `workspace` and `environment` in place of the name of a directory. */
 type Line<Kind extends RecordKind> = { kind: Kind } & {
   [Field in keyof Records[Kind] as Kind extends "environment" | "tombstone"
     ? Field extends "name" | "environment"
@@ -110,7 +110,7 @@ type Line<Kind extends RecordKind> = { kind: Kind } & {
     : SnakeCase<Field>]: Records[Kind][Field];
 } & (Kind extends "environment" | "tombstone" ? { workspace: string; environment: Environment["tag"] } : unknown);
 
-/** A record without its line, or with one that has not its fields, does not compile. */
+/** The schema of a kind's lines. A kind without a schema, or a record with a field that its schema lacks, does not compile. */
 const schemaOf = <Kind extends RecordKind>(kind: Kind) =>
   (SCHEMAS() satisfies { [K in RecordKind]: z.ZodMiniType<Line<K>> })[kind];
 
@@ -119,10 +119,10 @@ const toCamelCase = (name: string): string => name.replaceAll(/_([a-z])/g, (_, l
 const renamed = (fields: object, rename: (name: string) => string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name), value]));
 
-/** The field in which a record has the name of a directory. */
-const NAMED: Partial<Record<RecordKind, string>> = { environment: "name", tombstone: "environment" };
+/** The field of a record that contains the name of a directory. */
+const DIRECTORY_FIELDS: Partial<Record<RecordKind, string>> = { environment: "name", tombstone: "environment" };
 
-/** The name of a field in its line. There are few, and many records. */
+/** Caches the names of fields in lines: there are few fields, and many records. */
 const NAMES = new Map<string, string>();
 function nameOf(field: string): string {
   const known = NAMES.get(field);
@@ -132,9 +132,9 @@ function nameOf(field: string): string {
   return name;
 }
 
-/** A record as its line. Written by hand: to encode it by its schema takes five times as long, while viewers wait. */
+/** Encodes a record as a line of JSON, by hand: encoding by the schema takes five times as long, and viewers wait meanwhile. */
 export function lineOf({ kind, record }: Extract<BackupItem, { kind: RecordKind }>): string {
-  const named = NAMED[kind];
+  const named = DIRECTORY_FIELDS[kind];
   let line = `{"kind":"${kind}"`;
   for (const [field, value] of Object.entries(record)) {
     if (field === named) {
@@ -145,7 +145,7 @@ export function lineOf({ kind, record }: Extract<BackupItem, { kind: RecordKind 
   return `${line}}`;
 }
 
-/** A value as JSON. What is stored as the text of JSON is copied. */
+/** Encodes the value of a field. `mapping` and `properties` are copied, because they are stored as JSON text. */
 function jsonOf(field: string, value: unknown): string {
   if (value instanceof ArrayBuffer)
     return `"${new Uint8Array(value).toBase64({ alphabet: "base64url", omitPadding: true })}"`;
@@ -155,7 +155,7 @@ function jsonOf(field: string, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The record of a line. Throws for a line that is none. */
+/** Parses the record of a line. Throws for an unknown kind and for an invalid field, with a message for the operator. */
 export function itemOf(line: Record<string, unknown>): BackupItem {
   const kind = Object.keys(SCHEMAS()).find((each) => each === line.kind) as RecordKind | undefined;
   if (!kind) throw new Error(`There is no line of the kind ${JSON.stringify(line.kind)?.slice(0, 40)}.`);
@@ -165,7 +165,7 @@ export function itemOf(line: Record<string, unknown>): BackupItem {
     throw new Error(`The field ${path.join(".")} is not valid: ${message}`);
   }
   const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
-  const named = NAMED[kind];
+  const named = DIRECTORY_FIELDS[kind];
   if (named === undefined) return { kind, record: renamed(fields, toCamelCase) } as BackupItem;
   const { workspace: slug, environment, ...rest } = fields as { workspace: string; environment: Environment["tag"] };
   const name = directoryName({ workspace: slug, tag: environment });

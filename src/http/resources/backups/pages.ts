@@ -13,7 +13,7 @@ import { FORMAT, itemOf, lineOf } from "./lines.ts";
 
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const CURSOR = "backup";
-/** A whole page would keep viewers waiting who are answered by the same thread. */
+/** After so many lines other requests run: the isolate has one thread, and a whole page would keep its viewers waiting. */
 const LINES_AT_ONCE = 100;
 const letOthersRun = (): Promise<void> => scheduler.wait(0);
 
@@ -23,7 +23,7 @@ const REGISTRY = "registry";
 const utf8 = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Where a backup goes on: the number of its next page, and the hash of the last one. */
+/** Where a backup continues: the number of its next page, the hash of the last one, and the position in the tables. */
 export type BackupCursor = { number: number; sha256: string; position: BackupPosition };
 
 const nameOf = (environment: Environment | undefined): string => (environment ? directoryName(environment) : REGISTRY);
@@ -67,7 +67,7 @@ export function parseCursor(text: string, environment: Environment | undefined):
 const hexOf = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
   new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 
-/** The hash of a page: of the one before it, as text, and of its own bytes. */
+/** The hash of a page: the SHA-256 of the previous page's hash, as text, and of this page's bytes. Page 1 has no previous hash. */
 const hashOf = (previous: string, bytes: Uint8Array): Promise<string> => {
   const prefix = utf8.encode(previous);
   const all = new Uint8Array(prefix.length + bytes.length);
@@ -76,7 +76,7 @@ const hashOf = (previous: string, bytes: Uint8Array): Promise<string> => {
   return hexOf(all);
 };
 
-/** A page as its text. */
+/** Encodes a page as NDJSON. `after` is the cursor of the request; without it, the page is the first one. */
 export async function pageText(
   environment: Environment | undefined,
   { items, next }: BackupPage,
@@ -133,7 +133,7 @@ const FooterLine = lazy(() => z.catchall(z.object({ kind: z.literal("footer") })
 type Invalid = FailureOf<"invalid_backup">;
 const invalid = (line: number, reason: string): Invalid => ({ code: "invalid_backup", line, reason });
 
-/** A page as it was sent: its number, its hash, and its lines, which are not read yet. */
+/** A page as it was sent: its number, its hash, and its other lines, which are not parsed yet. `bytes` are those of these lines. */
 export type SentPage = {
   number: number;
   sha256: string;
@@ -142,7 +142,7 @@ export type SentPage = {
   bytes: Uint8Array;
 };
 
-/** Splits a page into its lines, and reads the last one. */
+/** Splits a page into its lines, and parses the last one. Refuses a page that is not UTF-8, or was cut. */
 export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
   let text: string;
   try {
@@ -160,7 +160,7 @@ export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
   return ok({ number, sha256, nextCursor, lines, bytes: body.subarray(0, length) });
 }
 
-/** Checks a page against the one before it, and reads its lines. */
+/** Parses the lines of a page. Refuses a page whose hash does not follow `previous`, the hash of the page before ("" for page 1). */
 export async function itemsOf(
   { number, sha256, nextCursor, lines, bytes }: SentPage,
   previous: string,

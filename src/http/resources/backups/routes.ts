@@ -78,14 +78,14 @@ export const restores = new Hono<AppEnv>()
 type Page = Omit<RestorePage, "skipped" | "rotateTokens" | "revokeKeys">;
 type Settings = Pick<RestorePage, "rotateTokens" | "revokeKeys">;
 
-/** What takes the pages: a directory, or the registry. Each call admits the operator. */
+/** The object that takes the pages: a directory or the registry. `progress` is called first, and admits the operator. */
 type Target = {
   progress: () => Promise<Result<RestoreProgress, Failure>>;
   take: (page: Page & Settings) => Promise<Result<{ isDone: boolean }, Failure>>;
   abandon: () => Promise<void>;
 };
 
-/** Reads a page, and checks it if it can be the next one. The database refuses the others itself. */
+/** Parses a page, and checks it if it can be the next one. The Durable Object refuses the others, so they have no items here. */
 async function readNext(
   body: Uint8Array,
   { page: last, sha256: lastHash, isRestoring, isEmpty }: RestoreProgress,

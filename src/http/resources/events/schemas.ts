@@ -8,6 +8,7 @@ import { Label, lazy, limitField, type Payload, refuseValue, withMeta } from "..
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i;
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
 
+/** A time, parsed to milliseconds since 1970. */
 export const Since = lazy(() =>
   z.pipe(
     z.string(),
@@ -20,6 +21,7 @@ export const Since = lazy(() =>
   ),
 );
 
+/** An actor, such as `api_key:3`, parsed to a filter of events. */
 export const ActorQuery = lazy(() =>
   z.pipe(
     z.string(),

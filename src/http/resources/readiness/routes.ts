@@ -17,7 +17,7 @@ import { respond } from "../../response/respond.ts";
 /** What was found, and when, in milliseconds since 1970. `problem` is for the log. */
 type Check = { checkedAt: number; failed?: Unready; problem?: string };
 
-/** What the last check of this isolate has found: nobody needs a credential to ask, so it must cost nothing to ask often. */
+/** The last check of this isolate. It is cached, because /ready takes no credential: a call more often must not reach the registry. */
 let last: (Check & { env: Env }) | undefined;
 
 /** Whether the service can serve calls: the registry and its storage. `configuredOnly` has checked the settings. */

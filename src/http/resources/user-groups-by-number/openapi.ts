@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
-import { Done, NextCursor, page, Success, time } from "../../openapi/fields.ts";
+import { Done, NextCursor, numberInPath, page, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ReasonBody } from "../fields.ts";
 import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
@@ -45,9 +45,7 @@ const Listed = z.strictObject({
 
 const Shown = z.strictObject({ success: Success, user_group: ListedGroup.meta({ description: "The group." }) });
 
-const TeamIdPath = z.strictObject({
-  team_id: z.int().min(1).max(999_999_999_999_999).meta({ description: "The group's number." }),
-});
+const TeamIdPath = z.strictObject({ team_id: numberInPath("The group's number.") });
 
 const BY_NUMBER = { path: { schema: TeamIdPath, example: { team_id: 1 } } };
 
@@ -58,9 +56,8 @@ const SHOWN = {
   headers: ["ETag"],
 } as const;
 
-/** The answer to a call that can have an Idempotency-Key, and its refusals of that. */
+/** The answer to a call that can have an Idempotency-Key. */
 const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
-const ONCE = ["idempotency_key_reused"] as const;
 
 /** The list of user groups, and the calls on one of them by its number. */
 export const userGroupByNumberOperations: Operations = {
@@ -115,7 +112,7 @@ export const userGroupByNumberOperations: Operations = {
       headers: ["Idempotency-Key", "If-Match"],
       body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
       answer: { ...OUTCOME, description: "The deleted group, and until when it can be restored." },
-      refusals: ["user_group_not_found", "revision_mismatch", ...ONCE],
+      refusals: ["user_group_not_found", "revision_mismatch", "idempotency_key_reused"],
     },
   },
   "/api/user_groups/{team_id}/restore": {
@@ -134,7 +131,7 @@ export const userGroupByNumberOperations: Operations = {
       },
       headers: ["Idempotency-Key"],
       answer: OUTCOME,
-      refusals: ["user_group_not_found", "user_group_id_taken", ...ONCE],
+      refusals: ["user_group_not_found", "user_group_id_taken", "idempotency_key_reused"],
     },
   },
   "/api/user_groups/{team_id}/purge": {
@@ -168,7 +165,7 @@ export const userGroupByNumberOperations: Operations = {
         example: { grace_seconds: 3600 },
       },
       answer: OUTCOME,
-      refusals: ["user_group_not_found", "revision_mismatch", ...ONCE],
+      refusals: ["user_group_not_found", "revision_mismatch", "idempotency_key_reused"],
     },
   },
 };

@@ -103,7 +103,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return respond(c, { success: 1 });
   });
 
-/** A group after a call that can have an Idempotency-Key. */
+/** Responds to a call that can have an Idempotency-Key, with the group as the call has left it. */
 function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ListedGroup & Outcome): Response {
   c.set("teamId", outcome.teamId);
   deleteLeases(c, outcome);
@@ -111,12 +111,11 @@ function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ListedGroup &
   return respondWithGroup(c, outcome);
 }
 
-/** What of a group's JSON comes from its environment and from the settings. */
 const listOptions = (c: RequestContext<CallerEnv>): ListOptions => ({
   tag: c.get("environment").tag,
   undoMs: undoMsOf(c.env),
 });
 
-/** A group as the list shows it, with the ETag of its state. */
+/** Responds with a group as the list shows it, and the ETag of its state. */
 const respondWithGroup = (c: RequestContext<CallerEnv>, group: ListedGroup): Response =>
   respondWithJson(c, groupBody(group, listOptions(c)), { ETag: etagOf(group) });

@@ -6,7 +6,7 @@ import { Changes, Patch } from "../user-groups/schemas.ts";
 /** PUT /api/user_groups/{team_id} */
 export const UpdateByNumberBody = lazy(() => z.strictObject({ ...Changes(), reason: Reason() }));
 
-/** The same as a merge patch */
+/** PUT /api/user_groups/{team_id} with a merge patch (RFC 7396) */
 export const PatchByNumberBody = lazy(() => z.strictObject({ ...Patch(), reason: Reason() }));
 
 /** POST /api/user_groups/{team_id}/rotate */

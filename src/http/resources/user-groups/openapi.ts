@@ -29,10 +29,9 @@ const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
 /** The token is absent where the key may not read it. */
 const Common = { ...Named, token: z.exactOptional(Token) };
 
+/** The fields of a group as its viewers see it. Lists add more. */
 export const SeenGroup = {
-  team_id: TeamId,
-  name: Name,
-  provided_id: ProvidedId,
+  ...Named,
   properties: Properties,
   mapping: Mapping,
   api_environment_tag: Tag,

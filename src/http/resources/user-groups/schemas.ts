@@ -31,7 +31,7 @@ const Credential = lazy(() =>
   }),
 );
 
-/** Refuses what a mapping may not have. In a patch, null removes an entry, and the directory counts what is left. */
+/** Refuses too many entries, and entries that are not text. In a patch, null removes an entry, and the directory counts the rest. */
 function checkEntries(payload: Payload, mapping: object, isPatch: boolean): void {
   const entries = Object.entries(mapping);
   const message = isPatch ? undefined : entriesRefusal(entries.length);
@@ -87,7 +87,7 @@ const GroupFields = lazy(
 /** GET /api/user, POST /api/user_groups */
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...GroupFields() }));
 
-/** The same fields of a merge patch (RFC 7396). What they make of the group, only its directory can judge. */
+/** The same fields of a merge patch (RFC 7396). The directory checks the bounds of what they merge to: only it has the group. */
 const PatchFields = lazy(
   () =>
     ({
@@ -111,7 +111,9 @@ const changesOf = <Fields extends object>(fields: Fields) => ({
   }),
 });
 
+/** The fields of an update. */
 export const Changes = lazy(() => changesOf(GroupFields()));
+/** The fields of an update by a merge patch. */
 export const Patch = lazy(() => changesOf(PatchFields()));
 
 /** PUT /api/user */

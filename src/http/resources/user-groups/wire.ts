@@ -20,10 +20,10 @@ type WireNames = {
   deletedAt: "deleted_at";
 };
 
-/** What of a group's JSON comes from its environment and from the settings: for how long a deletion can be undone. */
+/** What the JSON of a group has besides its record: the tag of its environment, and for how long a deletion can be undone. */
 export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
-/** An answer with all these fields: a new field of a group does not compile until each answer has it. */
+/** A body with all these fields: a new field of a group does not compile until each answer has it. */
 type Body<Field extends keyof WireNames> = Record<WireNames[Field], unknown> & Record<string, unknown>;
 
 const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
@@ -73,13 +73,14 @@ const utf8 = new TextEncoder();
  * parsing or joining a full page could exhaust the isolate's memory.
  */
 export const listBody = (groups: ListedGroup[], options: ListOptions, nextCursor: string | null): Blob =>
-  new Blob(['{"success":1,', ...memberOf(groups, options), `,"next_cursor":${JSON.stringify(nextCursor)}}`]);
+  new Blob(['{"success":1,', ...groupsMember(groups, options), `,"next_cursor":${JSON.stringify(nextCursor)}}`]);
 
-/** The same for an answer with other fields, which stand before the groups. */
+/** The answer to another call that lists groups, as JSON. Its `fields`, at least one, stand before the groups. */
 export const bodyWithGroups = (fields: object, groups: ListedGroup[], options: ListOptions): Blob =>
-  new Blob([JSON.stringify(fields).slice(0, -1), ",", ...memberOf(groups, options), "}"]);
+  new Blob([JSON.stringify(fields).slice(0, -1), ",", ...groupsMember(groups, options), "}"]);
 
-function memberOf(groups: ListedGroup[], options: ListOptions) {
+/** The member `user_groups` of a JSON object, in parts. */
+function groupsMember(groups: ListedGroup[], options: ListOptions) {
   const rows = groups.map((group, index) => utf8.encode((index === 0 ? "" : ",") + listedGroup(group, options)));
   return ['"user_groups":[', ...rows, "]"];
 }
@@ -108,6 +109,6 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
   return `{${members.join(",")}}`;
 }
 
-/** One group as a list shows it, as JSON text. */
+/** The answer with one group as a list shows it, as JSON text. */
 export const groupBody = (group: ListedGroup, options: ListOptions): string =>
   `{"success":1,"user_group":${listedGroup(group, options)}}`;

@@ -57,7 +57,7 @@ export const viewerSessionEnds = new Hono<AppEnv>()
     const { session, user_group_id: providedId = "", viewer_id: viewerId } = c.req.valid("json");
     const ending = session === undefined ? endingOf(providedId, viewerId) : await endingOfSession(c, session);
     if (ending === "forged") return refuseRequest(c, { code: "invalid_body", issues: [FORGED] });
-    const failure = ending === "over" ? await c.get("checkCaller")() : await endSessions(c, ending);
+    const failure = ending === "expired" ? await c.get("checkCaller")() : await endSessions(c, ending);
     return failure ? refuse(c, failure) : respond(c, { success: 1 });
   });
 
@@ -74,11 +74,14 @@ async function endSessions(c: RequestContext<CallerEnv>, ending: SessionsToEnd) 
 const endingOf = (providedId: string, viewerId: string | undefined): SessionsToEnd =>
   viewerId === undefined ? { kind: "group", providedId } : { kind: "person", providedId, viewerId };
 
-/** The session to end; `over` if it has expired, and `forged` for any other text. */
-async function endingOfSession(c: RequestContext<CallerEnv>, text: string): Promise<SessionsToEnd | "over" | "forged"> {
+/** The session that `text` names; `forged` if this service has not minted it in this environment. */
+async function endingOfSession(
+  c: RequestContext<CallerEnv>,
+  text: string,
+): Promise<SessionsToEnd | "expired" | "forged"> {
   const verified = await verifySession(c.get("ring"), text, Date.now());
   if (!verified || directoryName(verified.claims.environment) !== directoryName(c.get("environment"))) return "forged";
-  return verified.state === "expired" ? "over" : { kind: "session", ...presentedSession(verified.claims) };
+  return verified.state === "expired" ? "expired" : { kind: "session", ...presentedSession(verified.claims) };
 }
 
 /** The public keys by which anybody can verify sessions (RFC 7517, section 5). */

@@ -11,8 +11,8 @@ import { refuseWithPage, respondWithPage } from "../../response/respond-with-pag
 import { issueKeyIn, KeyFields } from "../keys/issue.tsx";
 
 const EFFECTS = [
-  "An environment exists from its first API key on, whose text is shown once, on the next page.",
-  "Ids of groups are unique in it, and nothing in it is seen from another one.",
+  "The first API key creates the environment. The key's text is shown once, on the next page.",
+  "Ids of groups are unique in an environment, and its keys see nothing of another one.",
 ];
 
 const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {

@@ -8,7 +8,7 @@ import { ChangeForm } from "../../components/change-form.tsx";
 import { ConfirmationField, OperatorKeyField } from "../../components/fields.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
-import { confirmationIssues, issuesOf, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import { confirmationIssues, issuesOf, operatorKeyIssues, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 
@@ -49,7 +49,7 @@ export const eraseEnvironmentPage = factory.createHandlers((c) => erasePageOf(c,
 export const eraseEnvironment = factory.createHandlers(async (c) => {
   const environment = c.get("environment");
   const body = parseForm(c, ReasonBody(), ["reason"]);
-  const issues = [...(body.ok ? [] : body.failure.issues), ...confirmationIssues(c, directoryName(environment))];
+  const issues = [...schemaIssues(body), ...confirmationIssues(c, directoryName(environment))];
   if (issues.length === 0) issues.push(...(await operatorKeyIssues(c)));
   if (issues.length > 0) return erasePageOf(c, issues);
   const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);

@@ -11,7 +11,7 @@ import { environmentPath, withQuery } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
-/** How an environment is: its groups, its size, its changes by the day, and the keys that somebody should look at. */
+/** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */
 export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
   const read = await c.get("directory").overview(c.get("operator"));
@@ -52,12 +52,13 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
   });
 });
 
-const atMost = (count: number): string => {
+/** A count of groups; one that the overview has stopped counting has a plus sign. */
+const countText = (count: number): string => {
   const bound = GROUPS_COUNTED_MAX.toLocaleString("en");
   return count > GROUPS_COUNTED_MAX ? `${bound}+` : count.toLocaleString("en");
 };
 
-/** Bytes with the unit that people read. */
+/** A number of bytes in decimal units, for people. */
 function sizeOf(bytes: number): string {
   const units = ["bytes", "kB", "MB", "GB"];
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
@@ -72,11 +73,11 @@ const Facts: FC<{ environment: Environment; overview: EnvironmentOverview }> = (
     <dl>
       <dt>Groups</dt>
       <dd>
-        <a href={path}>{atMost(groups)}</a>
+        <a href={path}>{countText(groups)}</a>
       </dd>
       <dt>Deleted, can be restored</dt>
       <dd>
-        <a href={withQuery(path, { state: "deleted" })}>{atMost(deletedGroups)}</a>
+        <a href={withQuery(path, { state: "deleted" })}>{countText(deletedGroups)}</a>
       </dd>
       <dt>Size</dt>
       <dd>

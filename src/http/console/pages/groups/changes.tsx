@@ -18,7 +18,14 @@ import { GraceField } from "../../components/keys.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
-import { confirmationIssues, issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import {
+  confirmationIssues,
+  issuesOf,
+  numberIn,
+  operatorKeyIssues,
+  parseForm,
+  schemaIssues,
+} from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { inspectGroup } from "./inspect.ts";
@@ -28,13 +35,13 @@ type Call = RequestContext<EnvironmentEnv>;
 /** A change of a group that is not an edit of its fields. */
 type Change = {
   title: string;
-  /** The groups that can be changed so. */
+  /** The states in which a group can be changed so. */
   states: GroupState[];
   role: Role;
   isDangerous?: boolean;
   effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
-  /** What is wrong with the form, before anything is called. */
+  /** Finds what is wrong with the form, before `run`. */
   check?: (c: Call, group: ListedGroup) => Promise<Issue[]> | Issue[];
   run: (c: Call, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
   failureFields?: Partial<Record<Failure["code"], string>>;
@@ -42,7 +49,7 @@ type Change = {
   done: string;
 };
 
-/** The state in which the operator has seen the group. */
+/** The condition that the group is still in the state in which the operator has seen it. */
 const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
 const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
@@ -197,9 +204,6 @@ export function offeredChanges(group: ListedGroup, role: Role): [word: string, t
 
 const restoreBody = (c: Call) =>
   parseForm(c, RestoreBody(), ["reason", "new_user_group_id"], { rotate_token: c.get("form").has("rotate_token") });
-
-const schemaIssues = (parsed: Result<unknown, Extract<Failure, { code: "invalid_body" }>>): Issue[] =>
-  parsed.ok ? [] : parsed.failure.issues;
 
 const factory = createFactory<EnvironmentEnv>();
 

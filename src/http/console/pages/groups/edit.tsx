@@ -15,7 +15,7 @@ import { prettyJson } from "../../components/json.ts";
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
-import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
+import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { inspectGroup } from "./inspect.ts";
@@ -91,7 +91,7 @@ function bodyOf(c: Call, group: ListedGroup, { new_user_group_id, name, properti
     ...(objects.properties.ok && { properties: objects.properties.value }),
     ...(objects.mapping.ok && { mapping: objects.mapping.value }),
   });
-  const issues = [...inexact, ...(body.ok ? [] : body.failure.issues)];
+  const issues = [...inexact, ...schemaIssues(body)];
   return body.ok && issues.length === 0 ? body : refusalOf(issues);
 }
 

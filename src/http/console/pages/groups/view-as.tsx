@@ -28,13 +28,13 @@ const EXAMPLE = "SELECT * FROM orders\nWHERE customer = {{user_group_id}}\n[[AND
 
 const factory = createFactory<EnvironmentEnv>();
 
-/** What viewers of a group see: its variables. Nothing is minted, and nothing is noted. */
+/** The page that shows what viewers of a group get: its variables. It mints nothing, and does not count as a view. */
 export const viewAsPage = factory.createHandlers(async (c) => {
   const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
   return inspected instanceof Response ? inspected : respondWithView(c, inspected.group, {}, []);
 });
 
-/** The same with a person to try, and an SQL template that is bound as viewers get it. */
+/** The same page with the variables of a person, and an SQL template that is bound as viewers get it. */
 export const viewAs = factory.createHandlers(async (c) => {
   const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
   if (inspected instanceof Response) return inspected;

@@ -6,7 +6,7 @@ import { registryOf } from "../../../durable-objects.ts";
 import { issueOperator } from "../../../operations/operators.ts";
 import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Select, TextField } from "../../components/fields.tsx";
+import { OperatorKeyField, Select, TextField } from "../../components/fields.tsx";
 import { ExpiryField, NewKey } from "../../components/keys.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { OPERATORS } from "../../paths.ts";
@@ -43,11 +43,9 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
           issues={issues}
         />
         <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
-        <TextField
-          name="operator_key"
-          type="password"
-          label="Your operator key"
+        <OperatorKeyField
           hint="Only for an admin: once more, because an admin can do everything, also revoke you."
+          required={false}
           issues={issues}
         />
       </ChangeForm>
