@@ -159,21 +159,17 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     teamId: number,
     options: RestoreOptions,
-    conditions: Pick<Conditions, "idempotency">,
-  ): Result<ListedGroup & Outcome, OnceFailure | FailureOf<"user_group_not_found" | "user_group_id_taken">> {
+    conditions: Conditions,
+  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
     return this.#onceByNumber(caller, "groups:write", conditions, ({ author }) =>
-      this.#parts.groups.restore(author, teamId, options),
+      this.#parts.groups.restore(author, teamId, options, conditions),
     );
   }
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
-  purge(
-    caller: Caller,
-    teamId: number,
-    conditions: Pick<Conditions, "idempotency">,
-  ): Result<undefined, OnceFailure | EraseFailure> {
+  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | EraseFailure> {
     const admitted = this.#admit(caller, "groups:delete");
     if (!admitted.ok) return admitted;
     return this.#parts.repeatable.purge(admitted.value, teamId, conditions);

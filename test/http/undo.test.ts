@@ -107,6 +107,21 @@ describe("a deleted group", () => {
   });
 });
 
+it("If-Match keeps a restore and a purge from a group that somebody has changed", async ({ expect }) => {
+  const { numbered, show, showDeleted } = await newDeletedCustomer();
+  const withTag = (tag: string | null) => ({ headers: { "If-Match": tag ?? "" } });
+  const tag = tagOf(await showDeleted(1));
+  for (const stale of ['"1.1"', '"2.2"'])
+    for (const call of [numbered.restore, numbered.purge])
+      expect(codeOf(await call(1, undefined, withTag(stale)))).toEqual([412, "revision_mismatch"]);
+  expect(codeOf(await numbered.purge(1, undefined, withTag("1.2")))).toEqual([422, "invalid_body"]);
+  expect((await numbered.restore(1, undefined, withTag(tag))).status).toBe(200);
+  expect(codeOf(await numbered.restore(1, undefined, withTag(tag)))).toEqual([412, "revision_mismatch"]);
+  expect(tagOf(await show(1))).toBe('"1.3"');
+  await numbered.remove(1);
+  expect((await numbered.purge(1, undefined, withTag('"1.4"'))).status).toBe(200);
+});
+
 describe("a restore", () => {
   it("brings the group back as it was: token, sessions, grace, times and all", async ({ expect }) => {
     const customer = await newCustomer();

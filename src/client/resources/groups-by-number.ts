@@ -35,7 +35,7 @@ export type GetInput = NumberInput & {
 export type RemoveByNumberInput = NumberInput & Condition & Because;
 
 /** The deleted group to erase, by its number. */
-export type PurgeInput = NumberInput & Because;
+export type PurgeInput = RemoveByNumberInput;
 
 /** The group to change, by its number, and its new fields. */
 export type UpdateByNumberInput<Properties extends object = JsonObject> = NumberInput & Changes<Properties> & Because;
@@ -48,6 +48,7 @@ export type RotateByNumberInput = RemoveByNumberInput & Grace;
 
 /** The deleted group to restore, by its number. */
 export type RestoreInput = NumberInput &
+  Condition &
   Because & {
     /** The id that the group gets, if another group has its own now. */
     newUserGroupId?: string | undefined;
@@ -235,7 +236,7 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      */
     async restore(input: RestoreInput, options?: OnceOptions): Promise<NumberedGroup> {
       const body = { new_user_group_id: input.newUserGroupId, rotate_token: input.rotateToken, reason: input.reason };
-      return change({ method: "POST", path: `${pathOf(input)}/restore`, body }, options);
+      return change({ method: "POST", path: `${pathOf(input)}/restore`, body, headers: ifMatchHeader(input) }, options);
     },
 
     /**
@@ -248,8 +249,8 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * await groups.purge({ teamId: group.teamId, reason: "They asked for it." });
      */
     async purge(input: PurgeInput, options?: CallOptions): Promise<void> {
-      const call = { path: `${pathOf(input)}/purge`, query: environment, body: reasonBodyOf(input) };
-      await connection.send({ method: "POST", ...call }, options);
+      const call = { path: `${pathOf(input)}/purge`, body: reasonBodyOf(input), headers: ifMatchHeader(input) };
+      await connection.send({ method: "POST", ...call, query: environment }, options);
     },
   };
   return calls;

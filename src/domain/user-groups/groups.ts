@@ -47,7 +47,7 @@ export type EnsureFailure = FailureOf<"user_group_not_found" | "environment_full
 type ChangeFailure = FailureOf<"user_group_id_taken" | "environment_full">;
 export type UpdateFailure = StateFailure | ChangeFailure;
 export type ViewFailure = FailureOf<"credential_revoked" | "user_group_suspended">;
-export type EraseFailure = FailureOf<"user_group_not_found" | "user_group_not_deleted">;
+export type EraseFailure = StateFailure | FailureOf<"user_group_not_deleted">;
 export type TokenFailure = StateFailure | FailureOf<"token_superseded">;
 
 /** How a group is restored: under another id, and with another token. */
@@ -271,11 +271,12 @@ export class Groups {
     author: Author,
     teamId: number,
     { newProvidedId, rotateToken }: RestoreOptions,
-  ): Result<Changed, FailureOf<"user_group_not_found" | "user_group_id_taken">> {
-    const existing = this.#store.findByTeamId(teamId);
-    if (existing) return ok({ group: existing, endedLeases: [] });
-    const deleted = this.#store.findDeleted(teamId);
-    if (!deleted) return fail({ code: "user_group_not_found" });
+    { ifMatch }: Pick<Conditions, "ifMatch">,
+  ): Result<Changed, StateFailure | FailureOf<"user_group_id_taken">> {
+    const found = inState(this.#store.findByTeamId(teamId) ?? this.#store.findDeleted(teamId), ifMatch);
+    if (!found.ok) return found;
+    const deleted = found.value;
+    if (deleted.deletedAt === null) return ok({ group: deleted, endedLeases: [] });
     const providedId = newProvidedId ?? deleted.providedId;
     if (this.#store.has(providedId)) return fail({ code: "user_group_id_taken" });
 
@@ -289,11 +290,11 @@ export class Groups {
   }
 
   /** Erases a deleted group now. */
-  erase(author: Author, teamId: number): Result<undefined, EraseFailure> {
+  erase(author: Author, teamId: number, ifMatch: IfMatch | undefined): Result<undefined, EraseFailure> {
     if (this.#store.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
-    const deleted = this.#store.findDeleted(teamId);
-    if (!deleted) return fail({ code: "user_group_not_found" });
-    this.#erase(author, deleted);
+    const deleted = inState(this.#store.findDeleted(teamId), ifMatch);
+    if (!deleted.ok) return deleted;
+    this.#erase(author, deleted.value);
     return ok(undefined);
   }
 

@@ -64,10 +64,10 @@ export class RepeatableChanges {
   purge(
     { author }: Admitted,
     teamId: number,
-    { idempotency }: Pick<Conditions, "idempotency">,
+    { ifMatch, idempotency }: Conditions,
   ): Result<undefined, OnceFailure | EraseFailure> {
     const stored = this.#responses.find(idempotency);
-    return stored.ok ? this.#groups.erase(author, teamId) : stored;
+    return stored.ok ? this.#groups.erase(author, teamId, ifMatch) : stored;
   }
 
   /** Makes a change whose answer is the group as lists show it. */

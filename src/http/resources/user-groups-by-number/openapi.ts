@@ -129,9 +129,9 @@ export const userGroupByNumberOperations: Operations = {
         schema: RestoreBody(),
         example: { new_user_group_id: "acme-2", rotate_token: true },
       },
-      headers: ["Idempotency-Key"],
+      headers: ["Idempotency-Key", "If-Match"],
       answer: OUTCOME,
-      refusals: ["user_group_not_found", "user_group_id_taken", "idempotency_key_reused"],
+      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch", "idempotency_key_reused"],
     },
   },
   "/api/user_groups/{team_id}/purge": {
@@ -143,10 +143,10 @@ export const userGroupByNumberOperations: Operations = {
         "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
         "`user_group_not_found`, with an `Idempotency-Key` too.",
       ...BY_NUMBER,
-      headers: ["Idempotency-Key"],
+      headers: ["Idempotency-Key", "If-Match"],
       body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
       answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
-      refusals: ["user_group_not_found", "user_group_not_deleted", "idempotency_key_reused"],
+      refusals: ["user_group_not_found", "user_group_not_deleted", "revision_mismatch", "idempotency_key_reused"],
     },
   },
   "/api/user_groups/{team_id}/rotate": {

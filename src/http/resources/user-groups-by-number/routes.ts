@@ -86,18 +86,17 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     return removed.ok ? respondWithOutcome(c, removed.value) : refuse(c, removed.failure);
   })
 
-  .post("/:team_id/restore", jsonBody(RestoreBody), idempotencyKey, async (c) => {
+  .post("/:team_id/restore", jsonBody(RestoreBody), ifMatch, idempotencyKey, async (c) => {
     const body = c.req.valid("json");
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { newProvidedId: body.new_user_group_id, rotateToken: body.rotate_token };
-    const conditions = { idempotency: c.get("idempotency") };
-    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, conditions);
+    const restored = await c.get("directory").restore(c.get("caller"), teamId, options, conditionsOf(c));
     return restored.ok ? respondWithOutcome(c, restored.value) : refuse(c, restored.failure);
   })
 
-  .post("/:team_id/purge", jsonBody(ReasonBody), idempotencyKey, async (c) => {
+  .post("/:team_id/purge", jsonBody(ReasonBody), ifMatch, idempotencyKey, async (c) => {
     const teamId = pathNumber(c.req.param("team_id"));
-    const purged = await c.get("directory").purge(c.get("caller"), teamId, { idempotency: c.get("idempotency") });
+    const purged = await c.get("directory").purge(c.get("caller"), teamId, conditionsOf(c));
     if (!purged.ok) return refuse(c, purged.failure);
     c.set("teamId", teamId);
     return respond(c, { success: 1 });
