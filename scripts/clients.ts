@@ -74,9 +74,13 @@ async function runClients(entries: readonly Entry[], target: Target): Promise<vo
   process.exitCode = count.failed > 0 ? 1 : 0;
 }
 
+/** An unknown name, unless it is so long that it may be a credential. */
+const shown = (name: string): string => (name.length <= NAME_UNITS_MAX ? name : "of that name");
+const NAME_UNITS_MAX = 30;
+
 async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
   const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
-  if (unknown.length > 0) throw new CommandError(`A name is not that of a client.\n\n${USAGE}`);
+  if (unknown.length > 0) throw new CommandError(`There is no client ${unknown.map(shown).join(", ")}.\n\n${USAGE}`);
   const key = apiKeyFrom(process.env);
   const target = await checkTarget(serviceUrl(url, process.env), key);
   const named = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
