@@ -10,7 +10,7 @@ export type Access = {
   environmentQuery?: "required" | "optional";
   /** Whether viewers may make the call, with a session or a group token. */
   isForViewers?: true;
-  /** Whether the call reads much at once, and has a limit of its own. */
+  /** Whether the call reads or writes much at once, and has the limit of lists. */
   isList?: true;
   /** Whether the call takes fields in its query, besides the environment. Without it they are refused. */
   hasQuery?: true;
@@ -99,6 +99,7 @@ export const ACCESS = {
   "POST /api/restore": {
     role: "admin",
     environmentQuery: "optional",
+    isList: true,
     hasQuery: true,
     body: "required",
     bodyType: "ndjson",

@@ -1,8 +1,11 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { backUp, backupPage, linesOf, OF_ACME, restore, restorePage, wipe } from "../support/backups.ts";
 import { byNumber } from "../support/by-number.ts";
 import { call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { limiter } from "../support/limiter.ts";
 import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { view } from "../support/viewers.ts";
@@ -93,6 +96,41 @@ describe("a backup that is restored under the same names", () => {
     const all = (await by.events()) as { id: number; at: string }[];
     expect(await since(all[1]?.at ?? "")).toBeLessThanOrEqual(all[1]?.id ?? 0);
     expect(await since("2000-01-01T00:00:00Z")).toBe(1);
+  });
+
+  it("begins again if the feed has lost an event that a backup needs", async ({ expect }) => {
+    const { tokenOf, by } = await start();
+    const properties = { text: "x".repeat(16_000) };
+    for (let n = 0; n < 70; n += 1) await tokenOf(`large ${n}`, { properties });
+    const cursor = linesOf((await backupPage()).body).at(-1).next_cursor;
+    expect(cursor).toBeTypeOf("string");
+    expect((await backupPage(OF_ACME, cursor)).status).toBe(200);
+    await by.update(1, { name: "renamed since" });
+    await by.update(5, { name: "renamed later" });
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) =>
+      sql.exec("DELETE FROM events WHERE id < (SELECT max(id) FROM events)"),
+    );
+    expect(codeOf(await backupPage(OF_ACME, cursor))).toEqual([410, "cursor_expired"]);
+  });
+
+  it("counts the pages of a restore with lists, and admits their caller before the body", async ({ expect }) => {
+    const support = await issueOperator("support");
+    const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
+    const refused = await call("POST", `/api/restore${OF_ACME}`, {
+      credential: support,
+      body,
+      headers: { "Content-Type": "application/x-ndjson" },
+    });
+    expect(codeOf(refused)).toEqual([403, "insufficient_access"]);
+    const limited = { ...env, LIST_LIMIT: limiter(1) };
+    const page = () =>
+      call("POST", `/api/restore${OF_ACME}`, {
+        credential: operator,
+        body: "x",
+        headers: { "Content-Type": "application/x-ndjson" },
+        env: limited,
+      });
+    expect([(await page()).status, (await page()).status]).toEqual([422, 429]);
   });
 
   it("keeps ids unique, and changes nothing for those who may do nothing", async ({ expect }) => {

@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import type { VerifiedSession } from "../../domain/credentials/viewer-session.ts";
-import type { Failure } from "../../domain/failure.ts";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
 import { accessOf } from "../access.ts";
@@ -137,7 +137,7 @@ type Admitters<Admitted> = {
 
 /**
  * Admits the callers that the table of `access.ts` names for this call, in one order for every route: what the credential
- * itself shows, its rate limits, the bytes of the body, and only then the Durable Object that knows whether the credential is
+ * itself shows, its rate limits, the bytes of the body, and only then (for a page of a restore before them, too) the Durable Object that knows whether the credential is
  * still valid. So a body that arrives slowly cannot outlive a revocation. The directory checks an API key, and the registry an
  * operator's call of the deployment, within the call's own RPC.
  */
@@ -153,7 +153,10 @@ async function authorize<Admitted>(
   c.set("checkCaller", async () => undefined);
   const candidate = candidateOf(c, admitters);
   if (!candidate.ok) return candidate;
-  const failure = await countAndRead(c, candidate.value);
+  const failure =
+    (await count(c, candidate.value)) ??
+    (await admitBeforeBody(c, candidate.value)) ??
+    (await readBody(c, candidate.value));
   if (failure) return fail(failure);
   const admitted = await candidate.value.admit();
   if (!admitted.ok || access.hasQuery) return admitted;
@@ -166,13 +169,28 @@ const NO_BYTES = new Uint8Array();
 /** A caller whose credential fits the call. It is counted under `name`, and `admit` asks its Durable Object. */
 type Candidate<Admitted> = { name: string; limit: RateLimit; admit: () => Promise<Result<Admitted, Failure>> };
 
-async function countAndRead(
+async function count(
   c: RequestContext<CallEnv>,
-  { name, limit }: Omit<Candidate<unknown>, "admit">,
+  { name, limit }: Candidate<unknown>,
+): Promise<FailureOf<"rate_limited"> | undefined> {
+  const { isList } = c.get("access");
+  const isWithin =
+    (await limit.limit({ key: name })).success && (!isList || (await c.env.LIST_LIMIT.limit({ key: name })).success);
+  return isWithin ? undefined : { code: "rate_limited" };
+}
+
+/** Admits the caller of a page of a restore, whose body is large, before it is read, too. The call's own RPC admits it again. */
+async function admitBeforeBody(
+  c: RequestContext<CallEnv>,
+  { admit }: Candidate<unknown>,
 ): Promise<Failure | undefined> {
+  if (c.get("access").bodyType !== "ndjson") return undefined;
+  const admitted = await admit();
+  return admitted.ok ? c.get("checkCaller")() : admitted.failure;
+}
+
+async function readBody(c: RequestContext<CallEnv>, { name }: Candidate<unknown>): Promise<Failure | undefined> {
   const access = c.get("access");
-  if (!(await limit.limit({ key: name })).success) return { code: "rate_limited" };
-  if (access.isList && !(await c.env.LIST_LIMIT.limit({ key: name })).success) return { code: "rate_limited" };
   if (!access.body) return undefined;
   const bytes = await readBytes(c.req.raw, name, access);
   if (!bytes.ok) return bytes.failure;
