@@ -103,6 +103,8 @@ export const SESSION_STALE_CLOCK_SECONDS_MAX = 5;
 /** For so long an ended session is remembered: as long as it could live, and 5 minutes for clocks. */
 export const ENDED_SESSION_SECONDS = 65 * 60;
 export const ENDED_SESSIONS_PER_SWEEP_MAX = 1000;
+/** How many ends of sessions and persons an environment remembers. Beyond, all sessions of the group end. */
+export const ENDED_SESSIONS_MAX = 100_000;
 /** How many verified sessions an instance of the Worker knows by their hashes. */
 export const VERIFIED_SESSIONS_MAX = 10_000;
 

@@ -26,6 +26,10 @@ export class EndedSessionStore {
     return this.#sql.exec<{ id: number }>("SELECT id FROM ended_sessions WHERE name = ?", name).toArray()[0]?.id;
   }
 
+  count(): number {
+    return this.#sql.exec<{ rows: number }>("SELECT count(*) AS rows FROM ended_sessions").one().rows;
+  }
+
   /** The row of what has this name. */
   row(name: string): EndedSession | undefined {
     return this.#sql.exec<EndedSession>(`${ROWS} WHERE name = ?`, name).toArray()[0];

@@ -1,6 +1,7 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { ENDED_SESSIONS_MAX } from "../../src/limits.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../support/sessions.ts";
@@ -47,7 +48,6 @@ describe("POST /api/viewer_sessions/end", () => {
         type: "viewer_sessions.ended",
         user_group: { team_id: 1, provided_id: "acme" },
         session_id: claimsIn(session).jti,
-        viewer_id: "ann",
         reason: "signed out",
       }),
     ]);
@@ -175,6 +175,34 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(codeOf(await view(session, { "Cache-Control": "no-cache" }))).toEqual(REVOKED);
     setMinutes(1.1);
     expect(codeOf(await view(session))).toEqual(REVOKED);
+  });
+
+  it("ends more than was asked for when no more ends can be stored, and the event says so", async ({ expect }) => {
+    const { key, sessions, token, events } = await start();
+    const ann = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    const [bob, nobody] = [await sessions({ viewer_id: "bob" }), await sessions()];
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    const later = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage: { sql } }) =>
+      sql.exec(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ENDED_SESSIONS_MAX})
+        INSERT INTO ended_sessions (id, name, ended_at) SELECT -i, 'filler ' || i, 0 FROM n`,
+      ),
+    );
+    await evictAllDurableObjects();
+
+    // The end of ann's sessions is stored already, so it takes the place of the earlier one.
+    await end(key, { session: later[0] });
+    expect((await events()).at(-1)).toMatchObject({ viewer_id: "ann" });
+    for (const session of [...ann, ...later]) expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect((await view(bob)).status).toBe(200);
+
+    await end(key, { session: bob });
+    const event = (await events()).at(-1);
+    expect(event).toMatchObject({ type: "viewer_sessions.ended", user_group: { team_id: 1 } });
+    expect(Object.keys(event)).not.toContain("viewer_id");
+    for (const session of [bob, nobody]) expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect((await view(token)).status).toBe(200);
   });
 
   it("remembers an end for 65 minutes, when no session of that time lives", async ({ expect }) => {

@@ -1,4 +1,4 @@
-import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../limits.ts";
+import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../limits.ts";
 import type { EventDetails, StoredEvent } from "../../records.ts";
 import { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { Chore } from "../chores.ts";
@@ -8,12 +8,9 @@ import type { Author } from "../feed/event.ts";
 /** What a session says of itself: `seq` is the number of the newest event when it was minted. */
 export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };
 
-/** Whose sessions end: one session, or all of a person in a group. */
-export type Ended = {
-  group: { teamId: number; providedId: string };
-  sessionId?: string | undefined;
-  viewerId?: string | undefined;
-};
+/** What ends: one session, or all of a person in a group. */
+export type Ended = { sessionId: string } | { viewerId: string };
+type GroupName = { teamId: number; providedId: string };
 
 /**
  * The sessions of one environment that were ended without their group's token. No clock decides: a person's sessions end that
@@ -22,6 +19,8 @@ export type Ended = {
 export class EndedSessions {
   readonly #store: EndedSessionStore;
   readonly #changes: ChangeLog;
+  /** The number of rows, once it was counted. */
+  #count: number | undefined;
 
   constructor(sql: SqlStorage, changes: ChangeLog) {
     this.#store = new EndedSessionStore(sql);
@@ -35,15 +34,23 @@ export class EndedSessions {
     return endedBy !== undefined && endedBy > seq;
   }
 
+  /** Whether an end may be stored: while there is room, or if it takes the place of an earlier one. */
+  hasRoom(teamId: number, ended: Ended): boolean {
+    this.#count ??= this.#store.count();
+    return this.#count < ENDED_SESSIONS_MAX || this.#store.find(nameOf(teamId, ended)) !== undefined;
+  }
+
   /** Ends one session, or a person's. */
-  end(author: Author, { group, sessionId, viewerId }: Ended): void {
+  end(author: Author, group: GroupName, ended: Ended): void {
     const now = Date.now();
-    const name = sessionId ?? nameOfPerson(group.teamId, viewerId ?? "");
     const id = this.#changes.newestId + 1;
+    const name = nameOf(group.teamId, ended);
+    const isNew = this.#store.find(name) === undefined;
     this.#changes.commit(author, (record) => {
-      record({ type: "viewer_sessions.ended", group, details: detailsOf({ sessionId, viewerId }) });
+      record({ type: "viewer_sessions.ended", group, details: detailsOf(ended) });
       this.#store.put({ id, name, endedAt: now });
     });
+    if (this.#count !== undefined && isNew) this.#count += 1;
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
   }
 
@@ -59,16 +66,19 @@ export class EndedSessions {
       run: (now) => {
         const last = this.#store.oldest(ENDED_SESSIONS_PER_SWEEP_MAX).findLast((row) => endsAt(row) <= now);
         if (last) this.#store.deleteUpTo(last.id);
+        this.#count = undefined;
       },
     };
   }
 }
 
 /** What the event of an end says besides its group. */
-const detailsOf = ({ sessionId, viewerId }: Omit<Ended, "group">): EventDetails => ({
-  ...(sessionId !== undefined && { session_id: sessionId }),
-  ...(viewerId !== undefined && { viewer_id: viewerId }),
-});
+const detailsOf = (ended: Ended): EventDetails =>
+  "sessionId" in ended ? { session_id: ended.sessionId } : { viewer_id: ended.viewerId };
+
+/** The name by which an end is stored. */
+const nameOf = (teamId: number, ended: Ended): string =>
+  "sessionId" in ended ? ended.sessionId : nameOfPerson(teamId, ended.viewerId);
 
 /** The name by which what an event has ended is found; `undefined` for all sessions of a group. */
 export const nameOfEnded = ({ teamId, details }: Pick<StoredEvent, "teamId" | "details">): string | undefined => {

@@ -1,11 +1,11 @@
-import type { GroupSnapshot } from "../../records.ts";
+import type { GroupSnapshot, UserGroup } from "../../records.ts";
 import type { PresentedSession } from "../credentials/caller.ts";
 import type { Keys } from "../credentials/keys.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
 import type { Author } from "../feed/event.ts";
 import { fail, ok, type Result } from "../result.ts";
-import type { EndedSessions } from "./ended-sessions.ts";
+import type { Ended, EndedSessions } from "./ended-sessions.ts";
 import type { Groups, ViewFailure } from "./groups.ts";
 import { snapshotFor, toPublicGroup } from "./user-group.ts";
 
@@ -59,7 +59,7 @@ export class ViewerSessions {
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
   end(author: Author, ending: SessionsToEnd): Result<undefined, FailureOf<"user_group_not_found">> {
-    const { groups, ended } = this.#parts;
+    const { groups } = this.#parts;
     if (ending.kind === "session") {
       this.#endOne(author, ending);
       return ok(undefined);
@@ -67,17 +67,25 @@ export class ViewerSessions {
     const group = groups.findByProvidedId(ending.providedId);
     if (!group) return fail({ code: "user_group_not_found" });
     if (ending.kind === "group") groups.endSessions(author, group);
-    else ended.end(author, { group, viewerId: ending.viewerId });
+    else this.#endFirstWithRoom(author, group, [{ viewerId: ending.viewerId }]);
     return ok(undefined);
   }
 
   #endOne(author: Author, session: PresentedSession): void {
-    const { groups, ended } = this.#parts;
+    const { groups } = this.#parts;
     const { id: sessionId, teamId, generation, viewerId } = session;
     // A deleted group can be restored, and its sessions with it.
     const group = groups.find(teamId) ?? groups.findDeleted(teamId);
     if (group && this.#isValid(session) && snapshotFor(group, { generation }, Date.now()))
-      ended.end(author, { group, sessionId, viewerId });
+      this.#endFirstWithRoom(author, group, [{ sessionId }, ...(viewerId === undefined ? [] : [{ viewerId }])]);
+  }
+
+  /** Ends the first of these for which there is room, or else all sessions of the group. Those of a deleted group cannot end so. */
+  #endFirstWithRoom(author: Author, group: UserGroup, candidates: Ended[]): void {
+    const { groups, ended } = this.#parts;
+    const fitting = candidates.find((each) => group.deletedAt !== null || ended.hasRoom(group.teamId, each));
+    if (fitting) ended.end(author, group, fitting);
+    else groups.endSessions(author, group);
   }
 
   /** Whether the key that minted a session is valid, and neither the session nor those of its person were ended. */
