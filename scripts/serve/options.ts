@@ -8,6 +8,9 @@ export const DEFAULT_PORT = 8787;
 export const DEFAULT_STATE_FOLDER = ".ug/state";
 export const DEFAULT_SECRETS_FILE = ".dev.vars";
 
+/** The variables of the Worker that are secrets. */
+export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
+
 export type ServeOptions = {
   /** 0 takes any free port. */
   port: number;
@@ -80,9 +83,13 @@ export function readHeaderName(text: string): string {
   return text;
 }
 
-/** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form. */
+/** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form, and for a secret. */
 export function readVariable(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name, value] = /^([A-Za-z_]\w*):(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new UsageError("Give --var as NAME:VALUE.");
+  if (SECRETS.includes(name))
+    throw new UsageError(
+      `${name} is a secret, and other users of this machine can read arguments. Put it in the file of --env-file, or in the environment.`,
+    );
   return { ...others, [name]: value };
 }

@@ -1,4 +1,4 @@
-/** The Worker's secrets: from `--var`, the environment, or the file of `--env-file`, which is made if it is missing. */
+/** The Worker's secrets: from the environment, or the file of `--env-file`. A file with the default name is made if it is missing. */
 
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -6,14 +6,12 @@ import { parseEnv } from "node:util";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../src/limits.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
-import type { ServeOptions } from "./options.ts";
+import { DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
-
-const SECRETS = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
 
 /**
  * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
- * file's, and `--var` above all. A file that is missing is made with fresh secrets, unless the environment has them.
+ * file's, and `--var` above all. A file with the default name that is missing is made with fresh secrets, unless the environment has them.
  *
  * @throws CommandError if the file cannot be read or made, or if secrets are missing for a state that exists: with others, all its
  * credentials would be dead.
@@ -25,7 +23,7 @@ export function variablesOf(
 ): Record<string, string> {
   const { envFile } = options;
   const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
-  const isComplete = "SIGNING_KEYS" in { ...inEnvironment, ...options.var };
+  const isComplete = "SIGNING_KEYS" in inEnvironment;
   let inFile: NodeJS.Dict<string> = {};
   try {
     if (existsSync(envFile)) makePrivateFile(envFile);
@@ -57,6 +55,11 @@ function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabase
     throw new CommandError(
       `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
         "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be dead.",
+    );
+  if (envFile !== DEFAULT_SECRETS_FILE && !demo)
+    throw new CommandError(
+      `The file ${envFile} is missing. Make it, readable by the user of the service alone, with two lines: SIGNING_KEYS=k1:KEY, where KEY is\n` +
+        "what openssl rand -base64 32 prints, and OPERATOR_TOKEN=TOKEN, a random text of 32 characters or more.",
     );
   const signingKey = randomBytes(32).toString("base64");
   const operatorToken = randomBytes(32).toString("base64url");

@@ -1,5 +1,5 @@
 /** The folder in which workerd stores the service's databases. Only one service at a time may use it. */
-import { existsSync, globSync, readdirSync } from "node:fs";
+import { existsSync, globSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../ug/errors.ts";
@@ -54,6 +54,8 @@ function prepareFolder(folder: string): void {
 
 /** Refuses a mistake such as `--persist-to /tmp`, which would close that folder to all other users. */
 function refuseForeignFolder(folder: string): void {
+  if (existsSync(folder) && !statSync(folder).isDirectory())
+    throw new CommandError(`${folder} is no folder. Give --persist-to a folder that is new or empty.`);
   const names = existsSync(folder) ? readdirSync(folder) : [];
   if (names.length > 0 && !names.includes(LOCK_FILE))
     throw new CommandError(`The folder ${folder} holds other files. Give --persist-to a folder that is new or empty.`);

@@ -5,4 +5,7 @@ import { runUg } from "./run-ug.ts";
 process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
 process.channel?.unref();
 
+// commander does not wait until its help is written. Commands get the error of their own output from `print`.
+process.stdout.on("error", () => undefined);
+
 process.exitCode = await runUg(process.argv.slice(2));

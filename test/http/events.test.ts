@@ -303,6 +303,8 @@ describe("since", () => {
     expect(await firstOf(at(50.001))).toBe(1051);
     expect(await firstOf(at(100))).toBe(1100);
     expect(await firstOf("2035-01-01T01:00:50+01:00")).toBe(1050);
+    expect(await firstOf("2035-01-01T00:00:50.000000Z")).toBe(1050);
+    expect(await firstOf("2035-01-01T00:00:50.0001Z")).toBe(1051);
     const after = await list(key, { since: at(101) });
     expect([after.body.events, after.body.has_more]).toEqual([[], false]);
     const page = await list(key, { since: at(91), limit: "3" });
@@ -318,13 +320,19 @@ describe("since", () => {
     expect(found.length).toBeGreaterThan(0);
   });
 
-  it.for(["2035-01-01", "yesterday", "2035-01-01T00:00:00", "2035-13-01T00:00:00Z", "1", ""])(
-    "is refused as %j",
-    async (since, { expect }) => {
-      const { key } = await newIntegrator();
-      expect(codeOf(await list(key, { since }))).toEqual([422, "invalid_body"]);
-    },
-  );
+  it.for([
+    "2035-01-01",
+    "yesterday",
+    "2035-01-01T00:00:00",
+    "2035-13-01T00:00:00Z",
+    "2035-02-30T00:00:00Z",
+    "2035-01-01T24:00:00Z",
+    "1",
+    "",
+  ])("is refused as %j", async (since, { expect }) => {
+    const { key } = await newIntegrator();
+    expect(codeOf(await list(key, { since }))).toEqual([422, "invalid_body"]);
+  });
 
   it("is refused together with a cursor", async ({ expect }) => {
     const { key } = await newIntegrator();

@@ -57,7 +57,8 @@ describe("findInexact", () => {
       fc.property(fc.boolean(), digits, decimals, exponents, (negative, whole, fraction, exponent) => {
         const number = `${negative ? "-" : ""}${whole}${fraction === undefined ? "" : `.${fraction}`}${exponent === undefined ? "" : `e${exponent}`}`;
         const printed = String(Number(number));
-        const isKept = Number.isFinite(Number(number)) && isSameDecimal(number, printed);
+        const losesSign = negative && printed === "0";
+        const isKept = Number.isFinite(Number(number)) && isSameDecimal(number, printed) && !losesSign;
         expect(find(`[${number}]`)).toHaveLength(isKept ? 0 : 1);
       }),
       { numRuns: 2000 },

@@ -384,6 +384,7 @@ describe("npm start", () => {
     ["an argument without an option", ["9000"], "Too many arguments"],
     ["a host name", ["--host", "localhost"], "Give --host as an IP address"],
     ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
+    ["a secret in the arguments", ["--var", "OPERATOR_TOKEN:x"], "OPERATOR_TOKEN is a secret, and other users"],
   ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {
     const { code, output } = await runScript(...args);
     expect(code).toBe(2);

@@ -83,9 +83,11 @@ it.for([
 });
 
 it("ends without a word when the reader of its output has ended", async ({ expect }) => {
-  const command = `node -- scripts/ug.mjs environments list --url ${url} | true; echo "\${PIPESTATUS[0]}"`;
-  const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
-  expect([stdout, stderr]).toEqual(["0", ""]);
+  for (const args of [`environments list --url ${url}`, "keys --help"]) {
+    const command = `node -- scripts/ug.mjs ${args} | true; echo "\${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
+    expect([stdout, stderr]).toEqual(["0", ""]);
+  }
 });
 
 it("writes no colours into a pipe", async ({ expect }) => {

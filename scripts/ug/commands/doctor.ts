@@ -5,7 +5,7 @@ import { parseEnv, styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
-import { OPERATOR_TOKEN_UNITS_MIN } from "../../../src/limits.ts";
+import { OPERATOR_TOKEN_UNITS_MIN, SIGNING_KEY_BYTES_MIN } from "../../../src/limits.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
 import { print, systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
@@ -92,20 +92,33 @@ function checkSecrets(url: URL, { envFile }: Options): Finding[] {
   const { SIGNING_KEYS = "", OPERATOR_TOKEN = "" } = parseEnv(text);
   const isPrivate = (statSync(file).mode & 0o077) === 0;
   return [
-    // The service itself checks whether they are well formed.
-    SIGNING_KEYS === ""
-      ? failed("secrets", `SIGNING_KEYS is missing in ${file}. .dev.vars.example shows how to make it.`)
-      : ok("secrets", `${file} has SIGNING_KEYS`),
+    checkSigningKeys(file, SIGNING_KEYS),
     ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
     ...(OPERATOR_TOKEN.length < OPERATOR_TOKEN_UNITS_MIN
       ? [
           warning(
             "secrets",
-            `OPERATOR_TOKEN in ${file} has fewer than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody`,
+            `OPERATOR_TOKEN in ${file} ${OPERATOR_TOKEN === "" ? "is missing" : `has fewer than ${OPERATOR_TOKEN_UNITS_MIN} characters`}, so it admits nobody`,
           ),
         ]
       : []),
   ];
+}
+
+/** Whether each signing key is an id and enough random bytes, as the service requires. */
+function checkSigningKeys(file: string, keys: string): Finding {
+  if (keys === "")
+    return failed("secrets", `SIGNING_KEYS is missing in ${file}. .dev.vars.example shows how to make it.`);
+  const isUsable = keys.split(",").every((entry) => {
+    const [, base64 = ""] = /^[\w-]+:([\w+/]+=*)$/.exec(entry.trim()) ?? [];
+    return Buffer.from(base64, "base64").length >= SIGNING_KEY_BYTES_MIN;
+  });
+  return isUsable
+    ? ok("secrets", `${file} has SIGNING_KEYS`)
+    : failed(
+        "secrets",
+        `SIGNING_KEYS in ${file} is unusable: each key is id:base64, with ${SIGNING_KEY_BYTES_MIN} random bytes or more.`,
+      );
 }
 
 /** Reads a page that needs no credential. */

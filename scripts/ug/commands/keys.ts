@@ -21,7 +21,7 @@ import {
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
-import { hasCode } from "../groups/service-errors.ts";
+import { reworded } from "../groups/service-errors.ts";
 import { toWire } from "../wire.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
@@ -102,11 +102,9 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
   try {
     await operator.keyPage({ ...environment, pageSize: 1 });
   } catch (error) {
-    if (!hasCode(error, "environment_not_found")) throw error;
-    const name = `${environment.workspace}/${tagOf(environment)}`;
-    throw new CommandError(`There is no environment ${quoted(name)}. Check the names, or create it with --create.`, {
-      code: "environment_not_found",
-    });
+    const name = quoted(`${environment.workspace}/${tagOf(environment)}`);
+    const sentence = `There is no environment ${name}. Check the names, or create it with --create.`;
+    throw reworded(error, "environment_not_found", sentence);
   }
 }
 

@@ -55,4 +55,5 @@ const missing = (name: GroupName): CommandError =>
     "teamId" in name
       ? `There is no group ${name.teamId} in this environment. List the groups, and those with --state deleted.`
       : `There is no group with the id ${quoted(name.userGroupId)} in this environment. Ids are case-sensitive: list the groups.`,
+    { code: "user_group_not_found" },
   );

@@ -7,7 +7,7 @@ import type { Output, ReasonOptions } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
 import { objectOrNull } from "./json-option.ts";
-import { hasCode } from "./service-errors.ts";
+import { reworded } from "./service-errors.ts";
 import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup, unconfirmed } from "./task.ts";
 
 type ById = { id?: string };
@@ -58,9 +58,7 @@ export async function update(
   const { teamId } = await existing(task);
   const call = task.values.merge ? task.client.mergeByNumber : task.client.updateByNumber;
   const group = await call({ teamId, ...changes }).catch((error: unknown) => {
-    throw hasCode(error, "user_group_id_taken")
-      ? new CommandError("Another group has this id. Give another one as --new-id.", { code: "user_group_id_taken" })
-      : error;
+    throw reworded(error, "user_group_id_taken", "Another group has this id. Give another one as --new-id.");
   });
   return outputOf(group, `Group ${teamId} is updated.`);
 }
@@ -120,11 +118,8 @@ export async function restore(task: Task<Change & { newId?: string; rotateToken?
   const restored = await client
     .restore({ teamId, newUserGroupId: newId, rotateToken, reason })
     .catch((error: unknown) => {
-      throw hasCode(error, "user_group_id_taken")
-        ? new CommandError("Another group has this id now. Give the restored one an id of its own with --new-id.", {
-            code: "user_group_id_taken",
-          })
-        : error;
+      const sentence = "Another group has this id now. Give the restored one an id of its own with --new-id.";
+      throw reworded(error, "user_group_id_taken", sentence);
     });
   const token = rotateToken ? "a new token" : "its token";
   const undo = commandLine(task, `delete ${teamId}`);
@@ -136,7 +131,8 @@ export async function purge(task: Task<Confirmed>): Promise<Output> {
   const deleted = await findDeleted(task.client, nameOf(task));
   if (!deleted) {
     const { teamId } = await existing(task);
-    throw new CommandError(`Group ${teamId} is not deleted. Delete it first: ${commandLine(task, `delete ${teamId}`)}`);
+    const sentence = `Group ${teamId} is not deleted. Delete it first: ${commandLine(task, `delete ${teamId}`)}`;
+    throw new CommandError(sentence, { code: "user_group_not_deleted" });
   }
   const { teamId } = deleted;
   if (!task.values.yes) throw unconfirmed(task, `purge ${described(deleted)}`, `purge ${teamId}`);

@@ -94,7 +94,7 @@ function isExact(number: string): boolean {
   return decimalOf(number) === decimalOf(String(Number(number)));
 }
 
-/** One spelling for each decimal value: sign, significant digits, exponent. Zero has no sign. */
+/** One spelling for each decimal value: sign, significant digits, exponent. `-0` differs from `0`, because JSON prints it as `0`. */
 function decimalOf(number: string): string {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
@@ -104,7 +104,7 @@ function decimalOf(number: string): string {
   let end = digits.length;
   while (digits[end - 1] === "0") end -= 1;
   const significant = digits.slice(0, end);
-  if (!significant) return "0";
+  if (!significant) return `${sign}0`;
   const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
   return `${sign}${significant}e${power}`;
 }

@@ -4,16 +4,27 @@ import { EVENTS_DEFAULT } from "../../../limits.ts";
 import { EVENT_TYPES } from "../../../records.ts";
 import { Label, lazy, limitField, type Payload, refuseValue, withMeta } from "../fields.ts";
 
-/** A date and a time with its zone (RFC 3339, section 5.6). */
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i;
+/** A date and a time, a fraction of a second, and a zone (RFC 3339, section 5.6). */
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,3}(\d{0,6}))?(?:Z|[+-]\d\d:\d\d)$/i;
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
+
+/**
+ * The first whole millisecond since 1970 that is not before the time; not a number for what is no time. `Date` takes days that a month
+ * does not have.
+ */
+function millisecondsFrom(text: string): number {
+  const [, local = "", beyond = ""] = RFC_3339.exec(text) ?? [];
+  const asUtc = Date.parse(`${local}Z`);
+  const isReal = !Number.isNaN(asUtc) && new Date(asUtc).toISOString().startsWith(local.toUpperCase());
+  return isReal ? Date.parse(text) + (/[1-9]/.test(beyond) ? 1 : 0) : Number.NaN;
+}
 
 /** A time, parsed to milliseconds since 1970. */
 export const Since = lazy(() =>
   z.pipe(
     z.string(),
     z.transform((text: string, payload: Payload) => {
-      const since = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
+      const since = millisecondsFrom(text);
       if (!Number.isNaN(since)) return since;
       refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
       return z.NEVER;
