@@ -64,7 +64,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
       const folder = newFolder();
       const trace = join(folder, "trace");
       const serve = [process.execPath, "--", join(process.cwd(), "scripts/ug/main.ts"), "serve", "--port", "0"];
-      const state = ["--persist-to", join(folder, "state"), "--env-file", join(folder, "env")];
+      const state = ["--persist-to", join(folder, "state")];
       const child = runIn(folder, ["strace", "-f", "-qq", "-o", trace, ...serve, ...state]);
       let output = "";
       child.stdout?.on("data", (data) => {

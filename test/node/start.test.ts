@@ -247,6 +247,16 @@ describe("npm start", () => {
     expect(statSync(join(copy, "other.vars")).mode & 0o077).toBe(0);
   });
 
+  it("makes no secrets in place of a file that was mistyped, unless it is for a try", async ({ expect }) => {
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      ["--", "scripts/ug.mjs", "serve", "--port", "0", "--persist-to", "mistyped", "--env-file", "mistyped.vars"],
+      { cwd: folder, encoding: "utf8" },
+    );
+    expect([status, stderr.startsWith("error: The file mistyped.vars is missing.")]).toEqual([1, true]);
+    expect(existsSync(join(folder, "mistyped.vars"))).toBe(false);
+  });
+
   it("explains how to add missing signing keys to .dev.vars", async ({ expect }) => {
     const copy = ownCopy();
     writeFileSync(join(copy, ".dev.vars"), `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
