@@ -17,6 +17,7 @@ export const HOSTILE_TEXTS: Record<string, string> = {
   bidi: "\u202Egnp.exe\u202C \u2066 right to left \u05D0\u05D1",
   "zero width": "zero\u200Bwidth\uFEFF \u2060\u3164",
   long: "W".repeat(255),
+  blanks: "  blanks ",
   script: "javascript:document.title='run'",
   combining: `Z\u0301${"\u0323\u0307".repeat(60)}`,
 };

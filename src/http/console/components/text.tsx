@@ -12,11 +12,11 @@ export const Time: FC<{ at: number | null; none?: string }> = ({ at, none = "–
 };
 
 /**
- * Characters that show nothing, or move the text around them. Line breaks and tabs are left: only texts of several lines have them. So
- * is the selector that makes a picture of the character before it.
+ * Characters that show nothing, or move the text around them, and blanks at the ends of a text. Line breaks and tabs are left: only
+ * texts of several lines have them. So is the selector that makes a picture of the character before it.
  */
 const UNSEEN =
-  /((?:(?![\n\t]|(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800])+)/u;
+  /(^ +|(?<! ) +$|(?:(?![\n\t]|(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800])+)/u;
 
 const nameOf = (text: string): string =>
   [...text].map((each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
