@@ -91,8 +91,14 @@ function ofFetch(name: string, file: string, version = nodeVersion): Client {
   };
 }
 
-/** Without these options Java prints in the encoding of the terminal. */
-const JAVA_UTF8 = ["-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"];
+/** Java for a short run, which does not pay for a better compiler or more threads, and prints UTF-8 in every terminal. */
+export const JAVA = [
+  "java",
+  "-XX:TieredStopAtLevel=1",
+  "-XX:+UseSerialGC",
+  "-Dfile.encoding=UTF-8",
+  "-Dstdout.encoding=UTF-8",
+] as const;
 
 export const CLIENTS: readonly Client[] = [
   {
@@ -134,8 +140,8 @@ export const CLIENTS: readonly Client[] = [
     name: "Java HttpClient",
     needs: `a JDK, ${JAVA_MAJOR_MIN} or newer`,
     version: javaVersion,
-    example: ["java", ...JAVA_UTF8, "examples/UserGroups.java"],
-    chunked: { command: ["java", ...JAVA_UTF8, "scripts/clients/LostBody.java"] },
+    example: [...JAVA, "examples/UserGroups.java"],
+    chunked: { command: [...JAVA, "scripts/clients/LostBody.java"] },
     noLength: { cannot: "sends every body with a length or in chunks, and does not let a program set Content-Length" },
   },
   ofNode("Node http", "node-http"),

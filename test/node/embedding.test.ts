@@ -7,6 +7,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { JAVA } from "../../scripts/clients/matrix.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { standIn } from "./support/stand-in.ts";
@@ -26,9 +27,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(classes, { recursive: true, force: true }));
 
-/** Each run is short, and does not pay for a better compiler or more threads. */
-const SHORT_RUN = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
-
 const VERIFIERS = [
   {
     name: "jose in Node",
@@ -45,15 +43,7 @@ const VERIFIERS = [
   {
     name: "java.security",
     needs: "a JDK, 17 or newer",
-    command: [
-      "java",
-      ...SHORT_RUN,
-      "-Dstdout.encoding=UTF-8",
-      "-Dfile.encoding=UTF-8",
-      "-cp",
-      classes,
-      "VerifySession",
-    ],
+    command: [...JAVA, "-cp", classes, "VerifySession"],
     isThere: hasJava,
   },
 ];
