@@ -29,7 +29,7 @@ const newFile = () => join(mkdtempSync(join(tmpdir(), "mirror-")), "copy.sqlite"
 
 /** Starts the mirror, and stops it after the test. Returns a function that reads the copy through a connection of its own. */
 function startMirror(client: UserGroupClient, file = newFile()): () => ListedGroup[] {
-  const copy = new DatabaseSync(file);
+  const copy = new DatabaseSync(file, { timeout: 10_000 });
   const stop = new AbortController();
   const ended = mirror(client, copy, { signal: stop.signal })
     .catch((error: unknown) => {
@@ -173,7 +173,7 @@ it("goes on where it was after a kill, and misses nothing", async ({ expect }) =
     import { mirror } from ${JSON.stringify(new URL("../../examples/mirror.ts", import.meta.url).href)};
     import { UserGroupClient } from ${JSON.stringify(new URL("../../src/client/index.ts", import.meta.url).href)};
     const client = new UserGroupClient({ url: process.env.SERVICE_URL, apiKey: process.env.API_KEY });
-    await mirror(client, new DatabaseSync(process.env.FILE), {});`;
+    await mirror(client, new DatabaseSync(process.env.FILE, { timeout: 10_000 }), {});`;
   const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, FILE: file };
   const lists = () => groupsIn(file).length;
   for (let kill = 0; kill < 5; kill += 1) {
