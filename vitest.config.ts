@@ -1,3 +1,4 @@
+import { accessSync, constants, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
@@ -5,6 +6,22 @@ import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
 // Node keeps compiled code there. It saves a third of the CPU time of the hundreds of processes that tests start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/node");
+
+/**
+ * The temporary files are in memory where Linux has 1 GiB of it free in `/dev/shm`, a container's default having 64 MiB. Most
+ * tests write a database, and on a disk they wait a minute for it.
+ */
+if (process.env.TMPDIR === undefined && hasRoom("/dev/shm")) process.env.TMPDIR = "/dev/shm";
+
+function hasRoom(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize >= 2 ** 30;
+  } catch {
+    return false;
+  }
+}
 
 /** The Workers runtime, with secrets that only tests use. */
 const inWorkerd = () =>

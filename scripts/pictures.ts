@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { startChromium } from "./browser.ts";
 
 const FOLDER = "docs/pictures";
 const SIZE = { width: 900, height: 760 };
@@ -11,7 +11,7 @@ const SIZE = { width: 900, height: 760 };
 const demo = spawn(process.execPath, ["scripts/demo.ts", "--persist-to", ".ug/pictures"], {
   stdio: ["ignore", "pipe", "inherit"],
 });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await startChromium();
 try {
   await Promise.race([once(demo.stdout, "data"), once(demo, "exit").then(() => Promise.reject(new Error("No demo.")))]);
   const page = await browser.newPage({ viewport: SIZE, colorScheme: "light" });

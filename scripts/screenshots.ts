@@ -5,13 +5,13 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { startChromium } from "./browser.ts";
 import { runCommand } from "./command.ts";
 import { fill } from "./console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "./console/pages.ts";
 import { startOwnService } from "./serve/own-service.ts";
 
-const CHROMIUM = "/usr/bin/chromium";
 const WIDTHS = [390, 1280, 1600];
 const SCHEMES = ["light", "dark"] as const;
 const FOLDER = ".screenshots";
@@ -53,8 +53,7 @@ async function takeAll(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
   mkdirSync(PICTURES, { recursive: true });
   const service = await startOwnService(folder);
-  const args = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"];
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args });
+  const browser = await startChromium();
   try {
     const { operators } = await fill(service);
     const { url } = service;

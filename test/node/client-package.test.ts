@@ -3,15 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkS
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { docExamples } from "./support/doc-examples.ts";
 import { nodeOf } from "./support/node-versions.ts";
 import { freshCopy, removeCopy } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
 const { url, key, operatorToken } = inject("service");
-const CHROMIUM = "/usr/bin/chromium";
 /** The programs of the document that import the package. */
 const [example = "", ...others] = [
   ...readFileSync("docs/typescript-client.md", "utf8").matchAll(
@@ -181,10 +180,10 @@ describe("the examples in the docstrings", () => {
   });
 });
 
-it.skipIf(!existsSync(CHROMIUM))(
-  `the package's files for pages run in a browser${existsSync(CHROMIUM) ? "" : ", skipped: chromium is missing"}`,
+it.skipIf(!hasChromium)(
+  `the package's files for pages run in a browser${skippedWithoutChromium}`,
   async ({ expect }) => {
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+    const browser = await startChromium();
     onTestFinished(() => browser.close());
     const page = await browser.newPage();
     // A page that a test makes up may not call a service on this machine, so a server has to serve it.

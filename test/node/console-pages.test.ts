@@ -1,22 +1,21 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { type Fixture, fill } from "../../scripts/console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "../../scripts/console/pages.ts";
 import { type OwnService, startOwnService } from "../../scripts/serve/own-service.ts";
 
 /** Every page of the console in a real browser, by the console's own table of pages. */
 
-const CHROMIUM = "/usr/bin/chromium";
 const PAGE_BYTES_MAX = 60 * 1024;
 const NARROW_PX = 360;
 /** Debian's chromium; where there is none, these tests are skipped. */
-const hasChromium = existsSync(CHROMIUM);
 
-describe.skipIf(!hasChromium)(`each page of the console${hasChromium ? "" : ", skipped: chromium is missing"}`, () => {
+describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}`, () => {
   let browser: Browser;
   let service: OwnService;
   let fixture: Fixture;
@@ -25,8 +24,7 @@ describe.skipIf(!hasChromium)(`each page of the console${hasChromium ? "" : ", s
   beforeAll(async () => {
     service = await startOwnService(folder);
     fixture = await fill(service);
-    const args = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"];
-    browser = await chromium.launch({ executablePath: CHROMIUM, args });
+    browser = await startChromium();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

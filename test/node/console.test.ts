@@ -1,14 +1,11 @@
-import { existsSync } from "node:fs";
-import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 
 /** The console in a real browser. */
 
-const CHROMIUM = "/usr/bin/chromium";
 /** Debian's chromium; where there is none, these tests are skipped. */
-const hasChromium = existsSync(CHROMIUM);
-const skipped = hasChromium ? "" : ", skipped: chromium is missing";
 
 const { url, operatorToken } = inject("service");
 const operator = new OperatorClient({ url, operatorKey: operatorToken });
@@ -21,10 +18,7 @@ let groups: UserGroupClient;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
-  });
+  browser = await startChromium();
   groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "backend" })).key });
   for (let first = 1; first <= 300; first += 20)
     await Promise.all(
@@ -77,7 +71,7 @@ describe.for([
   ["without one", false],
 ] as const)("a browser %s", ([, javaScriptEnabled]) => {
   it.skipIf(!hasChromium)(
-    `finds a group, suspends, resumes, rotates, deletes and restores it by keyboard alone${skipped}`,
+    `finds a group, suspends, resumes, rotates, deletes and restores it by keyboard alone${skippedWithoutChromium}`,
     async ({ expect }) => {
       const id = javaScriptEnabled ? "customer-277" : "customer-288";
       const { group } = await groups.ensure({ userGroupId: id });
@@ -147,23 +141,26 @@ const SCRIPT_ON_DOCS = `async (path) => {
   return { statuses, read, cookie: document.cookie };
 }`;
 
-it.skipIf(!hasChromium)(`keeps out a script on /docs, which has the same origin${skipped}`, async ({ expect }) => {
-  const context = await newContext();
-  const page = await context.newPage();
-  await signInOn(page, `${ENVIRONMENT}/groups`, "docs reader");
-  const cookies = await context.cookies();
-  expect(cookies).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+it.skipIf(!hasChromium)(
+  `keeps out a script on /docs, which has the same origin${skippedWithoutChromium}`,
+  async ({ expect }) => {
+    const context = await newContext();
+    const page = await context.newPage();
+    await signInOn(page, `${ENVIRONMENT}/groups`, "docs reader");
+    const cookies = await context.cookies();
+    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
 
-  const { group } = await groups.ensure({ userGroupId: "customer-1" });
-  await page.goto(`${url}/docs`);
-  const groupPath = `${ENVIRONMENT}/groups/${group.teamId}`;
-  const found = await page.evaluate(`(${SCRIPT_ON_DOCS})(${JSON.stringify(groupPath)})`);
-  expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
-  expect(page.url()).toBe(`${url}/docs`);
-  expect((await groups.get({ teamId: group.teamId })).state).toBe("active");
-});
+    const { group } = await groups.ensure({ userGroupId: "customer-1" });
+    await page.goto(`${url}/docs`);
+    const groupPath = `${ENVIRONMENT}/groups/${group.teamId}`;
+    const found = await page.evaluate(`(${SCRIPT_ON_DOCS})(${JSON.stringify(groupPath)})`);
+    expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
+    expect(page.url()).toBe(`${url}/docs`);
+    expect((await groups.get({ teamId: group.teamId })).state).toBe("active");
+  },
+);
 
-it.skipIf(!hasChromium)(`scrolls sideways on no page at 360 px${skipped}`, async ({ expect }) => {
+it.skipIf(!hasChromium)(`scrolls sideways on no page at 360 px${skippedWithoutChromium}`, async ({ expect }) => {
   const name = `${"a".repeat(120)} ${"b".repeat(120)}`;
   const { group } = await groups.ensure({ userGroupId: name, name, properties: { [name]: name } });
   const page = await (await newContext({ viewport: { width: 360, height: 800 } })).newPage();

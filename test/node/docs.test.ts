@@ -1,15 +1,15 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Browser, chromium, type Locator, type Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import openapi from "../../public/openapi.json" with { type: "json" };
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { call } from "./support/client.ts";
 
-const CHROMIUM = "/usr/bin/chromium";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PHONE_PX = 844;
 const LINE_PX_MAX = 720;
@@ -34,15 +34,12 @@ async function newSpareEnvironment() {
 const isAboutAll = (curl: string) => curl.includes("/api/restore") || /DELETE .*\/api\/environments/.test(curl);
 
 /** Debian's chromium; where there is none, these tests are skipped. */
-describe.skipIf(!existsSync(CHROMIUM))("/docs in a browser", () => {
+describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () => {
   let browser: Browser;
   /** One page with all operations unfolded for several tests: unfolding takes the browser seconds. */
   let phone: Awaited<ReturnType<typeof openDocs>>;
   beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath: CHROMIUM,
-      args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
-    });
+    browser = await startChromium();
     phone = await openDocs({ width: 390 });
     await unfoldOperations(phone.page);
   }, 300_000);

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -8,9 +8,10 @@ import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
 import { build } from "esbuild";
 import { createRemoteJWKSet } from "jose";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { freePort } from "./support/free-port.ts";
 import { waitUntil } from "./support/service.ts";
@@ -18,7 +19,6 @@ import { standIn } from "./support/stand-in.ts";
 
 /** The recipes of embedding with the service itself, in a project with the package of the client, as integrators have it. */
 
-const CHROMIUM = "/usr/bin/chromium";
 const { url, operatorToken } = inject("service");
 const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
@@ -96,7 +96,6 @@ async function askForSession(address: string) {
 }
 
 /** Debian's chromium; where there is none, these tests are skipped. */
-const hasChromium = existsSync(CHROMIUM);
 
 describe("the backend of a page", () => {
   it("says that a suspended customer is suspended, and logs nothing", async ({ expect }) => {
@@ -161,11 +160,7 @@ describe("the backend of a page", () => {
 describe("a page with a chart", () => {
   let browser: Browser;
   beforeAll(async () => {
-    if (hasChromium)
-      browser = await chromium.launch({
-        executablePath: CHROMIUM,
-        args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
-      });
+    if (hasChromium) browser = await startChromium();
   });
   afterAll(() => browser?.close());
 
@@ -193,7 +188,7 @@ describe("a page with a chart", () => {
   const status = (page: Page, text: string) => page.getByRole("status").getByText(text).waitFor();
 
   it.skipIf(!hasChromium)(
-    `draws the customer's data with a session and no other credential${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `draws the customer's data with a session and no other credential${skippedWithoutChromium}`,
     async ({ expect }) => {
       const { group } = await groups.ensure({
         userGroupId: "chart",
@@ -215,7 +210,7 @@ describe("a page with a chart", () => {
   );
 
   it.skipIf(!hasChromium)(
-    `stops when its person signs out, in every tab${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `stops when its person signs out, in every tab${skippedWithoutChromium}`,
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "signing out", name: "Leaving", properties: { orders: [3] } });
       const { address } = await startBackend("signing out");
@@ -237,7 +232,7 @@ describe("a page with a chart", () => {
   );
 
   it.skipIf(!hasChromium)(
-    `goes on after 80 % of its session, and after its token was rotated${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `goes on after 80 % of its session, and after its token was rotated${skippedWithoutChromium}`,
     async ({ expect }) => {
       const { group } = await groups.ensure({ userGroupId: "renewal", name: "Renewal", properties: { orders: [1] } });
       const { page, count } = await openPage((await startBackend("renewal")).address);
@@ -260,29 +255,26 @@ describe("a page with a chart", () => {
     },
   );
 
-  it.skipIf(!hasChromium)(
-    `ends with the API key of its backend${hasChromium ? "" : ", skipped: chromium is missing"}`,
-    async ({ expect }) => {
-      await groups.ensure({ userGroupId: "key end", name: "Key end" });
-      const own = await newMintingKey();
-      const { page, count } = await openPage((await startBackend("key end", { apiKey: own.key })).address);
-      await status(page, "Key end");
-      await operator.revokeKey({ ...WORKSPACE, id: own.id });
-      await page.clock.fastForward("01:00");
-      await expect.poll(() => count("GET /api/viewer 401")).toBe(1);
-      const shown = async () => {
-        // Each step is a wait of the client between two attempts to mint.
-        await page.clock.fastForward("00:01");
-        return page.getByRole("status").innerText();
-      };
-      await expect
-        .poll(shown, { timeout: 10_000 })
-        .toBe("The chart is not available at the moment. Try again in a few minutes.");
-    },
-  );
+  it.skipIf(!hasChromium)(`ends with the API key of its backend${skippedWithoutChromium}`, async ({ expect }) => {
+    await groups.ensure({ userGroupId: "key end", name: "Key end" });
+    const own = await newMintingKey();
+    const { page, count } = await openPage((await startBackend("key end", { apiKey: own.key })).address);
+    await status(page, "Key end");
+    await operator.revokeKey({ ...WORKSPACE, id: own.id });
+    await page.clock.fastForward("01:00");
+    await expect.poll(() => count("GET /api/viewer 401")).toBe(1);
+    const shown = async () => {
+      // Each step is a wait of the client between two attempts to mint.
+      await page.clock.fastForward("00:01");
+      return page.getByRole("status").innerText();
+    };
+    await expect
+      .poll(shown, { timeout: 10_000 })
+      .toBe("The chart is not available at the moment. Try again in a few minutes.");
+  });
 
   it.skipIf(!hasChromium)(
-    `shows one sentence and no chart to a suspended customer${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `shows one sentence and no chart to a suspended customer${skippedWithoutChromium}`,
     async ({ expect }) => {
       const userGroupId = "chart end";
       await groups.ensure({ userGroupId, name: "Chart end", properties: { orders: [1, 2] } });
@@ -305,7 +297,7 @@ describe("a page with a chart", () => {
   );
 
   it.skipIf(!hasChromium)(
-    `has sessions that the page of another site cannot use${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `has sessions that the page of another site cannot use${skippedWithoutChromium}`,
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "origins", name: "Origins" });
       const { address } = await startBackend("origins");
@@ -452,14 +444,14 @@ describe("reports", () => {
   });
 
   it.skipIf(!hasChromium)(
-    `reach a page that presents its current session${hasChromium ? "" : ", skipped: chromium is missing"}`,
+    `reach a page that presents its current session${skippedWithoutChromium}`,
     async ({ expect }) => {
       await groups.ensure({ userGroupId: "report a" });
       const { address } = await startBackend("report a");
       const { reports } = await import(join(project, "bound-query.ts"));
       const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
       const api = await listen(reports(url, database).fetch);
-      const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+      const browser = await startChromium();
       onTestFinished(() => browser.close());
       const page = await browser.newPage();
       await page.goto(address);

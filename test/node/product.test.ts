@@ -1,15 +1,13 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { endGroup, freshCopy, removeCopy, runIn, runNpm, waitUntil } from "./support/service.ts";
-
-const CHROMIUM = "/usr/bin/chromium";
-const hasChromium = existsSync(CHROMIUM);
 
 /** A copy whose packages are those of this project, but for the client, which `npm run demo` builds in the copy. */
 function copyWithOwnClient(): string {
@@ -23,7 +21,7 @@ function copyWithOwnClient(): string {
   return copy;
 }
 
-describe.skipIf(!hasChromium)(`npm run demo${hasChromium ? "" : ", skipped: chromium is missing"}`, () => {
+describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
   const copy = hasChromium ? copyWithOwnClient() : "";
   const state = mkdtempSync(join(tmpdir(), "product-"));
   let browser: Browser;
@@ -37,10 +35,7 @@ describe.skipIf(!hasChromium)(`npm run demo${hasChromium ? "" : ", skipped: chro
     await waitUntil(() => output.includes("Ctrl-C") || demo.exitCode !== null, "the demo was ready");
     product = /The product is ready at (\S+):/.exec(output)?.[1] ?? "";
     if (product === "") throw new Error(output);
-    browser = await chromium.launch({
-      executablePath: CHROMIUM,
-      args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
-    });
+    browser = await startChromium();
   });
   afterAll(async () => {
     await browser.close();

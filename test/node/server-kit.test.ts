@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
 import express from "express";
 import Fastify from "fastify";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import {
   expressHandler,
@@ -20,10 +20,6 @@ import { freePort } from "./support/free-port.ts";
 import { type Person, SERVERS } from "./support/kit-servers.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { refusal, standIn } from "./support/stand-in.ts";
-
-const CHROMIUM = "/usr/bin/chromium";
-const hasChromium = existsSync(CHROMIUM);
-const skipped = hasChromium ? "" : ", skipped: chromium is missing";
 
 const { url, operatorToken } = inject("service");
 const operator = new OperatorClient({ url, operatorKey: operatorToken });
@@ -74,11 +70,7 @@ const pageOf = (serviceUrl: string) => `<!doctype html><title>Kit</title><p role
 describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
   let browser: Browser;
   beforeAll(async () => {
-    if (hasChromium)
-      browser = await chromium.launch({
-        executablePath: CHROMIUM,
-        args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
-      });
+    if (hasChromium) browser = await startChromium();
   });
   afterAll(() => browser?.close());
 
@@ -128,55 +120,64 @@ describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
     return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
   }
 
-  it.skipIf(!hasChromium)(`a page sees its customer, and its API knows who asks${skipped}`, async ({ expect }) => {
-    const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
-    const { open, requests, onFailure } = await startSite(`shop ${kind}`);
-    expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
-    expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
-      "GET / 200",
-      "GET /viewer.js 200",
-      "POST /session 200",
-      "GET /api/viewer 200",
-      "GET /orders 200",
-    ]);
-    expect(onFailure).not.toHaveBeenCalled();
-  });
-
-  it.skipIf(!hasChromium)(`a page that has no session says why, and asks once${skipped}`, async ({ expect }) => {
-    const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
-    const signedOut = await startSite(undefined);
-    expect(await signedOut.open()).toBe("code signed_out");
-    expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
-
-    const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
-    await groups.suspend({ userGroupId: `ending ${kind}` });
-    const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
-    expect(await open()).toBe("code user_group_suspended");
-    expect(asked(requests)).toEqual(["POST /session 403"]);
-    await groups.removeByNumber({ teamId: group.teamId });
-    expect(await open()).toBe("code user_group_not_found");
-    expect(asked(requests)).toEqual(["POST /session 404"]);
-    expect(onFailure).not.toHaveBeenCalled();
-    await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
-    expect(await open()).toBe("code service_unavailable");
-    expect(asked(requests)).toEqual(["POST /session 500"]);
-    expect(onFailure).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({ code: "credential_revoked" }),
-      `ending ${kind}`,
-    );
-  });
-
-  it.skipIf(!hasChromium)(`a page tries again while the service is down${skipped}`, async ({ expect }) => {
-    await groups.ensure({ userGroupId: `down ${kind}` });
-    const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
-    goDown();
-    expect(await open()).toBe("code service_unavailable");
-    expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
-    expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
-  });
+  it.skipIf(!hasChromium)(
+    `a page sees its customer, and its API knows who asks${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
+      const { open, requests, onFailure } = await startSite(`shop ${kind}`);
+      expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
+        "GET / 200",
+        "GET /viewer.js 200",
+        "POST /session 200",
+        "GET /api/viewer 200",
+        "GET /orders 200",
+      ]);
+      expect(onFailure).not.toHaveBeenCalled();
+    },
+  );
 
   it.skipIf(!hasChromium)(
-    `an API that asks the service sees the end of a session at once${skipped}`,
+    `a page that has no session says why, and asks once${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
+      const signedOut = await startSite(undefined);
+      expect(await signedOut.open()).toBe("code signed_out");
+      expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
+
+      const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
+      await groups.suspend({ userGroupId: `ending ${kind}` });
+      const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
+      expect(await open()).toBe("code user_group_suspended");
+      expect(asked(requests)).toEqual(["POST /session 403"]);
+      await groups.removeByNumber({ teamId: group.teamId });
+      expect(await open()).toBe("code user_group_not_found");
+      expect(asked(requests)).toEqual(["POST /session 404"]);
+      expect(onFailure).not.toHaveBeenCalled();
+      await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
+      expect(await open()).toBe("code service_unavailable");
+      expect(asked(requests)).toEqual(["POST /session 500"]);
+      expect(onFailure).toHaveBeenCalledExactlyOnceWith(
+        expect.objectContaining({ code: "credential_revoked" }),
+        `ending ${kind}`,
+      );
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `a page tries again while the service is down${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: `down ${kind}` });
+      const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
+      goDown();
+      expect(await open()).toBe("code service_unavailable");
+      expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
+      expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `an API that asks the service sees the end of a session at once${skippedWithoutChromium}`,
     async ({ expect }) => {
       const userGroupId = `online ${kind}`;
       const { group } = await groups.ensure({ userGroupId, name: "Online" });
@@ -197,14 +198,17 @@ describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
     },
   );
 
-  it.skipIf(!hasChromium)(`a request without a session never reaches the API${skipped}`, async ({ expect }) => {
-    const { address } = await startSite(undefined);
-    const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
-    const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
-    for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
-      expect(await ask({ ...headers })).toEqual(refused);
-    expect(await ask({ Origin: "https://thief.example" })).toMatchObject({ status: 403, code: "origin_not_allowed" });
-  });
+  it.skipIf(!hasChromium)(
+    `a request without a session never reaches the API${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const { address } = await startSite(undefined);
+      const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
+      const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
+      for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
+        expect(await ask({ ...headers })).toEqual(refused);
+      expect(await ask({ Origin: "https://thief.example" })).toMatchObject({ status: 403, code: "origin_not_allowed" });
+    },
+  );
 });
 
 describe("sessionHandler", () => {
