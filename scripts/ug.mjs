@@ -4,17 +4,25 @@
  * first. It uses nothing newer than Node 14 itself. Without the `--`, Node would read `--env-file` as an option of its own.
  */
 import { spawn } from "node:child_process";
+import { fstatSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { requirePackages } from "./install.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The descriptors from 3 up to the one that `--socket-fd` names. */
+/** The descriptors from 3 up to the one that `--socket-fd` names, if that is a socket. The command refuses it otherwise. */
 function passedSockets() {
   const [, fd] = / --socket-fd[ =](\d{1,3})\b/.exec(` ${process.argv.slice(2).join(" ")}`) || [];
-  return Array.from({ length: Math.max(0, Number(fd || 0) - 2) }, (_, index) =>
-    index + 3 < fd ? "ignore" : "inherit",
-  );
+  const last = isSocket(Number(fd)) ? "inherit" : "ignore";
+  return Array.from({ length: Math.max(0, Number(fd || 0) - 2) }, (_, index) => (index + 3 < fd ? "ignore" : last));
+}
+
+function isSocket(fd) {
+  try {
+    return fstatSync(fd).isSocket();
+  } catch {
+    return false;
+  }
 }
 
 requirePackages();

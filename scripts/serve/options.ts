@@ -1,4 +1,5 @@
 /** The options of `ug serve`. */
+import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
 import { UsageError } from "../ug/errors.ts";
 
@@ -66,8 +67,17 @@ export function readPort(text: string): number {
 /** @throws UsageError unless the text is the number of a file descriptor that systemd or a launcher may pass on. */
 export function readSocketFd(text: string): number {
   const fd = wholeNumber(text, 1023);
-  if (fd === undefined || fd < 3) throw new UsageError("Give --socket-fd as the number of an open socket, from 3 on.");
+  if (fd === undefined || fd < 3 || !isSocket(fd))
+    throw new UsageError("Give --socket-fd as the number of an open socket, from 3 on.");
   return fd;
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket();
+  } catch {
+    return false;
+  }
 }
 
 /** @throws UsageError unless the text is an IP address: a name could have several. */

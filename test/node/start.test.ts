@@ -240,6 +240,13 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
+  it("refuses a descriptor that is no socket in one sentence", async ({ expect }) => {
+    const { code, output } = await runScript("--socket-fd", "77");
+    expect(code).toBe(2);
+    expect(output).toContain("Give --socket-fd as the number of an open socket, from 3 on.");
+    expect(output).not.toMatch(/^\s+at /m);
+  });
+
   it("writes the secrets to the file of --env-file", async ({ expect }) => {
     const copy = ownCopy();
     const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);

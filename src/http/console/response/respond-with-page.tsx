@@ -4,21 +4,8 @@ import type { RequestContext } from "../../app-env.ts";
 import { FAILURES } from "../../response/failures.ts";
 import { Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
+import { PROTECTION } from "./protection.ts";
 import { toSignIn } from "./to-sign-in.ts";
-
-/**
- * Pages load nothing from other origins, and have no inline styles and scripts. With `no-referrer` a browser may send `Origin: null`
- * with a form, so this origin gets the referrer.
- */
-const PROTECTION = {
-  "Content-Type": "text/html; charset=UTF-8",
-  "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-  "Referrer-Policy": "same-origin",
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Resource-Policy": "same-origin",
-  "X-Content-Type-Options": "nosniff",
-};
 
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
 type Page = PageHead & { children: Child; status?: number };
@@ -39,7 +26,7 @@ export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, .
   const isRefused = (page.issues ?? []).length > 0;
   return new Response(html, {
     status: status ?? (isRefused ? 422 : 200),
-    headers: { ...c.get("headers"), ...PROTECTION },
+    headers: { ...c.get("headers"), ...PROTECTION, "Content-Type": "text/html; charset=UTF-8" },
   });
 }
 
