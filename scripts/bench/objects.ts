@@ -23,7 +23,10 @@ export async function measureObjects(processes: Processes, effort: Effort): Prom
   const worker = await processes.start({
     folder: processes.createFolder("objects"),
     bundle: processes.build("scripts/bench/workers/objects.toml", "objects"),
-    durableObjects: [{ binding: "GROUP_DIRECTORY", className: "MeasuredDirectory" }],
+    durableObjects: [
+      { binding: "GROUP_DIRECTORY", className: "MeasuredDirectory" },
+      { binding: "REGISTRY", className: "Registry" },
+    ],
   });
   const results: ObjectTimes[] = [];
   for (const [path, [name, size]] of Object.entries(namesOf(effort))) {

@@ -1,6 +1,8 @@
 /** Measures calls within a directory: their network and their waiting would hide for how long they keep its thread. */
 import { GroupDirectory } from "../../../src/index.ts";
 
+export { Registry } from "../../../src/index.ts";
+
 const ADA = { kind: "operator", id: 1, name: "ada", role: "admin", expiresAt: null, requestId: "bench" } as const;
 const FIRST_PAGE = { start: undefined, prefix: undefined, state: undefined, limit: 1000 };
 /** Longer than the pause after a full page. */
