@@ -272,11 +272,11 @@ describe("import and export", () => {
   });
 
   it("prints its counts as JSON", async ({ expect }) => {
-    const { stdout } = await groups(
-      ["import", fileOf([{ user_group_id: "a" }]), "--json"],
-      await newKey("import-json"),
-    );
-    expect(JSON.parse(stdout)).toMatchObject({ success: 1, created: 1, found: 0, refused: 0 });
+    const key = await newKey("import-json");
+    const done = await groups(["import", fileOf([{ user_group_id: "a" }]), "--json"], key);
+    expect([done.status, JSON.parse(done.stdout)]).toMatchObject([0, { success: 1, created: 1, found: 0, refused: 0 }]);
+    const refused = await groups(["import", fileOf([{ user_group_id: "a" }, {}]), "--json"], key);
+    expect([refused.status, JSON.parse(refused.stdout)]).toMatchObject([1, { success: 0, found: 1, refused: 1 }]);
   });
 
   it("reports a group that is deleted while it is compared, and continues", async ({ expect }) => {

@@ -292,7 +292,9 @@ const importCommand = () =>
         report: options.json ? () => undefined : console.info,
         ...openFile(file),
       });
-      await printOutput({ body: { success: 1, ...counts }, text: summary }, options);
+      const isWhole = counts.differs + counts.conflicts + counts.refused === 0;
+      if (!isWhole) process.exitCode = 1;
+      await printOutput({ body: { success: isWhole ? 1 : 0, ...counts }, text: summary }, options);
     });
 
 /** Opens the file to import. */
