@@ -9,6 +9,7 @@ import {
   UserGroupClient,
   UserGroupServiceError,
 } from "../../src/client/index.ts";
+import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { RESPONSE_MS_MAX } from "../support/http.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { escapeInvisible } from "../support/printable.ts";
@@ -82,9 +83,12 @@ const accessOf = <Client>(client: Client, url: URL, credential: Credential): Acc
   explained: (error) => explainedError(error, url, credential),
 });
 
-/** The first credential that is set, for commands that take any. */
-export const anyCredential = (url: URL, options: ServiceOptions): Credential | undefined =>
-  credentialIn(options.keyFile) ?? (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(url));
+/** The first credential that is set, for commands that take any. `envFile` is the file of the service's secrets. */
+export const anyCredential = (
+  url: URL,
+  { keyFile, envFile }: ServiceOptions & { envFile?: string },
+): Credential | undefined =>
+  credentialIn(keyFile) ?? (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(url, envFile));
 
 function environmentCredential(url: URL, { workspace }: EnvironmentOptions, isNamed: boolean): Credential {
   const hasOperator = Boolean(process.env.OPERATOR_KEY || process.env.OPERATOR_TOKEN);
@@ -111,19 +115,19 @@ function operatorCredential(url: URL): Credential {
   );
 }
 
-function operatorCredentialOrNone(url: URL): Credential | undefined {
+function operatorCredentialOrNone(url: URL, envFile = DEFAULT_SECRETS_FILE): Credential | undefined {
   const variable = process.env.OPERATOR_KEY ? "OPERATOR_KEY" : "OPERATOR_TOKEN";
-  const text = process.env[variable] || (isLoopback(url) ? bootstrapTokenInFile() : undefined);
+  const text = process.env[variable] || (isLoopback(url) ? bootstrapTokenIn(envFile) : undefined);
   return text ? { kind: "operator", text: readHeaderText(text, variable), source: variable } : undefined;
 }
 
-function bootstrapTokenInFile(): string | undefined {
-  if (!existsSync(".dev.vars")) return undefined;
+function bootstrapTokenIn(envFile: string): string | undefined {
+  if (!existsSync(envFile)) return undefined;
   try {
-    return parseEnv(readFileSync(".dev.vars", "utf8")).OPERATOR_TOKEN;
+    return parseEnv(readFileSync(envFile, "utf8")).OPERATOR_TOKEN;
   } catch (error) {
     throw new CommandError(
-      `.dev.vars cannot be read: ${systemErrorCode(error)}. Set OPERATOR_KEY in the environment, or give --key-file.`,
+      `${envFile} cannot be read: ${systemErrorCode(error)}. Set OPERATOR_KEY in the environment, or give --key-file.`,
     );
   }
 }

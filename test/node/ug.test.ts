@@ -254,4 +254,11 @@ it("finds secrets that are missing, or that others can read, and prints none", a
   expect(of("secrets").map(({ level }) => level)).toEqual(["failed", "failed", "warning"]);
   expect(JSON.stringify(of("secrets")) + stderr).not.toContain("short-secret");
   expect((await diagnosed(["--env-file", join(state, "nowhere")])).of("secrets")).toMatchObject([{ level: "failed" }]);
+  for (const [token, level] of [
+    [operatorToken, "ok"],
+    ["x".repeat(operatorToken.length), "failed"],
+  ] as const) {
+    writeFileSync(file, `OPERATOR_TOKEN=${token}\n`);
+    expect((await diagnosed(["--env-file", file])).of("credential")).toMatchObject([{ level }]);
+  }
 });

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
 import { OPERATOR_TOKEN_UNITS_MIN, SIGNING_KEY_BYTES_MIN } from "../../../src/limits.ts";
+import { DEFAULT_SECRETS_FILE } from "../../serve/options.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
 import { print, systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
@@ -22,7 +23,6 @@ type Options = ServiceOptions & { envFile?: string };
 
 const CLOCK_SECONDS_MAX = 30;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
-const DEFAULT_ENV_FILE = ".dev.vars";
 
 export const doctorCommand = (): Command =>
   serviceCommand("doctor", {
@@ -34,7 +34,10 @@ export const doctorCommand = (): Command =>
     ],
     notes: "It changes nothing. It exits with 1 if a check has failed.",
   })
-    .option("--env-file <file>", `the secrets to check; by default ${DEFAULT_ENV_FILE}, for a service on this machine`)
+    .option(
+      "--env-file <file>",
+      `the secrets to check; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine`,
+    )
     .action(async (options: Options) => {
       const url = serviceUrl(options.url, process.env);
       const findings = await examine(url, options);
@@ -79,7 +82,7 @@ const skipped = (check: string, message: string): Finding => ({ check, level: "s
 
 /** The file of secrets of a service on this machine. Nothing of it is printed. */
 function checkSecrets(url: URL, { envFile }: Options): Finding[] {
-  const file = envFile ?? (isLoopback(url) ? DEFAULT_ENV_FILE : undefined);
+  const file = envFile ?? (isLoopback(url) ? DEFAULT_SECRETS_FILE : undefined);
   if (file === undefined) return [];
   if (!existsSync(file))
     return [envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`)];
