@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
 import { commandOf, DEFAULT_STATE_FOLDER, type ServeOptions } from "./options.ts";
 import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
@@ -32,7 +33,13 @@ export function demoFiles({ persistTo }: Pick<ServeOptions, "persistTo">): { key
 /** Returns the keys of the last start if the service still accepts them, otherwise new ones. */
 export async function demoKeys(demo: Demo): Promise<DemoKeys> {
   const files = demoFiles(demo.options);
-  makePrivateFolder(FOLDER);
+  try {
+    makePrivateFolder(FOLDER);
+  } catch (error) {
+    throw new CommandError(
+      `The folder ${resolve(FOLDER)}, for the keys of the demo, cannot be made: ${systemErrorCode(error)}.`,
+    );
+  }
   const kept = async (file: string) => {
     const key = keptKey(file);
     return key !== undefined && (await statusOf(demo, key)) === 200 ? key : undefined;

@@ -83,7 +83,8 @@ const HELP = helpOf({
   DATABASE_URL     the database that ug prove examines
 
 Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --workspace and --environment, NO_COLOR.
-In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage. With --json, failures are JSON too, with a code and a request id.`,
+In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 could not tell (ug
+backup verify). With --json, failures are JSON too, with a code and a request id.`,
 });
 
 /** Credentials of this service, sessions, and the address of a database, which has its password in it. None belongs in arguments. */

@@ -395,12 +395,17 @@ describe("a restore", () => {
     const refused = async (page: string, line: number, query = OF_ACME) => {
       const { status, body } = await restorePage(page, query);
       expect([status, body.error.code, body.error.line]).toEqual([422, "invalid_backup", line]);
+      return body.error.reason;
     };
     await refused(first, 1, inEnvironment("globex"));
     await refused((await backUp(""))[0] ?? "", 1);
     await refused(await rehashed(first, (text) => text.replace('"format":1', '"format":2')), 1);
     await refused(await rehashed(first, (text) => text.replace('"kind":"user_group"', '"kind":"surprise"')), 2);
-    await refused(await rehashed(first, (text) => text.replace('"revision":1', '"revision":"1"')), 2);
+    expect(await refused(await rehashed(first, (text) => text.replace('"revision":1', '"revision":"1"')), 2)).toContain(
+      "The field revision is not valid",
+    );
+    const colourful = await rehashed(first, (text) => text.replace('"revision":1', '"revision":1,"colour":1'));
+    expect(await refused(colourful, 2)).toContain("This line of the kind user_group is not valid");
     await refused(first.slice(0, -10), linesOf(first).length);
     await refused(first.replace(/"next_cursor":"[^"]*"/, '"next_cursor":null'), linesOf(first).length);
     await refused("\n", 1);
@@ -422,7 +427,9 @@ describe("a restore", () => {
     const twice = await rehashed(pages[0] ?? "", (text) =>
       text.replace('"provided_id":"suspended"', '"provided_id":"acme"'),
     );
-    expect(codeOf(await restorePage(twice))).toEqual([422, "invalid_backup"]);
+    const answer = await restorePage(twice);
+    expect(codeOf(answer)).toEqual([422, "invalid_backup"]);
+    expect(answer.body.error.reason).toContain("This line contradicts another one");
     expect(codeOf(await call("GET", "/api/user_groups", { credential: key }))).toEqual([401, "unauthenticated"]);
   });
 

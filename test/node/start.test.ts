@@ -247,6 +247,15 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
+  it("says in one sentence that the keys of the demo cannot be kept", async ({ expect }) => {
+    const copy = ownCopy();
+    writeFileSync(join(copy, ".demo-keys"), "");
+    const { code, output } = await endOf(runNode(copy, [...SERVE, "--port", "0"]));
+    expect(code).toBe(1);
+    expect(output).toContain("for the keys of the demo, cannot be made: EEXIST.");
+    expect(output).not.toMatch(/^\s+at /m);
+  });
+
   it("writes the secrets to the file of --env-file", async ({ expect }) => {
     const copy = ownCopy();
     const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);

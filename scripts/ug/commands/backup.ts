@@ -1,5 +1,5 @@
 /** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 import { accessToDeployment } from "../access.ts";
@@ -55,11 +55,10 @@ export const backupCommand = (): Command =>
     .option("--registry", "back up the registry, in place of an environment")
     .option("--all <folder>", "back up the registry and each environment, into a new folder in this one")
     .option("--keep <n>", "with --all: delete all but the newest so many", wholeNumberReader("keep", KEEP_MAX))
-    .option(
-      "--recipient <key>",
-      "encrypt for this public key of age; may be repeated",
-      (key: string, keys: string[]) => [...keys, key],
-      [] as string[],
+    .addOption(
+      new Option("--recipient <key>", "encrypt for this public key of age; may be repeated")
+        .argParser((key: string, keys: string[]) => [...keys, key])
+        .default([], "none"),
     )
     .action(async function (this: Command) {
       const options = this.opts<TakeOptions>();

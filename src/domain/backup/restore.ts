@@ -134,7 +134,7 @@ export class Restore {
         if (item.kind === "footer") this.#target.finish(item.record, counts, page);
         else this.#target.put(item, page);
       } catch (error) {
-        throw isUnfit(error) ? new InvalidBackup(index + 1, error.message) : error;
+        throw isUnfit(error) ? new InvalidBackup(index + 1, reasonOf(error)) : error;
       }
       if (item.kind === "footer") isDone = true;
       else counts = counted(counts, item.kind);
@@ -149,6 +149,11 @@ export class Restore {
 /** A full disk, for example, says nothing about the line: the same page can be sent again. */
 const isUnfit = (error: unknown): error is Error =>
   error instanceof UnfitLine || (error instanceof Error && error.message.includes("SQLITE_CONSTRAINT"));
+
+const reasonOf = (error: Error): string =>
+  error instanceof UnfitLine
+    ? error.message
+    : `This line contradicts another one, or lacks a value, so the database refuses it: ${error.message}`;
 
 /**
  * Takes the next page of a backup into an object. The first page begins again from the start; after an invalid one nothing is left.

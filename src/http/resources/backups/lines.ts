@@ -162,7 +162,8 @@ export function itemOf(line: Record<string, unknown>): BackupItem {
   const parsed = z.safeDecode(schemaOf(kind) as z.ZodMiniType, line);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
-    throw new Error(`The field ${path.join(".")} is not valid: ${message}`);
+    const what = path.length === 0 ? `This line of the kind ${kind}` : `The field ${path.join(".")}`;
+    throw new Error(`${what} is not valid: ${message}`);
   }
   const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
   const named = DIRECTORY_FIELDS[kind];
