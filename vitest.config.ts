@@ -51,8 +51,8 @@ export default defineConfig({
   test: {
     // A test that takes longer is shown with its time.
     slowTestThreshold: 10_000,
-    // Four files at a time, on two cores too: most of them wait for processes or timers half of their time.
-    maxWorkers: 4,
+    // Three files at a time, on two cores too: most of them wait for processes or timers. With four or five, all took longer.
+    maxWorkers: 3,
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     // One service for all tests over sockets. It starts only if one of them runs.
