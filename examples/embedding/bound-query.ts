@@ -24,8 +24,11 @@ const fetchFor =
     return fetch(url, { ...init, headers });
   };
 
+/** Where the service is, whose sessions are taken, as in `acme/Customer`, and the database with the orders of that environment. */
+export type Reports = { serviceUrl: string; audience: string; database: Database };
+
 /** Serves `GET /reports/{name}` to pages that present a viewer session, as they do to the service. */
-export const reports = (serviceUrl: string, database: Database) =>
+export const reports = ({ serviceUrl, audience, database }: Reports) =>
   // Any page may ask: it needs a session, and no cookie takes part.
   new Hono().use(cors({ origin: "*", allowHeaders: ["Authorization"] })).get("/reports/:name", async (c) => {
     const template = REPORTS.get(c.req.param("name"));
@@ -33,7 +36,9 @@ export const reports = (serviceUrl: string, database: Database) =>
     if (template === undefined) return c.json({ error: "There is no such report." }, 404);
     if (session === undefined) return c.json({ error: "Present a viewer session." }, 401);
     try {
-      const viewer = new ViewerClient({ url: serviceUrl, token: session, fetch: fetchFor(c.req.header("Origin")) });
+      const fetch = fetchFor(c.req.header("Origin"));
+      // In another environment, the same id is another customer.
+      const viewer = new ViewerClient({ url: serviceUrl, token: session, audience, fetch });
       const { sql, params } = await viewer.bindQuery({ sql: template, placeholders: "$1" });
       return c.json({ rows: (await database.query(sql, params)).rows });
     } catch (error) {

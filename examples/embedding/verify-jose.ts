@@ -2,7 +2,10 @@
 import { text } from "node:stream/consumers";
 import { createRemoteJWKSet, errors, jwtVerify } from "jose";
 
-const { SERVICE_URL = "", AUDIENCE = "" } = process.env;
+const { SERVICE_URL, AUDIENCE } = process.env;
+// With an empty audience, jose would take the sessions of every environment.
+if (!SERVICE_URL || !AUDIENCE)
+  throw new Error("Set SERVICE_URL, and AUDIENCE to the environment, such as acme/Customer.");
 /** The header Origin of the request that presents the session. Programs send none. */
 const ORIGIN = process.env.ORIGIN;
 const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", SERVICE_URL));
@@ -12,7 +15,7 @@ try {
     algorithms: ["ES256"],
     typ: "JWT",
     issuer: SERVICE_URL,
-    // The environment, such as acme/Customer: in another one, the same number is another customer.
+    // In another environment, the same number is another customer.
     audience: AUDIENCE,
     requiredClaims: ["team_id", "exp"],
   });

@@ -54,17 +54,19 @@ export class UserGroupClient {
   }
 
   /**
-   * The calls of a page that has presented this session to your server. They have the session's rights, and not your API key's.
+   * The calls of a page that has presented this session to your server. They have the session's rights, and not your API key's. Name
+   * the environment, `audience`: a session of another one is then refused with `audience_mismatch`, and not taken for the customer
+   * who has the same id in yours.
    *
    * @example
    * await groups.ensure({ userGroupId: "presented", properties: { plan: "gold" } });
    * const { token } = await groups.mintSession({ userGroupId: "presented" });
-   * const { variables } = await groups.asViewer({ session: token }).view();
+   * const { variables } = await groups.asViewer({ session: token, audience: "demo/Testing" }).view();
    * console.info(variables["user_group.plan"]);
    * // gold
    */
-  asViewer({ session }: { session: string }): ViewerClient {
-    return new ViewerClient({ ...this.#options, token: session });
+  asViewer({ session, ...audience }: { session: string; audience?: string }): ViewerClient {
+    return new ViewerClient({ ...this.#options, token: session, ...audience });
   }
 
   /**

@@ -6,8 +6,13 @@ import { SessionConnection, type SessionFunction } from "./transport/session-con
 import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
-export type ViewerClientOptions = ConnectionOptions &
-  (
+export type ViewerClientOptions = ConnectionOptions & {
+  /**
+   * The environment that the credential must be of, as `<workspace>/<environment>`, such as `acme/Customer`; any other is refused with
+   * `audience_mismatch`. A server that takes credentials from requests must name it; a page with its own session need not.
+   */
+  audience?: string;
+} & (
     | {
         /** The token of a user group. `undefined`, which `ensure` returns to a key without `tokens:read`, is a `TypeError`. */
         token: string | undefined;
@@ -44,6 +49,8 @@ export type ViewInput = {
 
 /** The group as its viewer sees it, and its variables. */
 export type View = {
+  /** The environment of the credential, as `<workspace>/<environment>`. A service before 1.1 does not name it. */
+  audience: string | undefined;
   group: ViewedGroup;
   /** The variables that dashboards read: `user_group_id`, `user_group_name`, and `user_group.<key>` for each property. */
   variables: JsonObject;
@@ -84,8 +91,12 @@ export type BoundQuery = {
  */
 export class ViewerClient {
   readonly #connection: Connection | SessionConnection;
+  readonly #audience: string | undefined;
 
   constructor({ token, session, ...options }: ViewerClientOptions) {
+    // Without one, each environment's credentials are taken: a setting that is missing by mistake must not mean that.
+    if ("audience" in options && !options.audience) throw new TypeError("Give audience, such as acme/Customer.");
+    this.#audience = options.audience;
     if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
     this.#connection =
       session === undefined
@@ -105,8 +116,13 @@ export class ViewerClient {
    */
   async view({ maxAgeSeconds }: ViewInput = {}, options?: CallOptions): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
-    const { body } = await this.#connection.send({ method: "GET", path: "/api/viewer", headers }, options);
-    return { group: toViewedGroup(body.object("user_group")), variables: body.json("variables") };
+    const path = `/api/viewer${this.#audience ? `?audience=${encodeURIComponent(this.#audience)}` : ""}`;
+    const { body } = await this.#connection.send({ method: "GET", path, headers }, options);
+    return {
+      audience: body.textOrNull("audience") ?? undefined,
+      group: toViewedGroup(body.object("user_group")),
+      variables: body.json("variables"),
+    };
   }
 
   /**
@@ -120,7 +136,7 @@ export class ViewerClient {
    * // SELECT * FROM orders WHERE customer = ? [ 'binding' ]
    */
   async bindQuery({ sql, placeholders }: BindQueryInput, options?: CallOptions): Promise<BoundQuery> {
-    const call = { path: "/api/viewer/query", body: { sql, placeholders }, retryable: true };
+    const call = { path: "/api/viewer/query", body: { sql, placeholders, audience: this.#audience }, retryable: true };
     const { body } = await this.#connection.send({ method: "POST", ...call }, options);
     return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
   }

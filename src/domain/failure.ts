@@ -21,6 +21,8 @@ export type Failure =
   | { code: "secret_key_in_browser" }
   | { code: "token_in_browser" }
   | { code: "origin_not_allowed" }
+  /** The environment of the credential, and the one that the call expects, as `<workspace>/<environment>`. */
+  | { code: "audience_mismatch"; audience: string; expected_audience: string }
   | { code: "user_group_suspended" }
   | { code: "user_group_not_found" }
   | { code: "api_key_not_found" }

@@ -113,7 +113,7 @@ export const ACCESS = {
     body: "required",
   },
   "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
-  "GET /api/viewer": { isForViewers: true },
+  "GET /api/viewer": { isForViewers: true, hasQuery: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
 

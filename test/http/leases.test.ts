@@ -253,7 +253,7 @@ describe("a viewer that accepts a stale answer", () => {
     expect(stale.body).toEqual((await view(token)).body);
     const bound = await query(token, { sql: "x = {{user_group.n}}" }, STALE);
     expect(answeredBy(bound)).toBe("index");
-    expect(bound.body).toEqual({ success: 1, sql: "x = ?", params: [1], dropped: [] });
+    expect(bound.body).toEqual({ success: 1, audience: "acme/Testing", sql: "x = ?", params: [1], dropped: [] });
   });
 
   it("is refused by the directory after a rotation has deleted the lease", async ({ expect }) => {

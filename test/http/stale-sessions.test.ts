@@ -44,7 +44,7 @@ describe("a session with max_stale_seconds", () => {
     const bound = await bind(session, {}, watched);
     expect([answeredBy(bound), bound.body]).toEqual([
       "session",
-      { success: 1, sql: "? AND v = ?", params: ["eu", "ann"], dropped: [] },
+      { success: 1, audience: "acme/Testing", sql: "? AND v = ?", params: ["eu", "ann"], dropped: [] },
     ]);
     expect(costs).toEqual({ rpcs: [], kv: [] });
   });

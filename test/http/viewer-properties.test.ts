@@ -122,6 +122,7 @@ describe("a clause that names the viewer", () => {
     const sql = "1 [[AND s = {{viewer.store}}]] [[AND v = {{viewer_id}}]] [[AND t = {{user_group.tier}}]]";
     expect((await query(session, { sql })).body).toEqual({
       success: 1,
+      audience: "acme/Testing",
       sql: "1 AND s = ? AND v = ? ",
       params: [7, "ann"],
       dropped: ["user_group.tier"],

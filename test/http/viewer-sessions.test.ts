@@ -437,7 +437,13 @@ describe("a viewer with a session", () => {
       viewer_id: "ann",
     });
     const { body } = await query(session, { sql: "a = {{user_group_id}} [[AND v = {{viewer_id}}]]" });
-    expect(body).toEqual({ success: 1, sql: "a = ? AND v = ?", params: ["acme", "ann"], dropped: [] });
+    expect(body).toEqual({
+      success: 1,
+      audience: "acme/Testing",
+      sql: "a = ? AND v = ?",
+      params: ["acme", "ann"],
+      dropped: [],
+    });
   });
 
   it("keeps its viewer_id apart from a property of that name", async ({ expect }) => {
@@ -460,6 +466,7 @@ describe("a viewer with a session", () => {
         name: "acme",
         workspace: "acme",
         environment: "Testing",
+        audience: "acme/Testing",
         expires_at: "2035-01-01T00:01:00.000Z",
       });
     }

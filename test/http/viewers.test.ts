@@ -26,6 +26,7 @@ describe("GET /api/viewer", () => {
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
       success: 1,
+      audience: "acme/Testing",
       user_group: {
         team_id: 1,
         name: "Acme Inc.",
@@ -247,7 +248,7 @@ describe("POST /api/viewer/query", () => {
   ] as const)("binds %o", async ([body, expected], { expect }) => {
     const answer = await query(await withGroup(), body);
     expect(answer.status).toBe(200);
-    expect(answer.body).toEqual(expected);
+    expect(answer.body).toEqual({ audience: "acme/Testing", ...expected });
   });
 
   it.for([
@@ -274,7 +275,13 @@ describe("POST /api/viewer/query", () => {
   it("accepts a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
     const token = await withGroup();
     const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
-    expect((await query(token, { sql })).body).toEqual({ success: 1, sql, params: [], dropped: [] });
+    expect((await query(token, { sql })).body).toEqual({
+      success: 1,
+      audience: "acme/Testing",
+      sql,
+      params: [],
+      dropped: [],
+    });
 
     const { status, body } = await query(token, { sql: `${sql} ` });
     expect(status).toBe(422);

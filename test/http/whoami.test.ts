@@ -95,6 +95,7 @@ describe("GET /api/whoami", () => {
       name: "Acme Inc.",
       workspace: "acme",
       environment: "Testing",
+      audience: "acme/Testing",
       expires_at: null,
     };
     expect((await whoami(current)).body).toEqual({ success: 1, caller });

@@ -135,6 +135,7 @@ describe("viewers", () => {
   it("get their group and its variables, fresh or stale", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } });
     const expected = {
+      audience: "demo/Testing",
       group: {
         teamId: group.teamId,
         userGroupId: "client view",

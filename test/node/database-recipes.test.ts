@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { runReport } from "../../examples/embedding/customer-databases.ts";
-import { OperatorClient, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
+import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
 
@@ -31,14 +31,15 @@ describe("a database for each customer", () => {
     ["eu-1", databaseWith("hooli", 1)],
     ["us-1", databaseWith("hooli", 2)],
   ]);
+  const backend = () => ({ groups, audience: "databases/Customer", databases });
   const report = { schema: "sales", sql: "SELECT amount FROM sales WHERE customer = {{user_group_id}}" };
 
   it("is the one that the mapping names, and moves with it", async ({ expect }) => {
     await groups.ensure({ userGroupId: "hooli", mapping: { sales: "eu-1" } });
-    const viewer = new ViewerClient({ url, token: await sessionOf("hooli") });
-    expect(await runReport(viewer, databases, report)).toEqual([{ amount: 1 }]);
+    const session = await sessionOf("hooli");
+    expect(await runReport(backend(), session, report)).toEqual([{ amount: 1 }]);
     await groups.update({ userGroupId: "hooli", mapping: { sales: "us-1" } });
-    expect(await runReport(viewer, databases, report)).toEqual([{ amount: 2 }]);
+    expect(await runReport(backend(), session, report)).toEqual([{ amount: 2 }]);
   });
 
   it.for([
@@ -47,8 +48,9 @@ describe("a database for each customer", () => {
     ["a database that the backend does not have", { sales: "file:/etc/passwd" }],
   ] as const)("is none with %s", async ([name, mapping], { expect }) => {
     await groups.ensure({ userGroupId: name, mapping });
-    const viewer = new ViewerClient({ url, token: await sessionOf(name) });
-    await expect(runReport(viewer, databases, report)).rejects.toThrow("The customer has no database for sales.");
+    await expect(runReport(backend(), await sessionOf(name), report)).rejects.toThrow(
+      "The customer has no database for sales.",
+    );
   });
 });
 
@@ -130,6 +132,7 @@ describe("drivers of Python", () => {
       const run = (session: string) =>
         python(["examples/embedding/bound_query.py"], session, {
           SERVICE_URL: url,
+          AUDIENCE: "databases/Customer",
           DATABASE_URL: postgres.url("backend"),
         });
       await groups.ensure({ userGroupId: "gavin" });

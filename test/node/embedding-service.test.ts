@@ -1,12 +1,10 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
-import { build } from "esbuild";
 import { createRemoteJWKSet } from "jose";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
@@ -14,6 +12,7 @@ import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { freePort } from "./support/free-port.ts";
+import { integratorProject } from "./support/integrator-project.ts";
 import { waitUntil } from "./support/service.ts";
 import { standIn } from "./support/stand-in.ts";
 
@@ -22,33 +21,24 @@ import { standIn } from "./support/stand-in.ts";
 const { url, operatorToken } = inject("service");
 const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
+const AUDIENCE = "embedding/Customer";
 
-const project = mkdtempSync(join(tmpdir(), "embedding-"));
+let project: string;
+let removeProject: () => void;
 let groups: UserGroupClient;
 let writerKey: string;
 /** A key that can mint sessions and nothing else. */
 let mintingKey: { id: number; key: string };
 
 beforeAll(async () => {
-  cpSync("examples/embedding", project, { recursive: true });
-  const installed = join(project, "node_modules", "user-group-service");
-  mkdirSync(installed, { recursive: true });
-  cpSync("client/package.json", join(installed, "package.json"));
-  for (const entry of ["index", "server", "viewer"])
-    await build({
-      entryPoints: [`src/client/${entry}.ts`],
-      outfile: join(installed, "dist", `${entry}.js`),
-      bundle: true,
-      format: "esm",
-      target: "es2022",
-    });
-  for (const name of ["hono", "@hono"]) symlinkSync(resolve("node_modules", name), join(project, "node_modules", name));
-
+  const made = await integratorProject("examples/embedding");
+  project = join(made.project, "embedding");
+  removeProject = made.remove;
   writerKey = (await operator.issueKey({ ...WORKSPACE, name: "writer" })).key;
   groups = new UserGroupClient({ url, apiKey: writerKey });
   mintingKey = await newMintingKey();
 });
-afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterAll(() => removeProject());
 
 async function newMintingKey() {
   const { apiKey, key } = await operator.issueKey({ ...WORKSPACE, name: "backend", scopes: ["sessions:create"] });
@@ -385,7 +375,7 @@ describe("reports", () => {
     await postgres.exec("CREATE TABLE orders (customer text, region text, amount int)");
     for (const order of ORDERS) await postgres.query("INSERT INTO orders VALUES ($1, $2, $3)", [...order]);
     const { reports } = await import(join(project, "bound-query.ts"));
-    const app = reports(url, postgres);
+    const app = reports({ serviceUrl: url, audience: AUDIENCE, database: postgres });
     return async (
       session: string | undefined,
       { name = "orders", origin }: { name?: string; origin?: string } = {},
@@ -450,7 +440,7 @@ describe("reports", () => {
       const { address } = await startBackend("report a");
       const { reports } = await import(join(project, "bound-query.ts"));
       const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
-      const api = await listen(reports(url, database).fetch);
+      const api = await listen(reports({ serviceUrl: url, audience: AUDIENCE, database }).fetch);
       const browser = await startChromium();
       onTestFinished(() => browser.close());
       const page = await browser.newPage();

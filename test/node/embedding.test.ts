@@ -1,31 +1,22 @@
-import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { text } from "node:stream/consumers";
 import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
-import { JAVA } from "../../scripts/clients/matrix.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { standIn } from "./support/stand-in.ts";
+import { compiledVerifySession, hasJava, succeeds } from "./support/verify-session.ts";
 
 const AUDIENCE = "verifiers/Customer";
 /** An id that is not what it seems to be, in SQL, in JSON and in a terminal. */
 const HOSTILE_ID = `o'hara", "sub": "acme é€\\`;
 
-const succeeds = (program: string, ...args: string[]) => spawnSync(program, args).status === 0;
-
-const hasJava = succeeds("java", "--add-modules", "jdk.compiler,java.net.http", "--source", "17", "--version");
-/** Where the Java recipe is compiled to, once: `java VerifySession.java` compiles it at each start. */
-const classes = mkdtempSync(join(tmpdir(), "verify-session-"));
-beforeAll(() => {
-  const javac = ["-m", "jdk.compiler/com.sun.tools.javac.Main", "-d", classes, "examples/embedding/VerifySession.java"];
-  if (hasJava && !succeeds("java", ...javac)) throw new Error("VerifySession.java does not compile.");
-});
-afterAll(() => rmSync(classes, { recursive: true, force: true }));
+const inJava = compiledVerifySession();
+afterAll(inJava.remove);
 
 const VERIFIERS = [
   {
@@ -43,7 +34,7 @@ const VERIFIERS = [
   {
     name: "java.security",
     needs: "a JDK, 17 or newer",
-    command: [...JAVA, "-cp", classes, "VerifySession"],
+    command: inJava.command,
     isThere: hasJava,
   },
 ];

@@ -11,6 +11,7 @@ export const REFUSAL_CODES = [
   "secret_key_in_browser",
   "token_in_browser",
   "origin_not_allowed",
+  "audience_mismatch",
   "user_group_suspended",
   "user_group_not_found",
   "api_key_not_found",

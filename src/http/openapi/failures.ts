@@ -3,6 +3,7 @@ import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../response/failures.ts";
+import { Audience } from "./fields.ts";
 import { components, jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
@@ -35,6 +36,10 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
   secret_key_in_browser: {},
   token_in_browser: {},
   origin_not_allowed: {},
+  audience_mismatch: {
+    audience: Audience.meta({ description: "The environment of the credential.", examples: ["acme/Testing"] }),
+    expected_audience: Audience.meta({ description: "The environment that the call expects." }),
+  },
   user_group_suspended: {},
   user_group_not_found: {},
   api_key_not_found: {},

@@ -13,6 +13,12 @@ export const Workspace = z
   .string()
   .meta({ description: "The integrating application, by its slug.", examples: ["acme"] });
 
+/** The name of an environment, as the claim `aud` of a session has it. */
+export const Audience = z.string().meta({
+  description: "The environment of the credential, as <workspace>/<environment>: the claim aud of a session.",
+  examples: ["acme/Customer"],
+});
+
 /** A number that the service gives, such as an id, from 1 on. */
 export const number = (description: string, example = 1) =>
   z

@@ -44,7 +44,7 @@ export function requiredEnvironment(c: RequestContext<CallEnv>): Result<Environm
 
 /** The names of the query's fields that name an environment. */
 export const environmentFieldsOf = (c: RequestContext): string[] =>
-  c.req.url.includes("?") ? Object.keys(readQuery(c.req.url, isEnvironmentField).fields) : [];
+  Object.keys(readQuery(c.req.url, isEnvironmentField).fields);
 
 /** Parses the query by `schema`, for `c.req.valid("query")`, without the environment that an operator names. */
 export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
@@ -80,6 +80,7 @@ function readQuery(
   url: string,
   isWanted: (name: string) => boolean,
 ): { fields: Record<string, string>; issues: Issue[] } {
+  if (!url.includes("?")) return { fields: {}, issues: [] };
   const text = new URL(url).search.slice(1);
   const fields = new Map<string, string>();
   const issues: Issue[] = [];

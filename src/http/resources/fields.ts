@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { WORKSPACE } from "../../domain/environment.ts";
+import { findEnvironment, WORKSPACE } from "../../domain/environment.ts";
 import { isObject } from "../../domain/json.ts";
 import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
 import {
@@ -178,6 +178,24 @@ export const Workspace = lazy(() =>
       }),
     ),
     { description: "The integrating application, by its slug." },
+  ),
+);
+
+const AUDIENCE_MESSAGE =
+  "Give the environment as <workspace>/<environment>, such as acme/Customer, acme/Testing or acme/untagged.";
+
+/** The environment that a caller expects a credential to be of. */
+export const Audience = lazy(() =>
+  withMeta(
+    z
+      .string({ error: AUDIENCE_MESSAGE })
+      .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
+    {
+      pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
+      description:
+        "The environment that the credential must be of, as <workspace>/<environment>. Servers that take a credential from a request " +
+        "name theirs: in another environment, the same user_group_id is another customer.",
+    },
   ),
 );
 

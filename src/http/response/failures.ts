@@ -65,6 +65,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 403,
     message: "This session is for the pages of other origins. Mint it with this page's origin among its origins.",
   },
+  audience_mismatch: {
+    status: 403,
+    message: audienceMessage("acme/Testing", "acme/Customer"),
+  },
   user_group_suspended: {
     status: 403,
     message: "This user group is suspended, so its viewers see nothing. The integrator can resume it.",
@@ -228,6 +232,7 @@ function messageOf(c: RequestContext, failure: Failure): string {
   if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access));
   if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential")?.kind ?? "none"]);
   if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
+  if (failure.code === "audience_mismatch") return audienceMessage(failure.audience, failure.expected_audience);
   return FAILURES[failure.code].message;
 }
 
@@ -252,6 +257,10 @@ function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): stri
       ? "The token's user group has another user_group_id"
       : "The mapping of the token's user group has no such data_source_provided_id";
   return `${difference}. Nothing was deleted.`;
+}
+
+function audienceMessage(audience: string, expected: string): string {
+  return `This credential is of the environment ${audience}, and this call expects one of ${expected}. Present a session or token of ${expected}: in another environment, the same id is another customer.`;
 }
 
 function unauthenticatedMessage(credentials: string): string {

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { Success } from "../../openapi/fields.ts";
+import { Audience, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
-import { QueryBody } from "./schemas.ts";
+import { QueryBody, ViewerQuery } from "./schemas.ts";
 
 const UserGroup = z
   .strictObject(SeenGroup)
@@ -13,6 +13,7 @@ const UserGroup = z
 
 const Viewed = z.strictObject({
   success: Success,
+  audience: Audience,
   user_group: UserGroup.meta({ description: "The group." }),
   variables: z.record(z.string(), z.unknown()).meta({
     description:
@@ -24,6 +25,7 @@ const Viewed = z.strictObject({
 
 const Bound = z.strictObject({
   success: Success,
+  audience: Audience,
   sql: z
     .string()
     .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
@@ -48,13 +50,14 @@ export const viewerOperations: Operations = {
         "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
         "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
       headers: ["Cache-Control"],
+      query: { schema: ViewerQuery(), example: {} },
       answer: {
         status: 200,
         description: "The group, without its token.",
         content: { name: "Viewed", schema: Viewed },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
-      refusals: [],
+      refusals: ["audience_mismatch"],
     },
   },
   "/api/viewer/query": {
@@ -79,7 +82,13 @@ export const viewerOperations: Operations = {
         content: { name: "Bound", schema: Bound },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
       },
-      refusals: ["unknown_variable", "unusable_variable", "invalid_template"],
+      refusals: [
+        "audience_mismatch",
+        "unknown_variable",
+        "unusable_variable",
+        "variables_too_large",
+        "invalid_template",
+      ],
     },
   },
 };

@@ -1,14 +1,17 @@
 import { Hono } from "hono";
+import { directoryName } from "../../../domain/environment.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
 import { bindTemplate } from "../../../domain/sql/template.ts";
 import { variablesOf } from "../../../domain/sql/variables.ts";
-import type { AppEnv } from "../../app-env.ts";
+import type { AppEnv, Viewer } from "../../app-env.ts";
 import { authorizeViewers } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
+import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { viewBody } from "../user-groups/wire.ts";
-import { QueryBody } from "./schemas.ts";
+import { QueryBody, ViewerQuery } from "./schemas.ts";
 
 /** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()
@@ -16,22 +19,38 @@ export const viewers = new Hono<AppEnv>()
   .use("/query", allowMethods("POST"))
   .use(authorizeViewers)
 
-  .get("/", (c) => {
+  .get("/", validQuery(ViewerQuery), (c) => {
     const viewer = c.get("viewer");
+    const mismatch = audienceMismatch(viewer, c.req.valid("query").audience);
+    if (mismatch) return refuse(c, mismatch);
     const { group, environment } = viewer;
     const userGroup = viewBody(group, environment.tag);
     return respond(c, {
       success: 1,
+      audience: directoryName(environment),
       user_group: userGroup,
       variables: variablesOf(group, viewer, userGroup.properties),
     });
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
-    const { sql, placeholders } = c.req.valid("json");
+    const { sql, placeholders, audience } = c.req.valid("json");
     const viewer = c.get("viewer");
+    const mismatch = audienceMismatch(viewer, audience);
+    if (mismatch) return refuse(c, mismatch);
     const variables = new Map(Object.entries(variablesOf(viewer.group, viewer)));
     const bound = bindTemplate(sql, variables, placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
-    return respond(c, { success: 1, ...bound.value });
+    return respond(c, { success: 1, audience: directoryName(viewer.environment), ...bound.value });
   });
+
+/** The failure of a viewer who is not of the `expected` environment. Without one, the caller takes those of any. */
+function audienceMismatch(
+  { environment }: Viewer,
+  expected: string | undefined,
+): FailureOf<"audience_mismatch"> | undefined {
+  const audience = directoryName(environment);
+  return expected === undefined || expected === audience
+    ? undefined
+    : { code: "audience_mismatch", audience, expected_audience: expected };
+}

@@ -1,9 +1,12 @@
 import * as z from "zod/mini";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../../limits.ts";
-import { lazy, withMeta } from "../fields.ts";
+import { Audience, lazy, withMeta } from "../fields.ts";
 
 const utf8 = new TextEncoder();
+
+/** GET /api/viewer */
+export const ViewerQuery = lazy(() => z.strictObject({ audience: z.optional(Audience()) }));
 
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
@@ -19,6 +22,7 @@ export const QueryBody = lazy(() =>
         description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
       },
     ),
+    audience: z.optional(Audience()),
     placeholders: withMeta(z._default(z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1" or "%s".' }), "?"), {
       description:
         "How placeholders are written: ? each, or $1, $2 and so on, or %s each (psycopg, PyMySQL; a % of the template becomes %%).",

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
+import { Audience, number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import type { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
 
@@ -56,6 +56,7 @@ const viewer = (kind: "user_group_token" | "viewer_session", id: string, descrip
       id: number("The group's number."),
       ...Named,
       ...InEnvironment,
+      audience: Audience,
       expires_at,
     })
     .meta({ id, description }) satisfies z.ZodType<Omit<ReturnType<typeof viewerCaller>, "kind">>;

@@ -1,6 +1,6 @@
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
-import type { Environment } from "../../../domain/environment.ts";
+import { directoryName, type Environment } from "../../../domain/environment.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { Viewer } from "../../app-env.ts";
 import { time } from "../times.ts";
@@ -28,11 +28,12 @@ export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
 });
 
 /** `caller` for a viewer. A token expires at the end of a grace. */
-export const viewerCaller = ({ kind, group, environment: { workspace, tag }, expiresAt }: Viewer) => ({
+export const viewerCaller = ({ kind, group, environment, expiresAt }: Viewer) => ({
   kind: kind === "token" ? "user_group_token" : kind,
   id: group.teamId,
   name: group.name,
-  workspace,
-  environment: tag,
+  workspace: environment.workspace,
+  environment: environment.tag,
+  audience: directoryName(environment),
   expires_at: time(expiresAt),
 });
