@@ -2,7 +2,7 @@ import { type EnvironmentClient, environmentClient } from "./environment-client.
 import { type Caller, whoami } from "./resources/caller.ts";
 import { type GroupsById, groupsById } from "./resources/groups-by-id.ts";
 import { type MintSessionInput, mintSession, type ViewerSession } from "./resources/viewer-session.ts";
-import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
+import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
 import { ViewerClient } from "./viewer-client.ts";
 
@@ -32,7 +32,7 @@ export class UserGroupClient {
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
     this.#options = options;
-    this.#connection = new Connection(options, "apiKey", apiKey, serverProtocol);
+    this.#connection = connectionOf(options, "apiKey", apiKey, serverProtocol);
     const calls: GroupsById & EnvironmentClient = {
       ...groupsById(this.#connection),
       ...environmentClient(this.#connection),

@@ -357,17 +357,17 @@ it("selects the rows of one person by viewer_properties, and none without them",
   );
   await postgres.exec("SET SESSION AUTHORIZATION backend");
   const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
-  const amountsOf = async (viewerProperties: object | undefined) => {
+  const amountsOf = async (viewer: { viewerProperties?: object }) => {
     const client = new UserGroupClient({ url, apiKey: mintingKey.key });
-    const { token } = await client.mintSession({ userGroupId: "rows of persons", viewerProperties });
+    const { token } = await client.mintSession({ userGroupId: "rows of persons", ...viewer });
     const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
     const rows = await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" });
     return rows.map((row) => (row as { amount: number }).amount);
   };
-  expect(await amountsOf({ store: 2 })).toEqual([2]);
-  expect(await amountsOf({ shop: 2 })).toEqual([]);
-  expect(await amountsOf(undefined)).toEqual([]);
-  expect(await amountsOf({ store: null })).toEqual([]);
+  expect(await amountsOf({ viewerProperties: { store: 2 } })).toEqual([2]);
+  expect(await amountsOf({ viewerProperties: { shop: 2 } })).toEqual([]);
+  expect(await amountsOf({})).toEqual([]);
+  expect(await amountsOf({ viewerProperties: { store: null } })).toEqual([]);
 });
 
 describe("reports", () => {
@@ -400,7 +400,12 @@ describe("reports", () => {
     };
   }
   const mint = async (userGroupId: string, origins?: string[]) =>
-    (await new UserGroupClient({ url, apiKey: mintingKey.key }).mintSession({ userGroupId, origins })).token;
+    (
+      await new UserGroupClient({ url, apiKey: mintingKey.key }).mintSession({
+        userGroupId,
+        ...(origins && { origins }),
+      })
+    ).token;
 
   it("show each customer their own rows, and those of their regions", async ({ expect }) => {
     const report = await startReports();
