@@ -97,5 +97,7 @@ export function signOutHandler<User, Context extends unknown[] = []>(
   };
 }
 
-const logFailure = (error: unknown, userGroupId?: string): void =>
-  console.error(`The sessions of ${JSON.stringify(userGroupId)} were not ended: ${Object(error).message ?? error}`);
+function logFailure(error: unknown, userGroupId?: string): void {
+  const { code, message } = Object(error);
+  console.error(`The sessions of ${JSON.stringify(userGroupId)} were not ended: ${code ? `${code}: ` : ""}${message}`);
+}

@@ -119,8 +119,10 @@ const connect = (options: ConnectionOptions, token: string): Connection =>
 
 /** The body of a response. Throws the refusal of the backend's `sessionHandler`, with its code and sentence. */
 async function received(minted: unknown): Promise<unknown> {
-  if (!(minted instanceof Response)) return minted;
-  return minted.ok ? parse(await minted.text()) : readResponse(minted, redactForms, viewerProtocol);
+  const response = Object(minted);
+  // Not by `instanceof`: servers such as Hono's replace the global Response, and fetch then returns one of another class.
+  if (!response.headers) return minted;
+  return response.ok ? parse(await response.text()) : readResponse(response, redactForms, viewerProtocol);
 }
 
 /** The error does not repeat the value: it may hold a session. */
