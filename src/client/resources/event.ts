@@ -1,9 +1,9 @@
 import { pause } from "../transport/abortable.ts";
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/given.ts";
 import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
 import { type ListedGroup, toListedGroup } from "./user-group.ts";

@@ -6,10 +6,10 @@ import {
   numberedPath,
   type Query,
 } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/given.ts";
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, reasonBodyOf } from "./credential.ts";
 import {
   type Changes,

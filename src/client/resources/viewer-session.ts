@@ -1,5 +1,5 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/given.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 
 /** The session to mint. */
 export type MintSessionInput = {

@@ -1,5 +1,5 @@
 import { type Fetch, isProtected } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/given.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
 import { failureOf, maySucceedLater } from "./failure.ts";

@@ -1,7 +1,7 @@
-import { refuseUndefined } from "./given.ts";
 import type { JsonValue } from "./json.ts";
 import { ResponseBody } from "./response-body.ts";
 import { isTransient, type RetryOptions, retriesOf } from "./retries.ts";
+import { refuseUndefined } from "./undefined-options.ts";
 import {
   type ErrorFacts,
   type Issue,

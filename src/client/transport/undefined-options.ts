@@ -1,6 +1,6 @@
 /**
- * Throws a `TypeError` if one of these options is present and `undefined`: left out, it would widen the call. The list of an option
- * decides alone, so a call names here each option without which it does more than with any value.
+ * Throws a `TypeError` if one of these options is present and `undefined`. Each call names the options without which it does more than with
+ * any value of them: a variable that somebody forgot to set must not end everybody's sessions.
  */
 export function refuseUndefined<Input extends object>(input: Input, names: readonly (keyof Input & string)[]): void {
   const name = names.find((each) => each in input && input[each] === undefined);
