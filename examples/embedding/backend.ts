@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { UserGroupClient } from "user-group-service/client";
-import { sessionHandler } from "user-group-service/server";
+import { sessionHandler, signOutHandler } from "user-group-service/server";
 
 const { SERVICE_URL = "", API_KEY = "", PORT = "3000", CUSTOMER = "acme" } = process.env;
 /** Where people see this page. Pages of other sites cannot use its sessions. */
@@ -12,27 +12,38 @@ const groups = new UserGroupClient({ url: SERVICE_URL, apiKey: API_KEY });
 const page = readFileSync(new URL("page.html", import.meta.url), "utf8").replace("SERVICE_URL", SERVICE_URL);
 const viewerScript = readFileSync(new URL(import.meta.resolve("user-group-service/viewer")), "utf8");
 
-/** Replace this by your own sign-in: who makes this request, and whose data may that person see? */
-const userOf = (request: Request) =>
-  request.headers.get("Cookie")?.includes("signed_out=") || !CUSTOMER ? undefined : { id: "jane", customer: CUSTOMER };
+type Person = { id: string; customer: string };
+/** Who has signed in, by their cookie. A sign-in that ends here is over, also for somebody who has kept the cookie. */
+const signIns = new Map<string, Person>();
+const cookieOf = (request: Request) => /\bsid=([\w-]+)/.exec(request.headers.get("Cookie") ?? "")?.[1] ?? "";
 
-const session = sessionHandler({
+const product = {
   client: groups,
-  user: userOf,
-  customer: (user) => user.customer,
-  viewer: (user) => ({ viewerId: user.id }),
+  /** Replace this by your own sign-in: who makes this request, and whose data may that person see? */
+  user: (request: Request) => signIns.get(cookieOf(request)),
+  customer: (person: Person) => person.customer,
+  viewer: (person: Person) => ({ viewerId: person.id }),
   origins: [ORIGIN],
+};
+const session = sessionHandler(product);
+const signOut = signOutHandler({
+  ...product,
+  signOut: (request) => {
+    signIns.delete(cookieOf(request));
+    return new Response(null, { status: 204, headers: { "Set-Cookie": "sid=; Max-Age=0; Path=/" } });
+  },
 });
 
 const app = new Hono()
-  .get("/", (c) => c.html(page))
+  .get("/", (c) => {
+    if (product.user(c.req.raw) || !CUSTOMER) return c.html(page);
+    // This example has no passwords: everybody who opens the page is Jane.
+    const sid = crypto.randomUUID();
+    signIns.set(sid, { id: "jane", customer: CUSTOMER });
+    return c.html(page, 200, { "Set-Cookie": `sid=${sid}; HttpOnly; SameSite=Strict; Path=/` });
+  })
   .get("/viewer.js", (c) => c.body(viewerScript, 200, { "Content-Type": "text/javascript" }))
   .post("/session", (c) => session(c.req.raw))
-  .post("/sign-out", async (c) => {
-    const user = userOf(c.req.raw);
-    // All pages of this person stop at once, also in other tabs and on other devices.
-    if (user) await groups.endSessions({ userGroupId: user.customer, viewerId: user.id, reason: "signed out" });
-    return c.body(null, 204, { "Set-Cookie": "signed_out=1; HttpOnly; SameSite=Strict; Path=/" });
-  });
+  .post("/sign-out", (c) => signOut(c.req.raw));
 
 serve({ fetch: app.fetch, hostname: "localhost", port: Number(PORT) }, () => console.info(`The page is at ${ORIGIN}`));

@@ -1,10 +1,10 @@
 /** The product's server: its own sign-in, a viewer session for its page, and reports for those who present one. */
 import { readFileSync } from "node:fs";
 import { type Context, Hono } from "hono";
-import { getCookie, setCookie } from "hono/cookie";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { secureHeaders } from "hono/secure-headers";
 import type { UserGroupClient } from "user-group-service/client";
-import { requireSession, sessionHandler } from "user-group-service/server";
+import { requireSession, sessionHandler, signOutHandler } from "user-group-service/server";
 import { CUSTOMERS, PEOPLE, type Person } from "./people.ts";
 import type { openSales } from "./sales.ts";
 
@@ -26,15 +26,24 @@ export type Product = {
 /** Serves the product. */
 export function productApp({ origin, serviceUrl, audience, groups, sales }: Product) {
   /** Who is signed in, by the cookie. A real product stores this, and ends it after a time. */
-  const signedIn = new Map<string, Person>();
-  const userOf = (c: Context) => signedIn.get(getCookie(c, "sid") ?? "");
+  const signIns = new Map<string, Person>();
+  const userOf = (c: Context) => signIns.get(getCookie(c, "sid") ?? "");
 
-  const session = sessionHandler({
+  const signedIn = {
     client: groups,
-    user: (_, c: Context) => userOf(c),
-    customer: (person) => person.customer,
-    viewer: (person) => ({ viewerId: person.id, viewerProperties: { store: person.store } }),
+    user: (_: Request, c: Context) => userOf(c),
+    customer: (person: Person) => person.customer,
+    viewer: (person: Person) => ({ viewerId: person.id, viewerProperties: { store: person.store } }),
     origins: [origin],
+  };
+  const session = sessionHandler(signedIn);
+  const signOut = signOutHandler({
+    ...signedIn,
+    signOut: (_, c) => {
+      signIns.delete(getCookie(c, "sid") ?? "");
+      deleteCookie(c, "sid");
+      return c.body(null, 204);
+    },
   });
   // Each report asks the service, so that a suspension is seen at once.
   const check = requireSession({ client: groups, audience, origins: [origin] });
@@ -58,17 +67,11 @@ export function productApp({ origin, serviceUrl, audience, groups, sales }: Prod
       const found = PEOPLE.find(({ id }) => id === person);
       if (!found) return c.redirect("/", 303);
       const sid = crypto.randomUUID();
-      signedIn.set(sid, found);
+      signIns.set(sid, found);
       setCookie(c, "sid", sid, { httpOnly: true, sameSite: "Lax", secure: origin.startsWith("https:"), path: "/" });
       return c.redirect("/dashboard", 303);
     })
-    .post("/sign-out", async (c) => {
-      const person = userOf(c);
-      signedIn.delete(getCookie(c, "sid") ?? "");
-      // All pages of this person stop at once, also in other tabs and on other devices.
-      if (person) await groups.endSessions({ userGroupId: person.customer, viewerId: person.id, reason: "signed out" });
-      return c.redirect("/", 303);
-    })
+    .post("/sign-out", (c) => signOut(c.req.raw, c))
     .get("/dashboard", (c) => {
       const person = userOf(c);
       if (!person) return c.redirect("/", 303);

@@ -1,6 +1,6 @@
 import { request } from "undici";
 import * as z from "zod";
-import { withTimeout } from "../../src/client/transport/with-timeout.ts";
+import { abortable } from "../../src/client/transport/abortable.ts";
 import { CommandError } from "../ug/errors.ts";
 import { isRedirect, redirected, unreachable } from "./service.ts";
 
@@ -41,7 +41,8 @@ export function send(url: URL, { method, credential, headers = {}, body, text: r
     const { "retry-after": retryAfter, etag } = response.headers;
     return { status: response.statusCode, text, retryAfter: textOf(retryAfter), etag: textOf(etag) };
   };
-  return withTimeout(exchange, RESPONSE_MS_MAX, undefined).then((response) => {
+  const onTimeout = () => Promise.reject(new Error("The service did not respond in time."));
+  return abortable(exchange, [], { ms: RESPONSE_MS_MAX, onTimeout }).then((response) => {
     if (isRedirect(response.status)) throw redirected(url);
     return response;
   });

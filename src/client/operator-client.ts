@@ -4,7 +4,7 @@ import { type Caller, whoami } from "./resources/caller.ts";
 import { type Environment, type Environments, environmentQuery, environmentsOf } from "./resources/environment.ts";
 import { type FeedReader, feedReader } from "./resources/event.ts";
 import { type Operators, operatorsOf } from "./resources/operator.ts";
-import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
+import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
 
 /** The service's address, and the operator's credential. */
@@ -34,7 +34,7 @@ export class OperatorClient {
   readonly #connection: Connection;
 
   constructor({ operatorKey, ...options }: OperatorClientOptions) {
-    const connection = new Connection(options, "operatorKey", operatorKey, serverProtocol);
+    const connection = connectionOf(options, "operatorKey", operatorKey, serverProtocol);
     this.#connection = connection;
     const calls: ApiKeys & Operators & Environments & FeedReader = {
       ...apiKeysOf(connection),

@@ -14,5 +14,6 @@ export {
   type SessionCheck,
 } from "./server/require-session.ts";
 export { type SessionHandler, type SessionHandlerOptions, sessionHandler } from "./server/session-handler.ts";
+export { type SignOutHandler, type SignOutHandlerOptions, signOutHandler } from "./server/sign-out-handler.ts";
 export type { VerifiedSession } from "./server/verified-session.ts";
 export type { JsonObject, JsonValue } from "./transport/json.ts";

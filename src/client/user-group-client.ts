@@ -2,8 +2,9 @@ import { type EnvironmentClient, environmentClient } from "./environment-client.
 import { type Caller, whoami } from "./resources/caller.ts";
 import { type GroupsById, groupsById } from "./resources/groups-by-id.ts";
 import { type MintSessionInput, mintSession, type ViewerSession } from "./resources/viewer-session.ts";
-import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
+import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
+import { refuseUndefined } from "./transport/undefined-options.ts";
 import { ViewerClient } from "./viewer-client.ts";
 
 /** The service's address, and the API key of one environment. */
@@ -32,7 +33,7 @@ export class UserGroupClient {
 
   constructor({ apiKey, ...options }: UserGroupClientOptions) {
     this.#options = options;
-    this.#connection = new Connection(options, "apiKey", apiKey, serverProtocol);
+    this.#connection = connectionOf(options, "apiKey", apiKey, serverProtocol);
     const calls: GroupsById & EnvironmentClient = {
       ...groupsById(this.#connection),
       ...environmentClient(this.#connection),
@@ -65,7 +66,9 @@ export class UserGroupClient {
    * console.info(variables["user_group.plan"]);
    * // gold
    */
-  asViewer({ session, ...audience }: { session: string; audience?: string }): ViewerClient {
+  asViewer(input: { session: string; audience?: string }): ViewerClient {
+    refuseUndefined(input, ["audience"]);
+    const { session, ...audience } = input;
     return new ViewerClient({ ...this.#options, token: session, ...audience });
   }
 

@@ -1,8 +1,8 @@
 import { type Caller, viewerWhoami } from "./resources/caller.ts";
 import { toViewedGroup, type ViewedGroup } from "./resources/user-group.ts";
-import { type CallOptions, Connection, type ConnectionOptions } from "./transport/connection.ts";
+import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import type { JsonObject, JsonValue } from "./transport/json.ts";
-import { SessionConnection, type SessionFunction } from "./transport/session-connection.ts";
+import { type SessionConnection, type SessionFunction, sessionConnection } from "./transport/session-connection.ts";
 import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
@@ -49,8 +49,8 @@ export type ViewInput = {
 
 /** The group as its viewer sees it, and its variables. */
 export type View = {
-  /** The environment of the credential, as `<workspace>/<environment>`. A service before 1.1 does not name it. */
-  audience: string | undefined;
+  /** The environment of the credential, as `<workspace>/<environment>`; `null` from a service before 1.1, which does not name it. */
+  audience: string | null;
   group: ViewedGroup;
   /** The variables that dashboards read: `user_group_id`, `user_group_name`, and `user_group.<key>` for each property. */
   variables: JsonObject;
@@ -90,18 +90,20 @@ export type BoundQuery = {
  * // Viewed Inc.
  */
 export class ViewerClient {
-  readonly #connection: Connection | SessionConnection;
   readonly #audience: string | undefined;
+  readonly #connect: () => Connection | SessionConnection;
+  #connection: Connection | SessionConnection;
 
   constructor({ token, session, ...options }: ViewerClientOptions) {
     // Without one, each environment's credentials are taken: a setting that is missing by mistake must not mean that.
-    if ("audience" in options && !options.audience) throw new TypeError("Give audience, such as acme/Customer.");
+    if ("audience" in options && !options.audience) throw new TypeError("Give audience.");
     this.#audience = options.audience;
     if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
-    this.#connection =
+    this.#connect = () =>
       session === undefined
-        ? new Connection(options, "token", token, viewerProtocol)
-        : new SessionConnection(options, session);
+        ? connectionOf(options, "token", token, viewerProtocol)
+        : sessionConnection(options, session);
+    this.#connection = this.#connect();
   }
 
   /**
@@ -116,10 +118,10 @@ export class ViewerClient {
    */
   async view({ maxAgeSeconds }: ViewInput = {}, options?: CallOptions): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
-    const path = `/api/viewer${this.#audience ? `?audience=${encodeURIComponent(this.#audience)}` : ""}`;
-    const { body } = await this.#connection.send({ method: "GET", path, headers }, options);
+    const query = this.#audience ? `?audience=${encodeURIComponent(this.#audience)}` : "";
+    const { body } = await this.#connection.send({ method: "GET", path: `/api/viewer${query}`, headers }, options);
     return {
-      audience: body.textOrNull("audience") ?? undefined,
+      audience: body.textOrNull("audience"),
       group: toViewedGroup(body.object("user_group")),
       variables: body.json("variables"),
     };
@@ -153,13 +155,37 @@ export class ViewerClient {
    * // 200
    */
   async session({ refused }: CurrentSessionInput = {}, options?: CallOptions): Promise<CurrentSession> {
-    if (this.#connection instanceof Connection) throw new TypeError("Give session instead of token.");
-    const { token, endsAt } = await this.#connection.current(options, refused);
+    const { token, endsAt } = await this.#sessions().current(options, refused);
     return { token, expiresInSeconds: (endsAt - performance.now()) / 1000 };
+  }
+
+  /**
+   * Forgets the session, for a page whose person signs out or changes. Calls in flight reject with an `AbortError`, and nothing that was
+   * minted before is used afterwards. The next call gets a new session.
+   *
+   * @example
+   * await groups.ensure({ userGroupId: "first" });
+   * await groups.ensure({ userGroupId: "second" });
+   * let userGroupId = "first";
+   * const viewer = new ViewerClient({ url, session: () => groups.mintSession({ userGroupId }) });
+   * const first = viewer.view();
+   * userGroupId = "second";
+   * viewer.reset();
+   * console.info(await first.catch(({ name }: Error) => name), (await viewer.view()).group.name);
+   * // AbortError second
+   */
+  reset(): void {
+    this.#sessions().end();
+    this.#connection = this.#connect();
   }
 
   /** Gets the group's number, its name and its environment, and the end of the token's grace. */
   whoami(options?: CallOptions): Promise<Caller> {
     return viewerWhoami(this.#connection, options);
+  }
+
+  #sessions(): SessionConnection {
+    if (!("end" in this.#connection)) throw new TypeError("Give session instead of token.");
+    return this.#connection;
   }
 }

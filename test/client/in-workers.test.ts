@@ -80,3 +80,16 @@ it("works in a Worker", async ({ expect }) => {
     { id: 1, name: "worker" },
   ]);
 });
+
+it("gets the stale answer of a session in a Worker, whose fetch adds no-cache otherwise", async ({ expect }) => {
+  const keys = new OperatorClient({ url, operatorKey: operator });
+  const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
+  const groups = new UserGroupClient({ url, apiKey: key });
+  const { group } = await groups.ensure({ userGroupId: "a", name: "Before" });
+  const session = await groups.mintSession({ userGroupId: "a", maxStaleSeconds: 300 });
+  await groups.update({ userGroupId: "a", name: "After" });
+  const viewer = new ViewerClient({ url, session: async () => session });
+  expect((await viewer.view()).group.name).toBe("Before");
+  expect((await viewer.view({ maxAgeSeconds: 0 })).group.name).toBe("After");
+  expect((await new ViewerClient({ url, token: group.token }).view()).group.name).toBe("After");
+});

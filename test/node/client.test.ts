@@ -49,7 +49,7 @@ describe("user groups", () => {
     for (const id of ["client list 1", "client list 2", "client list 3"])
       await groups.ensure({ userGroupId: id, mapping: { a: "b" }, properties: { id } });
     const listed = await Array.fromAsync(groups.list({ prefix: "client list ", pageSize: 2 }));
-    expect(await Array.fromAsync(groups.list({ userGroupId: listed[1]?.userGroupId }))).toEqual([listed[1]]);
+    expect(await Array.fromAsync(groups.list({ userGroupId: "client list 2" }))).toEqual([listed[1]]);
     expect(await Array.fromAsync(groups.list({ userGroupId: "client list " }))).toEqual([]);
     expect(listed.map(({ userGroupId }) => userGroupId)).toEqual(["client list 1", "client list 2", "client list 3"]);
     expect(listed[0]).toMatchObject({ mapping: { a: "b" }, properties: { id: "client list 1" } });

@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
-import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
+import { OperatorClient, UserGroupClient, UserGroupServiceError } from "../../src/client/index.ts";
 import {
   expressHandler,
   fastifyHandler,
@@ -319,6 +319,48 @@ describe("sessionHandler", () => {
     },
   );
 
+  const PEOPLE: Record<string, Person | null | undefined> = {
+    "has signed out": undefined,
+    "is somebody else of the customer": { ...person, id: "joe" },
+    "is of another customer": { ...person, customer: "other" },
+  };
+
+  it.for(Object.entries(PEOPLE))(
+    "ends a session, and does not send it, if the person now %s",
+    async ([, now], { expect }) => {
+      const user = vi.fn<() => Person | null | undefined>().mockReturnValueOnce(person).mockReturnValueOnce(now);
+      const endSessions = vi.fn(async () => {});
+      const mintSession = async () => session;
+      const response = await handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post());
+      expect(await errorIn(response)).toEqual({ status: 401, code: "signed_out", cached: "no-store" });
+      expect(endSessions).toHaveBeenCalledExactlyOnceWith(
+        { session: session.token, reason: "signed out during the mint" },
+        { signal: expect.any(AbortSignal) },
+      );
+    },
+  );
+
+  it("does not send a session that it cannot end, and reports why", async ({ expect }) => {
+    const user = () => vi.fn<() => Person | undefined>().mockReturnValueOnce(person);
+    const onFailure = vi.fn();
+    const failure = new UserGroupServiceError("network_error", "Lost.");
+    const mintSession = async () => session;
+    const client = { mintSession, endSessions: () => Promise.reject(failure) };
+    const response = await handlerOf(mintSession, { user: user(), client, onFailure })(post());
+    expect(await errorIn(response)).toMatchObject({ status: 401, code: "signed_out" });
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(failure, "handled");
+    // A client that an integrator has written for 1.0.
+    expect((await handlerOf(mintSession, { user: user(), client: { mintSession } })(post())).status).toBe(401);
+  });
+
+  it("mints no session of everybody for a viewer whose id is undefined", async ({ expect }) => {
+    const client = new UserGroupClient({ url, apiKey: "ugk_testing_x" });
+    const handler = handlerOf((input, options) => client.mintSession(input, options), {
+      viewer: () => ({ viewerId: undefined }),
+    });
+    await expect(handler(post())).rejects.toThrow(/^viewerId is undefined/);
+  });
+
   it("has the integrator's own type of a person", () => {
     sessionHandler({
       client: groups,
@@ -448,9 +490,20 @@ describe("requireSession offline", () => {
     expect(received).toHaveLength(3);
   });
 
-  it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
+  /** Stops the clock by which the kit measures times. The function that it returns moves it. */
+  function stopClock() {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
-    onTestFinished(() => logged.mockRestore());
+    onTestFinished(() => {
+      clock.mockRestore();
+      logged.mockRestore();
+    });
+    return { logged, elapse: (ms: number) => (now += ms) };
+  }
+
+  it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
+    const { logged, elapse } = stopClock();
     const { answer, mint, setReply } = await startApi();
     const token = mint({});
     const { jwks } = mintSessions([]);
@@ -462,11 +515,50 @@ describe("requireSession offline", () => {
       { status: 503 },
     ] as const) {
       setReply(() => reply);
+      elapse(5_000);
       expect(await answer(token)).toEqual({ status: 503, code: "service_unavailable", cached: "no-store" });
     }
     expect(logged).toHaveBeenCalledTimes(5);
+    elapse(5_000);
     setReply(() => ({ status: 200, body: jwks }));
     expect(await answer(token)).toMatchObject({ userGroupId: "initech" });
+  });
+
+  it("asks and logs once for 300 forged sessions while there are no keys", async ({ expect }) => {
+    const { logged, elapse } = stopClock();
+    const { answer, issuer, received, setReply, mint } = await startApi();
+    setReply(() => "drop");
+    const forged = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
+    const unavailable = { status: 503, code: "service_unavailable" };
+    const present = async (count: number) => {
+      for (let time = 0; time < count; time += 1) expect(await answer(forged)).toMatchObject(unavailable);
+    };
+    await Promise.all([present(100), present(100), present(100)]);
+    expect([received.length, logged.mock.calls.length]).toEqual([1, 1]);
+    elapse(4_999);
+    await present(1);
+    expect(received).toHaveLength(1);
+    elapse(1);
+    await present(2);
+    expect([received.length, logged.mock.calls.length]).toEqual([2, 2]);
+
+    setReply(() => ({ status: 200, body: mintSessions([]).jwks }));
+    elapse(5_000);
+    expect(await answer(mint({}))).toMatchObject({ userGroupId: "initech" });
+  });
+
+  it("goes on with the keys that it has while forged sessions ask for others in vain", async ({ expect }) => {
+    const { elapse } = stopClock();
+    const { answer, issuer, mint, received, setReply } = await startApi();
+    const valid = mint({});
+    expect(await answer(valid)).toMatchObject({ userGroupId: "initech" });
+    setReply(() => "drop");
+    elapse(31_000);
+    for (let time = 0; time < 10; time += 1) {
+      expect(await answer(forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "")).toMatchObject({ status: 503 });
+      expect(await answer(valid)).toMatchObject({ userGroupId: "initech" });
+    }
+    expect(received).toHaveLength(2);
   });
 
   it("finds the integrator's own record of the customer, or is 404", async ({ expect }) => {

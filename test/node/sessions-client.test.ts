@@ -407,9 +407,7 @@ describe("a failed mint", () => {
   it("is a clear error if its token cannot be a header", async ({ expect }) => {
     const { session, call, presented } = startWorld();
     session.mockResolvedValue({ token: "eyJ\n", expires_in_seconds: 300 });
-    expect(await errorOf(call())).toEqual(
-      new TypeError("Give token as a string of printable ASCII characters, without blanks."),
-    );
+    expect(await errorOf(call())).toEqual(new TypeError("Give token as printable ASCII characters without blanks."));
     expect(presented).toEqual([]);
     expect(session).toHaveBeenCalledTimes(1);
   });
@@ -560,6 +558,89 @@ describe("an aborted call", () => {
     await elapse(SECOND);
     expect(await other).toMatchObject({ sql: "SELECT 1" });
     expect(session).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("a client that is reset", () => {
+  const aborted = { name: "AbortError" };
+
+  it("rejects the calls in flight, and mints again for the next one", async ({ expect }) => {
+    const { viewer, session, fetch, presented, call, elapse } = startWorld();
+    await call();
+    fetch.mockImplementationOnce(() => new Promise(() => {}));
+    const sent = errorOf(call());
+    await elapse(0);
+    const inFlight = [sent, errorOf(viewer.session())];
+    viewer.reset();
+    for (const error of await Promise.all(inFlight)) {
+      expect(error).toBeInstanceOf(DOMException);
+      expect(error).toMatchObject(aborted);
+    }
+    await call();
+    expect(session).toHaveBeenCalledTimes(2);
+    expect(new Set(presented).size).toBe(2);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("never presents what a mint in flight brings for the person before", async ({ expect }) => {
+    const { viewer, session, presented, call, elapse } = startWorld();
+    let deliver = (_: unknown) => {};
+    session.mockReturnValueOnce(new Promise((resolve) => (deliver = resolve)));
+    const before = errorOf(call());
+    await elapse(0);
+    viewer.reset();
+    expect(await before).toMatchObject(aborted);
+    session.mockResolvedValueOnce({ token: "eyJ.after.s999999999", expires_in_seconds: 300 });
+    const after = call();
+    deliver({ token: "eyJ.before.s999999999", expires_in_seconds: 300 });
+    await after;
+    await call();
+    expect((await viewer.session()).token).toBe("eyJ.after.s999999999");
+    expect(presented).toEqual(["eyJ.after.s999999999", "eyJ.after.s999999999"]);
+  });
+
+  it("never presents what a renewal in the background brings, and ends its retries", async ({ expect }) => {
+    const { viewer, session, presented, call, elapse } = startWorld();
+    await call();
+    await elapse(250 * SECOND);
+    failing(session, 1);
+    await call();
+    expect(session).toHaveBeenCalledTimes(2);
+    viewer.reset();
+    await elapse(MINUTE);
+    expect(session).toHaveBeenCalledTimes(2);
+
+    await call();
+    await elapse(250 * SECOND);
+    let deliver = (_: unknown) => {};
+    session.mockReturnValueOnce(new Promise((resolve) => (deliver = resolve)));
+    await call();
+    viewer.reset();
+    deliver({ token: "eyJ.before.s999999999", expires_in_seconds: 300 });
+    await elapse(0);
+    await call();
+    expect(presented).not.toContain("eyJ.before.s999999999");
+  });
+
+  it("does not send a call again that a 401 has refused", async ({ expect }) => {
+    const { viewer, session, presented, call, elapse, revoke } = startWorld();
+    await call();
+    revoke(presented[0]);
+    let deliver = (_: unknown) => {};
+    session.mockReturnValueOnce(new Promise((resolve) => (deliver = resolve)));
+    const refused = errorOf(call());
+    await elapse(0);
+    expect(session).toHaveBeenCalledTimes(2);
+    viewer.reset();
+    deliver({ token: "eyJ.before.s999999999", expires_in_seconds: 300 });
+    expect(await refused).toMatchObject(aborted);
+    await elapse(MINUTE);
+    expect(presented).toHaveLength(2);
+  });
+
+  it("has sessions: with a token there is nothing to forget", ({ expect }) => {
+    const viewer = new ViewerClient({ url: "https://service.test", token: "eyJ.a.b" });
+    expect(() => viewer.reset()).toThrow(new TypeError("Give session instead of token."));
   });
 });
 

@@ -49,7 +49,9 @@ async function refresh() {
     // Somebody has chosen another period meanwhile, whose report follows.
     if (months !== chosenMonths()) return;
     draw({ group, report });
-  } catch ({ code }) {
+  } catch ({ name, code }) {
+    // This page's person has signed out, and the page is about to go.
+    if (name === "AbortError") return;
     problem = { code, sentence: SENTENCES[code] ?? UNAVAILABLE };
   }
   find("notice").textContent = problem?.sentence ?? "";
@@ -57,6 +59,18 @@ async function refresh() {
   find("report").hidden = problem !== undefined;
 }
 
+async function signOut() {
+  // Not by a form: the page sends no referrer, and a browser then sends no origin with a form either.
+  const { ok } = await fetch("/sign-out", { method: "POST" }).catch(() => ({ ok: false }));
+  if (!ok) {
+    find("notice").textContent = "You are not signed out yet. Try again.";
+    return;
+  }
+  viewer.reset();
+  location.assign("/");
+}
+
+find("sign-out").addEventListener("click", signOut);
 document.querySelector("fieldset").addEventListener("change", refresh);
 setInterval(refresh, REFRESH_MS);
 void refresh();

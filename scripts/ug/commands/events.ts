@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../../../src/client/index.ts";
 import { EVENTS_MAX, LIST_ITEMS_MAX } from "../../../src/limits.ts";
+import { given } from "../../support/given.ts";
 import { print } from "../../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../../support/printable.ts";
 import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
@@ -84,7 +85,7 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
   if (connectionOf(command).isNamed || deployment || follow || cursor !== undefined)
     throw new UsageError("Give --all without --workspace, --environment, --deployment, --follow and --cursor.");
   const { client, explained } = accessToDeployment(connectionOf(command));
-  const query = { type, userGroupId, actor, since, pageSize: EVENTS_MAX };
+  const query = { ...given({ type, userGroupId, actor, since }), pageSize: EVENTS_MAX };
   const restoring: string[] = [];
   const lineOf = (feed: string, event: ChangeEvent) =>
     options.json ? jsonLineOf({ feed, ...toWireEvent(event) }) : `${feed.padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;
@@ -120,9 +121,10 @@ async function printEvents(options: Options, { client, explained }: Access<FeedR
   if (controller) onStopSignal(() => controller.abort());
   const stop = controller?.signal;
   const lineOf = options.json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
+  const query = { ...given({ cursor, type, userGroupId, actor, since }), pageSize: EVENTS_MAX };
   let printedUpTo: string | undefined;
   try {
-    for await (const page of pagesOf(client, { cursor, type, userGroupId, actor, since, pageSize: EVENTS_MAX }, stop)) {
+    for await (const page of pagesOf(client, query, stop)) {
       if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
       printedUpTo = page.nextCursor;
     }

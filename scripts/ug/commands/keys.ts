@@ -3,6 +3,7 @@
 import { type Command, Option } from "commander";
 import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../src/client/index.ts";
 import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
+import { given } from "../../support/given.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 import {
@@ -86,11 +87,10 @@ const issueCommand = () =>
           await operator.issueKey({
             ...environment,
             name: options.name,
-            access: options.access,
             // The service knows which scopes and locations there are, and its refusal lists them.
-            scopes: options.scopes?.split(",") as Scope[] | undefined,
+            ...given({ access: options.access, scopes: options.scopes?.split(",") as Scope[] | undefined }),
             location: options.location as LocationHint | undefined,
-            expiresInSeconds: options.expiresIn,
+            ...given({ expiresInSeconds: options.expiresIn }),
             reason: options.reason,
           }),
         );

@@ -3,6 +3,7 @@
 import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient } from "../../../src/client/index.ts";
 import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
+import { given } from "../../support/given.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 import {
@@ -60,7 +61,7 @@ const issueCommand = () =>
     .action(
       operatorAction(
         async (client: OperatorClient, { name, role, expiresIn: expiresInSeconds, reason }: IssueOptions) =>
-          issuedOutput(await client.issueOperator({ name, role, expiresInSeconds, reason })),
+          issuedOutput(await client.issueOperator({ name, role, ...given({ expiresInSeconds }), reason })),
       ),
     );
 

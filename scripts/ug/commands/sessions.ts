@@ -1,7 +1,9 @@
 /** `ug sessions`: the viewer sessions of an environment. */
+
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { EnvironmentClient } from "../../../src/client/index.ts";
+import { given } from "../../support/given.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { quoted } from "../../support/printable.ts";
 import {
@@ -62,7 +64,9 @@ const endCommand = () =>
         requireYes(options, `end ${what}`);
         const session = sessionFile === undefined ? undefined : readSession(sessionFile);
         await client.endSessions(
-          session === undefined ? { userGroupId: userGroupId ?? "", viewerId, reason } : { session, reason },
+          session === undefined
+            ? { userGroupId: userGroupId ?? "", ...given({ viewerId }), reason }
+            : { session, reason },
         );
         return { body: { success: 1 }, text: `Ended ${what}.` };
       }),

@@ -2,6 +2,7 @@
 
 import type { GroupState, ListedGroup } from "../../../src/client/index.ts";
 import { LIST_ITEMS_MAX } from "../../../src/limits.ts";
+import { given } from "../../support/given.ts";
 import { tableOf } from "../../support/table.ts";
 import type { Output, ReasonOptions } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
@@ -21,7 +22,7 @@ const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.c
 export async function list({ client, values }: Task<{ prefix?: string; state?: GroupState; limit: number }>) {
   const { prefix, state, limit: most } = values;
   const groups: ListedGroup[] = [];
-  for await (const group of client.list({ prefix, state, pageSize: LIST_ITEMS_MAX })) {
+  for await (const group of client.list({ ...given({ prefix, state }), pageSize: LIST_ITEMS_MAX })) {
     if (groups.length === most) {
       console.error(`These are the first ${most} groups. Give a higher --limit, or use export.`);
       break;

@@ -1,8 +1,15 @@
 import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
-import { type Environment, environmentQuery, type LocationHint, toEnvironment } from "./environment.ts";
+import {
+  checkEnvironment,
+  type Environment,
+  environmentQuery,
+  type LocationHint,
+  toEnvironment,
+} from "./environment.ts";
 
 /** What an API key may do; docs/access.md lists the calls of each scope. */
 export type Scope =
@@ -22,7 +29,7 @@ export type IssueKeyInput = Environment &
     access?: "read" | "write" | undefined;
     /** What the key may do, and nothing else. */
     scopes?: readonly Scope[] | undefined;
-    expiresInSeconds?: number | undefined;
+    expiresInSeconds?: number;
     /** Where to place the environment, near its callers. Only the first key of an environment may have it. */
     location?: LocationHint | undefined;
   };
@@ -87,6 +94,10 @@ export function apiKeysOf(connection: Connection) {
      * // pages ugk_testing_
      */
     async issueKey(input: IssueKeyInput, options?: CallOptions): Promise<IssuedKey> {
+      refuseUndefined(input, ["expiresInSeconds"]);
+      // Each of the two decides alone.
+      if (input.access === undefined && input.scopes === undefined) refuseUndefined(input, ["access", "scopes"]);
+      checkEnvironment(input);
       const { expiresInSeconds, workspace, environment, name, access, scopes, location, reason } = input;
       const fields = { workspace, environment, name, access, scopes, location, reason };
       const body = { ...fields, expires_in_seconds: expiresInSeconds };

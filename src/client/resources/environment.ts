@@ -25,11 +25,17 @@ export type EnvironmentsInput = PageInput;
 /** Some environments, and the cursor of the next page; `null` on the last page. */
 export type EnvironmentPage = { environments: ListedEnvironment[]; nextCursor: string | null };
 
+/** Throws a `TypeError` for an environment that is not named: `undefined` is not the one without a tag. */
+export function checkEnvironment({ workspace, environment }: Environment): void {
+  if (workspace === undefined || environment === undefined)
+    throw new TypeError("Give workspace, and environment as Customer, Testing, or null for the one without a tag.");
+}
+
 /** The query by which an operator names an environment. */
-export const environmentQuery = ({ workspace, environment }: Environment): Query => ({
-  workspace,
-  environment: environment ?? "untagged",
-});
+export function environmentQuery(named: Environment): Query {
+  checkEnvironment(named);
+  return { workspace: named.workspace, environment: named.environment ?? "untagged" };
+}
 
 export const toEnvironment = (environment: ResponseBody): Environment => ({
   workspace: environment.text("workspace"),

@@ -1,9 +1,10 @@
+import { pause } from "../transport/abortable.ts";
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
-import { pause } from "../transport/with-timeout.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
 import { type ListedGroup, toListedGroup } from "./user-group.ts";
 
@@ -82,15 +83,15 @@ export type EventPage = {
 /** Selects events; all of them by default. Without a `cursor` they begin with the oldest event that is kept. */
 export type EventsInput = PageInput & {
   /** Only events of this type. */
-  type?: EventType | undefined;
+  type?: EventType;
   /** Only changes by `api_key:3`, `operator:1`, `operator:bootstrap` or `system`. */
-  actor?: string | undefined;
+  actor?: string;
   /** Begins with the first event at this time or later. Not together with a `cursor`. */
-  since?: Date | undefined;
+  since?: Date;
   /** With `true`, pages have `groups`. An API key needs `groups:read` for it. */
   includeGroups?: boolean | undefined;
   /** Only events of the group with this id, also those of its renames from and to this id. Not for the deployment's feed. */
-  userGroupId?: string | undefined;
+  userGroupId?: string;
 };
 
 /** Selects the events to follow, and how often to request them. */
@@ -117,8 +118,10 @@ export function feedReader(connection: Connection, feed: Query = {}) {
   const reader = {
     /** Gets one page of events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
     async eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
-      const { cursor, type, userGroupId, actor, since, includeGroups, pageSize } = input;
+      refuseUndefined(input, ["type", "userGroupId", "actor"]);
       // The pages after the first one follow their cursors.
+      if (input.cursor === undefined) refuseUndefined(input, ["since"]);
+      const { cursor, type, userGroupId, actor, since, includeGroups, pageSize } = input;
       const start = cursor === undefined ? since?.toISOString() : undefined;
       const include = includeGroups ? "user_groups" : undefined;
       const filters = { type, user_group_id: userGroupId, actor, since: start, include };

@@ -1,11 +1,13 @@
 import { type CallOptions, type Connection, ifMatchHeader } from "../transport/connection.ts";
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import type { Grace } from "./credential.ts";
 import {
   type Changes,
   type Condition,
   changesOf,
+  conditionOf,
   type EnsuredGroup,
   fieldsOf,
   type GroupFields,
@@ -43,8 +45,8 @@ export type RotateInput = TokenInput & Grace;
 /** The group to delete, by its token. */
 export type RemoveInput = TokenInput & {
   /** Guards: nothing is deleted unless the group has this id, and its mapping has this data source. */
-  userGroupId?: string | undefined;
-  dataSourceProvidedId?: string | undefined;
+  userGroupId?: string;
+  dataSourceProvidedId?: string;
 };
 
 const PATH = "/api/user";
@@ -108,8 +110,8 @@ export function groupsById(connection: Connection) {
      * // user_group_suspended
      * await groups.resume({ userGroupId: "overdue" });
      */
-    suspend({ userGroupId, ifMatch }: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
-      return calls.update({ userGroupId, ifMatch, suspended: true }, options);
+    suspend(input: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
+      return calls.update({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: true }, options);
     },
 
     /**
@@ -122,8 +124,8 @@ export function groupsById(connection: Connection) {
      * console.info((await groups.mintSession({ userGroupId: "paid again" })).expiresInSeconds);
      * // 300
      */
-    resume({ userGroupId, ifMatch }: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
-      return calls.update({ userGroupId, ifMatch, suspended: false }, options);
+    resume(input: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
+      return calls.update({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: false }, options);
     },
 
     /**
@@ -154,6 +156,7 @@ export function groupsById(connection: Connection) {
      */
     async remove(input: RemoveInput, options?: OnceOptions): Promise<void> {
       const secret = tokenOf(input);
+      refuseUndefined(input, ["userGroupId", "dataSourceProvidedId"]);
       const { userGroupId, dataSourceProvidedId } = input;
       const body = { current_token: secret, user_group_id: userGroupId, data_source_provided_id: dataSourceProvidedId };
       await sendOnce(connection, { method: "DELETE", path: PATH, body, secret }, options);

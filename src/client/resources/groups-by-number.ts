@@ -9,11 +9,13 @@ import {
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, reasonBodyOf } from "./credential.ts";
 import {
   type Changes,
   type Condition,
   changesOf,
+  conditionOf,
   type GroupState,
   type ListedGroup,
   type NumberedGroup,
@@ -59,11 +61,11 @@ export type RestoreInput = NumberInput &
 /** Selects the groups to list; all that exist by default. */
 export type ListInput = PageInput & {
   /** Lists only the group with exactly this id, or none. Not together with a `cursor`, a `prefix`, or `"deleted"`. */
-  userGroupId?: string | undefined;
+  userGroupId?: string;
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
-  prefix?: string | undefined;
+  prefix?: string;
   /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`, and not together with a `prefix`. */
-  state?: GroupState | undefined;
+  state?: GroupState;
 };
 
 /** Some groups, and the cursor of the next page; `null` on the last page. A page may be empty. */
@@ -82,12 +84,11 @@ export type GroupsByNumber = ReturnType<typeof groupsByNumber>;
  */
 export function groupsByNumber(connection: Connection, environment: Query) {
   const groups = new PagedList(connection, { path: PATH, field: "user_groups", toItem: toListedGroup });
-  const filtersOf = ({ userGroupId, prefix, state }: ListInput) => ({
-    ...environment,
-    user_group_id: userGroupId,
-    user_group_id_prefix: prefix,
-    state,
-  });
+  const filtersOf = (input: ListInput) => {
+    refuseUndefined(input, ["userGroupId", "prefix", "state"]);
+    const { userGroupId, prefix, state } = input;
+    return { ...environment, user_group_id: userGroupId, user_group_id_prefix: prefix, state };
+  };
   const change = async (call: Call, options?: OnceOptions): Promise<NumberedGroup> =>
     toNumberedGroup(await sendOnce(connection, { ...call, query: environment }, options));
 
@@ -192,13 +193,15 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * console.info(state, suspendedReason);
      * // suspended no payment
      */
-    suspendByNumber({ teamId, ifMatch, reason }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
-      return calls.updateByNumber({ teamId, ifMatch, reason, suspended: true }, options);
+    suspendByNumber(input: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      const { teamId, reason } = input;
+      return calls.updateByNumber({ teamId, ...conditionOf(input), reason, suspended: true }, options);
     },
 
     /** Ends the suspension of the group. Its viewers see it again, with the same token. */
-    resumeByNumber({ teamId, ifMatch, reason }: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
-      return calls.updateByNumber({ teamId, ifMatch, reason, suspended: false }, options);
+    resumeByNumber(input: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
+      const { teamId, reason } = input;
+      return calls.updateByNumber({ teamId, ...conditionOf(input), reason, suspended: false }, options);
     },
 
     /**

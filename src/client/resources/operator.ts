@@ -1,6 +1,7 @@
 import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 
 const ROLES = ["viewer", "support", "admin"] as const;
@@ -16,7 +17,7 @@ export type IssueOperatorInput = Because & {
   /** The person or the job. Events name it with each of its changes. */
   name: string;
   role: Role;
-  expiresInSeconds?: number | undefined;
+  expiresInSeconds?: number;
 };
 
 /** An operator to replace. */
@@ -71,6 +72,7 @@ export function operatorsOf(connection: Connection) {
      * await operator.revokeOperator({ id: issued.operator.id, reason: "It was an example." });
      */
     async issueOperator(input: IssueOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
+      refuseUndefined(input, ["expiresInSeconds"]);
       const { name, role, expiresInSeconds, reason } = input;
       const body = { name, role, expires_in_seconds: expiresInSeconds, reason };
       return toIssuedOperator((await connection.send({ method: "POST", path: PATH, body }, options)).body);

@@ -18,8 +18,11 @@ export type GroupFields<Properties extends object = JsonObject> = {
 /** Makes a change conditional. */
 export type Condition = {
   /** The `etag` that the group had when you read it: the call fails with `revision_mismatch` if it has changed since. */
-  ifMatch?: string | undefined;
+  ifMatch?: string;
 };
+
+/** The condition of an input that has more, if it has one. */
+export const conditionOf = (input: Condition): Condition => ("ifMatch" in input ? { ifMatch: input.ifMatch } : {});
 
 /** What a call may change in a group. */
 export type Changes<Properties extends object> = GroupFields<Properties> &

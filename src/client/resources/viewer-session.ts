@@ -1,4 +1,5 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 
 /** The session to mint. */
 export type MintSessionInput = {
@@ -6,11 +7,11 @@ export type MintSessionInput = {
   /** 60 to 3600; 300 by default. A session ends with its API key at the latest. */
   expiresInSeconds?: number | undefined;
   /** The sites whose pages may present the session, such as `https://app.example.com`; 1 to 10. Any by default. */
-  origins?: string[] | undefined;
+  origins?: string[];
   /** Your own id of the person who looks, for SQL templates and row-level security. */
-  viewerId?: string | undefined;
+  viewerId?: string;
   /** What only this person may see, of at most 2 KiB as JSON: the variables `viewer.<key>`, for templates and row-level security. */
-  viewerProperties?: object | undefined;
+  viewerProperties?: object;
   /**
    * 0 to 300; 0 by default. For so many seconds the session may answer its viewer itself: faster, but without the changes of that
    * time. A revocation, too, takes effect only afterwards.
@@ -37,6 +38,7 @@ export async function mintSession(
   input: MintSessionInput,
   options?: CallOptions,
 ): Promise<ViewerSession> {
+  refuseUndefined(input, ["origins", "viewerId", "viewerProperties"]);
   const body = {
     user_group_id: input.userGroupId,
     expires_in_seconds: input.expiresInSeconds,
@@ -59,7 +61,7 @@ export async function mintSession(
 /** Which sessions to end: one, all of a person in a group, or all of a group. */
 export type EndSessionsInput = (
   | { session: string; userGroupId?: undefined; viewerId?: undefined }
-  | { session?: undefined; userGroupId: string; viewerId?: string | undefined }
+  | { session?: never; userGroupId: string; viewerId?: string }
 ) & {
   /** Why, for the people who read the events; 1 to 255 characters. */
   reason?: string | undefined;
@@ -80,6 +82,8 @@ export const sessionEnds = (connection: Connection, environment: Query) => ({
    * // credential_revoked
    */
   async endSessions(input: EndSessionsInput, options?: CallOptions): Promise<void> {
+    // One session is one, whatever else is missing.
+    if (input.session === undefined) refuseUndefined(input, ["session", "userGroupId", "viewerId"]);
     const body = {
       session: input.session,
       user_group_id: input.userGroupId,

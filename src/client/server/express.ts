@@ -1,11 +1,11 @@
-import { type NodeRequest, toRequest } from "./node-request.ts";
+import { headersOf, type NodeRequest, toRequest } from "./node-request.ts";
 import type { SessionCheck } from "./require-session.ts";
 import type { VerifiedSession } from "./verified-session.ts";
 
 /** The part of a response of Express that is used. */
 type ExpressResponse = {
   statusCode: number;
-  setHeader(name: string, value: string): unknown;
+  setHeader(name: string, value: string | string[]): unknown;
   end(body: string): unknown;
 };
 
@@ -15,7 +15,8 @@ type Next = (error?: unknown) => void;
 type ExpressRoute<Request, Response> = (request: Request, response: Response, next: Next) => Promise<void>;
 
 /**
- * Makes a route of Express from a `sessionHandler`, whose `user` gets the request of Express as second argument.
+ * Makes a route of Express from a `sessionHandler` or a `signOutHandler`, whose `user` and `signOut` get the request of Express as second
+ * argument.
  *
  * @example
  * import express from "express";
@@ -75,8 +76,6 @@ export const expressSession =
 
 async function send(response: ExpressResponse, answer: globalThis.Response): Promise<void> {
   response.statusCode = answer.status;
-  answer.headers.forEach((value, name) => {
-    response.setHeader(name, value);
-  });
+  for (const [name, value] of Object.entries(headersOf(answer))) response.setHeader(name, value);
   response.end(await answer.text());
 }

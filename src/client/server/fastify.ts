@@ -1,11 +1,11 @@
-import { type NodeRequest, toRequest } from "./node-request.ts";
+import { headersOf, type NodeRequest, toRequest } from "./node-request.ts";
 import type { SessionCheck } from "./require-session.ts";
 import type { VerifiedSession } from "./verified-session.ts";
 
 /** The part of a reply of Fastify that is used. */
 type FastifyReply = {
   code(status: number): unknown;
-  headers(headers: Record<string, string>): unknown;
+  headers(headers: Record<string, string | string[]>): unknown;
   send(body: string): unknown;
 };
 
@@ -13,7 +13,8 @@ type FastifyReply = {
 type FastifyRoute<Request, Reply> = (request: Request, reply: Reply) => Promise<unknown>;
 
 /**
- * Makes a route of Fastify from a `sessionHandler`, whose `user` gets the request of Fastify as second argument.
+ * Makes a route of Fastify from a `sessionHandler` or a `signOutHandler`, whose `user` and `signOut` get the request of Fastify as second
+ * argument.
  *
  * @example
  * import Fastify, { type FastifyRequest } from "fastify";
@@ -69,6 +70,6 @@ export const fastifySession =
 
 async function send(reply: FastifyReply, answer: Response): Promise<unknown> {
   reply.code(answer.status);
-  reply.headers(Object.fromEntries(answer.headers));
+  reply.headers(headersOf(answer));
   return reply.send(await answer.text());
 }

@@ -15,3 +15,9 @@ export function toRequest({ method = "GET", headers }: NodeRequest): Request {
     for (const value of [values ?? []].flat()) copied.append(name, value);
   return new Request("http://localhost/", { method: FORBIDDEN.test(method) ? "GET" : method, headers: copied });
 }
+
+/** The headers of an answer. Several cookies are several headers, which no comma can join. */
+export function headersOf({ headers }: Response): Record<string, string | string[]> {
+  const cookies = headers.getSetCookie();
+  return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { "set-cookie": cookies }) };
+}

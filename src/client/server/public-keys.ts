@@ -6,6 +6,8 @@ const KEPT_MS = 300_000;
 /** Sessions with unknown key ids cause at most one request in this time. */
 const REFRESH_MS_MIN = 30_000;
 const FETCH_MS_MAX = 5_000;
+/** After a failure, sessions cause no request for this time. */
+const BACKOFF_MS = 5_000;
 
 const ES256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
@@ -16,12 +18,16 @@ type Keys = { byId: Map<string, Verify>; fetchedAt: number };
 /** Thrown when the public keys cannot be fetched. */
 export class KeysUnavailable extends Error {}
 
-/** The service's public keys, fetched when a session first needs them, and again when they are old. */
+/**
+ * The service's public keys, fetched when a session first needs them, and again when they are old. Sessions whose key is known are verified
+ * without a request until then.
+ */
 export class PublicKeys {
   readonly #url: string;
   readonly #fetch: Fetch;
   #keys: Keys | undefined;
   #fetching: Promise<Keys> | undefined;
+  #failure: { error: KeysUnavailable; retryAt: number } | undefined;
 
   constructor(url: string, fetch: Fetch) {
     this.#url = url;
@@ -44,7 +50,8 @@ export class PublicKeys {
     return byId.get(kid);
   }
 
-  #refresh(): Promise<Keys> {
+  async #refresh(): Promise<Keys> {
+    if (this.#failure && performance.now() < this.#failure.retryAt) throw this.#failure.error;
     this.#fetching ??= this.#request().finally(() => {
       this.#fetching = undefined;
     });
@@ -62,7 +69,11 @@ export class PublicKeys {
       this.#keys = { byId: new Map(await Promise.all(keys.filter(isUsable).map(toVerify))), fetchedAt };
       return this.#keys;
     } catch (error) {
-      throw new KeysUnavailable(`The public keys of ${this.#url} cannot be fetched: ${error}`);
+      const failure = new KeysUnavailable(`The public keys of ${this.#url} cannot be fetched: ${error}`);
+      this.#failure = { error: failure, retryAt: performance.now() + BACKOFF_MS };
+      // One line for each request, and not for each session that waits for it.
+      console.error(failure.message);
+      throw failure;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type Fetch, isProtected } from "../transport/connection.ts";
+import { refuseUndefined } from "../transport/undefined-options.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
 import { failureOf, maySucceedLater } from "./failure.ts";
@@ -94,6 +95,7 @@ export function requireSession(options: RequireSessionOptions & { user?: FindUse
   const origins = checkedOrigins(options.origins);
   if (!/^[a-z0-9][a-z0-9-]*\/(Customer|Testing|untagged)$/.test(options.audience))
     throw new TypeError("Give audience as <workspace>/<environment>, such as acme/Customer.");
+  refuseUndefined(options, ["user"]);
   const verify = options.client === undefined ? offline(options) : online(options);
   return async (request) => {
     if (!isFrom(request, origins)) return refusal("origin_not_allowed");
@@ -126,7 +128,6 @@ function offline(options: RequireSessionOptions & { client?: undefined }): Verif
         return refusal("unauthenticated", { message: "No key of this service has signed this." });
     } catch (error) {
       if (!(error instanceof KeysUnavailable)) throw error;
-      console.error(error.message);
       return refusal("service_unavailable");
     }
     return problemOf(jwt.claims, { ...expected, issuer }) ?? toVerifiedSession(jwt.claims, token);

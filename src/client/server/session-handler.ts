@@ -2,50 +2,35 @@ import type { MintSessionInput, ViewerSession } from "../resources/viewer-sessio
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
 import { failureOf, maySucceedLater } from "./failure.ts";
-import { checkedOrigins, isFrom } from "./origins.ts";
+import { checkedOrigins } from "./origins.ts";
 import { noStore, refusal } from "./refusal.ts";
+import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
 
 /** A page waits for its session for 10 seconds. */
 const MINT_MS_MAX = 8_000;
 
-type Awaitable<Value> = Value | Promise<Value>;
+type Viewer = Pick<MintSessionInput, "viewerId" | "viewerProperties">;
 
-/**
- * How the endpoint knows the person. `User` is your own type of somebody who has signed in. `Context` is what your framework passes
- * besides the request.
- */
-export type SessionHandlerOptions<User, Context extends unknown[]> = Pick<
-  MintSessionInput,
-  "expiresInSeconds" | "maxStaleSeconds" | "includeVariables"
-> & {
-  /** The client with your API key. The scope `sessions:create` is enough. */
-  client: Pick<UserGroupClient, "mintSession">;
-  /** Who has signed in, by your own sign-in, such as a cookie; `undefined` or `null` if nobody has. */
-  user: (request: Request, ...context: Context) => Awaitable<User | null | undefined>;
-  /**
-   * The `userGroupId` of the person's customer, from your own records; `undefined` if there is none. Never take it from the request: a
-   * person who can choose it can see every customer.
-   */
-  customer: (user: User) => Awaitable<string | undefined>;
-  /** Your id of the person, by which `endSessions` finds the sessions, and what only this person may see. */
-  viewer: (user: User) => Awaitable<Pick<MintSessionInput, "viewerId" | "viewerProperties">>;
-  /** Where people see your pages, such as `https://app.example.com`; 1 to 10. No other site's pages get a session or can use one. */
-  origins: readonly string[];
-  /** Is called with each failure that the page cannot explain: the service is down, or refuses your API key. By default it logs one line. */
-  onFailure?: ((error: UserGroupServiceError, userGroupId: string) => void) | undefined;
-};
+/** How the endpoint knows the person, and what it mints. */
+export type SessionHandlerOptions<User, Context extends unknown[]> = SignedIn<User, Context> &
+  Pick<MintSessionInput, "expiresInSeconds" | "maxStaleSeconds" | "includeVariables"> & {
+    /** The client with your API key. The scope `sessions:create` is enough. Without `endSessions`, a session that is not sent lives on. */
+    client: Pick<UserGroupClient, "mintSession"> & Partial<Pick<UserGroupClient, "endSessions">>;
+    /** Is called with each failure that the page cannot explain: the service is down, or refuses your API key. By default it logs one line. */
+    onFailure?: ((error: UserGroupServiceError, userGroupId: string) => void) | undefined;
+  };
 
 /** Answers a page that asks for a viewer session. */
-export type SessionHandler<Context extends unknown[] = []> = (
-  request: Request,
-  ...context: Context
-) => Promise<Response>;
+export type SessionHandler<Context extends unknown[] = []> = Handler<Context>;
 
 /**
  * The endpoint from which a page gets its viewer session, for a POST of the page. Besides the session it has four outcomes, each with a
  * `code`, a sentence and a status: `signed_out` (401), `user_group_suspended` (403), `user_group_not_found` (404: deleted, or never
  * created) and `service_unavailable` (503; 500 if only you can fix it, such as an API key that has expired). A page's `ViewerClient`
  * retries only the 503.
+ *
+ * It asks `user` twice: if the person has changed or signed out by the time of the mint, the session is ended, and the answer is
+ * `signed_out`.
  *
  * @example
  * import { UserGroupClient } from "user-group-service/client";
@@ -74,23 +59,53 @@ export function sessionHandler<User, Context extends unknown[] = []>(
   options: SessionHandlerOptions<User, Context>,
 ): SessionHandler<Context> {
   const origins = checkedOrigins(options.origins);
+  const { client, onFailure = logFailure, expiresInSeconds, maxStaleSeconds, includeVariables } = options;
+
+  async function mint(userGroupId: string, viewer: Viewer): Promise<ViewerSession | Response> {
+    try {
+      const input = {
+        userGroupId,
+        // Left out if it is missing, and refused by the client if it is undefined.
+        ...("viewerId" in viewer && { viewerId: viewer.viewerId }),
+        ...("viewerProperties" in viewer && { viewerProperties: viewer.viewerProperties }),
+        ...{ origins: [...origins], expiresInSeconds, maxStaleSeconds, includeVariables },
+      };
+      return await client.mintSession(input, { signal: AbortSignal.timeout(MINT_MS_MAX) });
+    } catch (error) {
+      return refusalOf(failureOf(error), (failure) => onFailure(failure, userGroupId));
+    }
+  }
+
+  async function end({ token: session }: ViewerSession, userGroupId: string): Promise<void> {
+    try {
+      const reason = "signed out during the mint";
+      await endInTime(async (signal) => client.endSessions?.({ session, reason }, { signal }));
+    } catch (error) {
+      onFailure(failureOf(error), userGroupId);
+    }
+  }
+
   return async (request, ...context) => {
-    if (request.method !== "POST") return refusal("method_not_allowed", { headers: { Allow: "POST" } });
-    if (!isFrom(request, origins)) return refusal("origin_not_allowed");
+    const refused = refusalOfRequest(request, origins);
+    if (refused) return refused;
     const user = await options.user(request, ...context);
     if (user === undefined || user === null) return refusal("signed_out");
     const userGroupId = await options.customer(user);
     if (userGroupId === undefined) return refusal("user_group_not_found");
+    const viewer = await options.viewer(user);
 
-    const { expiresInSeconds, maxStaleSeconds, includeVariables } = options;
-    const { viewerId, viewerProperties } = await options.viewer(user);
-    const input = { userGroupId, viewerId, viewerProperties, expiresInSeconds, maxStaleSeconds, includeVariables };
-    try {
-      const signal = AbortSignal.timeout(MINT_MS_MAX);
-      return sessionAnswer(await options.client.mintSession({ ...input, origins: [...origins] }, { signal }));
-    } catch (error) {
-      return refusalOf(failureOf(error), (failure) => (options.onFailure ?? logFailure)(failure, userGroupId));
-    }
+    const minted = await mint(userGroupId, viewer);
+    if (minted instanceof Response) return minted;
+    // The person may have signed out meanwhile, and the end of their sessions came before this one.
+    const now = await options.user(request, ...context);
+    const isSame =
+      now !== undefined &&
+      now !== null &&
+      (await options.customer(now)) === userGroupId &&
+      (await options.viewer(now)).viewerId === viewer.viewerId;
+    if (isSame) return sessionAnswer(minted);
+    await end(minted, userGroupId);
+    return refusal("signed_out");
   };
 }
 

@@ -1,6 +1,7 @@
 import type { JsonValue } from "./json.ts";
 import { ResponseBody } from "./response-body.ts";
-import { isTransient, Retries, type RetryOptions } from "./retries.ts";
+import { isTransient, type RetryOptions, retriesOf } from "./retries.ts";
+import { refuseUndefined } from "./undefined-options.ts";
 import {
   type ErrorFacts,
   type Issue,
@@ -65,7 +66,7 @@ export type Protocol = {
   /** The refusals that these calls may get. */
   codes: readonly (RefusalCode | SessionRefusalCode)[];
   /** What a refusal has besides its code and message: facts, and sentences for the message of the error. */
-  detailsOf: (code: string, refusal: ResponseBody) => { facts: ErrorFacts; sentences?: string[] };
+  detailsOf: (code: string, refusal: ResponseBody, issues: Issue[]) => { facts: ErrorFacts; sentences?: string[] };
 };
 
 /** A successful response. */
@@ -82,70 +83,82 @@ export type ServiceResponse = {
 const CREDENTIAL = /ug[kt]_[a-z]+_[\w-]+|ugo_[\w-]{20,}|eyJ[\w-]+\.[\w.-]+/g;
 const CAUSES_MAX = 4;
 const UNKNOWN_CODE_UNITS_MAX = 80;
-const ISSUES_IN_MESSAGE_MAX = 3;
-const ISSUE_PATH_UNITS_MAX = 80;
+
+/**
+ * Without this, Next and some proxies of `fetch` repeat old answers. Workers with a compatibility date before 2024-11-11 throw on the
+ * option.
+ */
+const UNCACHED: RequestInit = (() => {
+  try {
+    const uncached = { cache: "no-store" } as const;
+    new Request("https://a.b", uncached);
+    return uncached;
+  } catch {
+    return {};
+  }
+})();
 
 /** The service at one address, called with one credential. The credential is private. */
-export class Connection {
-  readonly #origin: string;
-  readonly #credential: string;
-  readonly #fetch: Fetch;
-  readonly #retries: Retries;
-  readonly #protocol: Protocol;
+export type Connection = ReturnType<typeof connectionOf>;
 
-  /** Throws a `TypeError` for options that cannot work. */
-  constructor(options: ConnectionOptions, credentialName: string, credential: string | undefined, protocol: Protocol) {
-    this.#protocol = protocol;
-    this.#origin = originOf(options);
-    this.#credential = headerValue(credentialName, credential);
-    this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
-    if (typeof this.#fetch !== "function") throw new TypeError("Give fetch as a function.");
-    this.#retries = new Retries(options);
-  }
+/** Throws a `TypeError` for options that cannot work. */
+export function connectionOf(
+  options: ConnectionOptions,
+  credentialName: string,
+  credential: string | undefined,
+  protocol: Protocol,
+) {
+  const origin = originOf(options);
+  const authorization = `Token ${headerValue(credentialName, credential)}`;
+  // Never called as a method: browsers and Workers then refuse their own fetch.
+  const fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  if (typeof fetch !== "function") throw new TypeError("Give fetch as a function.");
+  const retry = retriesOf(options);
 
-  /**
-   * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
-   * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
-   */
-  async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
-    const retryable = call.retryable ?? call.method === "GET";
-    const { path, headers, ...rest } = this.#protocol.encode(call, retryable);
-    const init: RequestInit = {
-      ...rest,
-      headers: { Authorization: `Token ${this.#credential}`, ...headers },
-      // A redirect could send the credential elsewhere, so it is an unexpected response. Workers do not support "error".
-      redirect: "manual",
-    };
-    return await this.#retries.run(
-      () => this.#try(this.#origin + path, init, call, signal),
-      (error) =>
-        error instanceof UserGroupServiceError &&
-        (retryable ? isTransient(error) : error.status === 429 || error.code === "overloaded"),
-      signal,
+  /** Replaces each known credential, and each text of a credential's form. */
+  const redact = (text: string, { secret }: Call): string =>
+    redactForms(
+      [credential, ...(secret ? [secret] : [])]
+        .flatMap((known) => [String(known), JSON.stringify(String(known)).slice(1, -1)])
+        .reduce((rest, known) => rest.replaceAll(known, "[credential]"), text),
     );
-  }
 
-  async #try(url: string, init: RequestInit, call: Call, signal: AbortSignal | undefined): Promise<ServiceResponse> {
-    const redact = this.#redactorFor(call);
-    const request = async (abort: AbortSignal) => {
-      // Not called as a method of this object: browsers and Workers then refuse their own fetch.
-      const fetch = this.#fetch;
-      return readResponse(await fetch(url, { ...init, signal: abort }), redact, this.#protocol);
-    };
-    return await this.#retries.limit(request, "The service did not respond", signal).catch((error: unknown) => {
-      if (signal?.aborted) throw signal.reason;
-      throw error instanceof UserGroupServiceError
-        ? error
-        : new UserGroupServiceError("network_error", `The service did not respond: ${redact(messagesOf(error))}`);
-    });
-  }
-
-  /** Returns a function that replaces each known credential, and each text of a credential's form. */
-  #redactorFor({ secret }: Call): (text: string) => string {
-    const secrets = [this.#credential, ...(secret ? [String(secret)] : [])];
-    const forms = new Set(secrets.flatMap((known) => [known, JSON.stringify(known).slice(1, -1)]));
-    return (text) => redactForms([...forms].reduce((rest, known) => rest.replaceAll(known, "[credential]"), text));
-  }
+  return {
+    /**
+     * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
+     * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
+     */
+    async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
+      const retryable = call.retryable ?? call.method === "GET";
+      const { path, headers, ...rest } = protocol.encode(call, retryable);
+      const hide = (text: string) => redact(text, call);
+      const init: RequestInit = {
+        ...UNCACHED,
+        ...rest,
+        headers: {
+          Authorization: authorization,
+          // A runtime adds `no-cache` to an uncached call without this header, and a session then has no stale answer.
+          ...(/ eyJ/.test(authorization) && { "Cache-Control": "max-age=300" }),
+          ...headers,
+        },
+        // A redirect could send the credential elsewhere, so it is an unexpected response. Workers do not support "error".
+        redirect: "manual",
+      };
+      const request = async (abort: AbortSignal) => {
+        try {
+          return await readResponse(await fetch(origin + path, { ...init, signal: abort }), hide, protocol);
+        } catch (error) {
+          throw error instanceof UserGroupServiceError
+            ? error
+            : new UserGroupServiceError("network_error", `The service did not respond: ${hide(messagesOf(error))}`);
+        }
+      };
+      const mayRetry = (error: unknown) =>
+        error instanceof UserGroupServiceError &&
+        (retryable ? isTransient(error) : error.status === 429 || error.code === "overloaded");
+      return retry(request, "The service did not respond", mayRetry, signal);
+    },
+  };
 }
 
 /** Replaces each text of a credential's form. */
@@ -179,21 +192,12 @@ export async function readResponse(
   const code = protocol.codes.find((known) => known === refusal.text("code"));
   if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
-  const { facts: details, sentences = [] } = protocol.detailsOf(code, refusal);
-  const message = [refusal.text("message"), ...sentencesOf(issues), ...sentences].join(" ");
+  const { facts: details, sentences = [] } = protocol.detailsOf(code, refusal, issues);
+  const message = [refusal.text("message"), ...sentences].join(" ");
   throw new UserGroupServiceError(code, message, { ...facts, issues, ...details });
 }
 
 const issueOf = (issue: ResponseBody): Issue => ({ path: issue.keys("path"), message: issue.text("message") });
-
-/** The first issues, for an error's message: a log shows the message alone. */
-function sentencesOf(issues: readonly Issue[]): string[] {
-  const sentences = issues
-    .slice(0, ISSUES_IN_MESSAGE_MAX)
-    .map(({ path, message }) => `${path.join(".").slice(0, ISSUE_PATH_UNITS_MAX)}: ${message}`);
-  const rest = issues.length - sentences.length;
-  return rest > 0 ? [...sentences, `${rest} more in issues.`] : sentences;
-}
 
 /** Parses a text as JSON, with its strings mapped by `map`. Returns `undefined` for a text that is not JSON. */
 export function parse(text: string, map?: (text: string) => string): JsonValue | undefined {
@@ -217,17 +221,17 @@ function retryAfterMsOf(header: string | null): number | undefined {
 function messagesOf(error: unknown): string {
   const messages: string[] = [];
   for (let cause = error; cause instanceof Error && messages.length < CAUSES_MAX; ) {
-    messages.push(cause.message || cause.name);
-    cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause;
+    const { message, name, cause: next, errors: [first] = [next] } = cause as AggregateError;
+    messages.push(message || name);
+    cause = first;
   }
   return messages.join(": ") || "an unknown error";
 }
 
 function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
-  if (!url || url.href !== `${url.origin}/`)
-    throw new TypeError("Give url as an origin without a path, such as https://groups.example.com.");
-  if (!isProtected(url, allowHttp)) throw new TypeError("Give url as https://…, or set allowHttp.");
+  if (!url || url.href !== `${url.origin}/` || !isProtected(url, allowHttp))
+    throw new TypeError("Give url as an https origin without a path, or set allowHttp for http.");
   return url.origin;
 }
 
@@ -239,13 +243,15 @@ export const isProtected = ({ protocol, hostname }: URL, allowHttp: boolean | un
 /** Returns `text` if it can be the value of a header. The error does not repeat it: it may be a secret. */
 export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
-    throw new TypeError(`Give ${name} as a string of printable ASCII characters, without blanks.`);
+    throw new TypeError(`Give ${name} as printable ASCII characters without blanks.`);
   return text;
 }
 
 /** The header that makes a change conditional on the group's ETag. */
-export const ifMatchHeader = ({ ifMatch }: { ifMatch?: string | undefined }): Record<string, string> =>
-  ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", ifMatch) };
+export function ifMatchHeader(input: { ifMatch?: string }): Record<string, string> {
+  refuseUndefined(input, ["ifMatch"]);
+  return input.ifMatch === undefined ? {} : { "If-Match": headerValue("ifMatch", input.ifMatch) };
+}
 
 /** The path of one numbered thing. An unchecked number such as `../user` would send the credential to another route. */
 export function numberedPath(collection: string, name: "id" | "teamId", number: number): string {

@@ -50,13 +50,13 @@ export class ResponseBody {
     return this.#readOrNull(name, isNumber);
   }
 
-  oneOf<const Value extends string | boolean>(name: string, values: readonly Value[]): Value {
-    return values.find((value) => value === this.#fields[name]) ?? this.#refuse(name);
+  oneOf<const Value extends string | boolean | null>(name: string, values: readonly Value[]): Value {
+    return this.#read(name, (value): value is Value => values.some((known) => known === value));
   }
 
   /** It must be there: without it, the response would be about the environment without a tag. */
   environment(name: string): EnvironmentTag {
-    return this.#fields[name] === null ? null : this.oneOf(name, ["Customer", "Testing"]);
+    return this.oneOf(name, ["Customer", "Testing", null]);
   }
 
   json(name: string): JsonObject {
@@ -93,14 +93,11 @@ export class ResponseBody {
 
   #read<Value extends JsonValue>(name: string, isValid: (value: Field) => value is Value): Value {
     const value = this.#fields[name];
-    return isValid(value) ? value : this.#refuse(name);
+    if (isValid(value)) return value;
+    throw this.#unexpected(`has no valid ${name}`);
   }
 
   #readOrNull<Value extends JsonValue>(name: string, isValid: (value: Field) => value is Value): Value | null {
     return this.#fields[name] == null ? null : this.#read(name, isValid);
-  }
-
-  #refuse(name: string): never {
-    throw this.#unexpected(`has no valid ${name}`);
   }
 }

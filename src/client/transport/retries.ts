@@ -1,5 +1,5 @@
+import { abortable, pause } from "./abortable.ts";
 import { UserGroupServiceError } from "./user-group-service-error.ts";
-import { pause, TimeoutError, withTimeout } from "./with-timeout.ts";
 
 /** How often and how long to try. */
 export type RetryOptions = {
@@ -25,52 +25,37 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.test([status, code, name].join());
 }
 
-/** Tries again with exponential backoff and full jitter. */
-export class Retries {
-  readonly #timeoutMs: number;
-  readonly #retries: number;
-  readonly #backoffMs: number;
-  readonly #waitMsMax: number;
+/**
+ * Returns a function that runs `work` until it succeeds, has failed too often, or fails with an error for which `mayRetry` is false. A run
+ * that takes too long is a `timeout`, whose message begins with `problem`. Throws a `TypeError` for options that cannot work.
+ */
+export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, waitMsMax = 60_000 }: RetryOptions) {
+  milliseconds("timeoutMs", timeoutMs);
+  milliseconds("backoffMs", backoffMs);
+  milliseconds("waitMsMax", waitMsMax);
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("Give retries as a whole number, 0 or more.");
 
-  /** Throws a `TypeError` for options that cannot work. */
-  constructor({ timeoutMs = 10_000, retries = 3, backoffMs = 200, waitMsMax = 60_000 }: RetryOptions) {
-    this.#timeoutMs = milliseconds("timeoutMs", timeoutMs);
-    this.#retries = retries;
-    if (!Number.isInteger(retries) || retries < 0) throw new TypeError("Give retries as a whole number, 0 or more.");
-    this.#backoffMs = milliseconds("backoffMs", backoffMs);
-    this.#waitMsMax = milliseconds("waitMsMax", waitMsMax);
-  }
-
-  /** Runs `work` once. Rejects with a `timeout`, whose message begins with `problem`, if it takes too long. */
-  limit<Value>(
+  return async <Value>(
     work: (signal: AbortSignal) => Promise<Value>,
     problem: string,
-    signal?: AbortSignal | undefined,
-  ): Promise<Value> {
-    return withTimeout(work, this.#timeoutMs, signal).catch((error) => {
-      throw error instanceof TimeoutError
-        ? new UserGroupServiceError("timeout", `${problem} within ${this.#timeoutMs} ms.`)
-        : error;
-    });
-  }
-
-  /** Runs `work` until it succeeds, has failed too often, or fails with an error for which `mayRetry` is false. */
-  async run<Value>(
-    work: () => Promise<Value>,
     mayRetry: (error: unknown) => boolean,
-    signal?: AbortSignal | undefined,
-  ): Promise<Value> {
+    signal: AbortSignal | undefined,
+  ): Promise<Value> => {
+    const onTimeout = async () => {
+      throw new UserGroupServiceError("timeout", `${problem} within ${timeoutMs} ms.`);
+    };
     for (let tries = 1; ; tries += 1) {
       try {
-        return await work();
+        return await abortable(work, [signal], { ms: timeoutMs, onTimeout });
       } catch (error) {
-        const retryAfterMs = (error instanceof UserGroupServiceError && error.retryAfterMs) || 0;
-        if (tries > this.#retries || retryAfterMs > this.#waitMsMax || !mayRetry(error)) throw error;
-        const backoffMs = Math.min(this.#waitMsMax, this.#backoffMs * 2 ** (tries - 1));
-        await pause(Math.min(this.#waitMsMax, retryAfterMs + Math.random() * backoffMs), signal);
+        const { retryAfterMs = 0 } = Object(error);
+        if (tries > retries || retryAfterMs > waitMsMax || !mayRetry(error)) throw error;
+        // Exponential backoff with full jitter.
+        const longestMs = Math.min(waitMsMax, backoffMs * 2 ** (tries - 1));
+        await pause(Math.min(waitMsMax, retryAfterMs + Math.random() * longestMs), signal);
       }
     }
-  }
+  };
 }
 
 /** Returns `value` if it can be a wait. */

@@ -1,16 +1,17 @@
+import { abortable } from "./abortable.ts";
 import {
   type Call,
   type CallOptions,
-  Connection,
+  type Connection,
   type ConnectionOptions,
+  connectionOf,
   parse,
   readResponse,
   redactForms,
   type ServiceResponse,
 } from "./connection.ts";
-import { isTransient, OPTION_MS_MAX, Retries } from "./retries.ts";
+import { isTransient, retriesOf } from "./retries.ts";
 import { viewerProtocol } from "./viewer-protocol.ts";
-import { withTimeout } from "./with-timeout.ts";
 
 /** A viewer session: the `session` of `POST /api/viewer_sessions`, or what `mintSession` of a `UserGroupClient` returns. */
 export type MintedSession = { token: string } & ({ expires_in_seconds: number } | { expiresInSeconds: number });
@@ -27,91 +28,101 @@ type Session = { token: string; connection: Connection; renewAt: number; endsAt:
 /** The share of its life after which a session is renewed. */
 const RENEWED_AT = 0.8;
 
+/** The service at one address, called with viewer sessions. */
+export type SessionConnection = ReturnType<typeof sessionConnection>;
+
 /**
- * The service at one address, called with viewer sessions. A session is minted when a call first needs one, and again in
- * the first call after 80 % of its life; while that goes on or fails, calls present the old one until its end. All calls
- * share one mint.
+ * A session is minted when a call first needs one, and again in the first call after 80 % of its life; while that goes on or fails, calls
+ * present the old one until its end. All calls share one mint. Throws a `TypeError` for options that cannot work.
  */
-export class SessionConnection {
-  readonly #options: ConnectionOptions;
-  readonly #mint: () => Promise<unknown>;
-  readonly #retries: Retries;
-  #session: Session | undefined;
-  #minting: Promise<Session> | undefined;
+export function sessionConnection(options: ConnectionOptions, mint: SessionFunction) {
+  if (typeof mint !== "function") throw new TypeError("Give session as a function.");
+  // Throws for options that cannot work before the first session is there.
+  connect(options, "unminted");
+  const retry = retriesOf(options);
+  const ending = new AbortController();
+  const { signal: ended } = ending;
+  let session: Session | undefined;
+  let minting: Promise<Session> | undefined;
 
-  /** Throws a `TypeError` for options that cannot work. */
-  constructor(options: ConnectionOptions, mint: SessionFunction) {
-    if (typeof mint !== "function") throw new TypeError("Give session as a function.");
-    this.#options = options;
-    // It may also throw instead of rejecting.
-    this.#mint = async () => received(await mint());
-    this.#retries = new Retries(options);
-    // Throws for options that cannot work before the first session is there.
-    connect(options, "unminted");
-  }
-
-  /** Sends a call as a `Connection` does. After a 401 it mints once more, and sends the call once more. */
-  async send(call: Call, options?: CallOptions): Promise<ServiceResponse> {
-    const { token, connection } = await this.current(options);
-    try {
-      return await connection.send(call, options);
-    } catch (error) {
-      if (Object(error).status !== 401) throw error;
-    }
-    return (await this.current(options, token)).connection.send(call, options);
-  }
-
-  /** Returns the session to present, but none with the token `refused`. */
-  async current(options?: CallOptions, refused?: string): Promise<Session> {
-    // Another call may have replaced the refused one already.
-    if (this.#session?.token === refused) this.#session = undefined;
-    const session = this.#session;
-    const now = performance.now();
-    // Aborting one call must not abort the mint that others wait for.
-    if (!session || now >= session.endsAt) return withTimeout(() => this.#renew(), OPTION_MS_MAX, options?.signal);
-    if (now >= session.renewAt) this.#renew().catch(() => {});
-    return session;
-  }
-
-  #renew(): Promise<Session> {
-    this.#minting ??= this.#mintWithRetries().finally(() => {
-      this.#minting = undefined;
-    });
-    return this.#minting;
-  }
-
-  async #mintWithRetries(): Promise<Session> {
-    const old = this.#session;
+  async function mintWithRetries(): Promise<Session> {
+    const old = session;
     try {
       let startedAt = 0;
-      const minted = await this.#retries.run(() => {
+      const work = async () => {
         // The life of a session starts in the service, after this.
         startedAt = performance.now();
-        return this.#retries.limit(this.#mint, "session() did not resolve");
-      }, isTransient);
+        return received(await mint());
+      };
+      const minted = await retry(work, "session() did not resolve", isTransient, ended);
       const { token, seconds } = checked(minted);
       const lifeMs = seconds * 1000;
-      this.#session = {
+      session = {
         token,
-        connection: connect(this.#options, token),
+        connection: connect(options, token),
         renewAt: startedAt + RENEWED_AT * lifeMs,
         endsAt: startedAt + lifeMs,
       };
-      return this.#session;
+      return session;
     } catch (error) {
       // Each failure halves the rest of the old session's life before the next attempt.
       if (old) old.renewAt = (performance.now() + old.endsAt) / 2;
       throw error;
     }
   }
+
+  function renew(): Promise<Session> {
+    minting ??= mintWithRetries().finally(() => {
+      minting = undefined;
+    });
+    return minting;
+  }
+
+  async function find(refused?: string): Promise<Session> {
+    // Another call may have replaced the refused one already.
+    if (session?.token === refused) session = undefined;
+    const found = session;
+    const now = performance.now();
+    // Aborting one call does not abort the mint that others wait for.
+    if (!found || now >= found.endsAt) return renew();
+    if (now >= found.renewAt) renew().catch(() => {});
+    return found;
+  }
+
+  return {
+    /** Sends a call as a `Connection` does. After a 401 it mints once more, and sends the call once more. */
+    send: (call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> =>
+      abortable(
+        async (abort) => {
+          const { token, connection } = await find();
+          try {
+            return await connection.send(call, { signal: abort });
+          } catch (error) {
+            if (Object(error).status !== 401) throw error;
+          }
+          return (await find(token)).connection.send(call, { signal: abort });
+        },
+        [signal, ended],
+      ),
+
+    /** Returns the session to present, but none with the token `refused`. */
+    current: ({ signal }: CallOptions = {}, refused?: string): Promise<Session> =>
+      abortable(() => find(refused), [signal, ended]),
+
+    /** Rejects the calls and the mint that are in flight with an `AbortError`, and all later ones. */
+    end: (): void => ending.abort(),
+  };
 }
 
-const connect = (options: ConnectionOptions, token: string) => new Connection(options, "token", token, viewerProtocol);
+const connect = (options: ConnectionOptions, token: string): Connection =>
+  connectionOf(options, "token", token, viewerProtocol);
 
 /** The body of a response. Throws the refusal of the backend's `sessionHandler`, with its code and sentence. */
 async function received(minted: unknown): Promise<unknown> {
-  if (!(minted instanceof Response)) return minted;
-  return minted.ok ? parse(await minted.text()) : readResponse(minted, redactForms, viewerProtocol);
+  const response = Object(minted);
+  // Not by `instanceof`: servers such as Hono's replace the global Response, and fetch then returns one of another class.
+  if (!response.headers) return minted;
+  return response.ok ? parse(await response.text()) : readResponse(response, redactForms, viewerProtocol);
 }
 
 /** The error does not repeat the value: it may hold a session. */

@@ -13,7 +13,9 @@ import {
   type SessionCheck,
   type SessionHandler,
   type SessionHandlerOptions,
+  type SignOutHandlerOptions,
   sessionHandler,
+  signOutHandler,
 } from "../../../src/client/server.ts";
 
 /** An integrator's own type of somebody who has signed in. */
@@ -23,10 +25,19 @@ export type Person = { id: string; customer: string; store?: number };
 export type Site = {
   port: number;
   people: Map<string, Person>;
-  options: Omit<SessionHandlerOptions<Person, []>, "user">;
+  options: Omit<SessionHandlerOptions<Person, []>, "user" | "onFailure"> &
+    Omit<SignOutHandlerOptions<Person, []>, "user" | "signOut">;
   check: SessionCheck;
   page: string;
   viewerScript: string;
+};
+
+/** Ends a sign-in, and answers with two cookies, which a server must not join. */
+const signOutOf = (people: Site["people"]) => (request: Request) => {
+  people.delete(request.headers.get("Cookie") ?? "");
+  const headers = new Headers();
+  for (const name of ["sid", "csrf"]) headers.append("Set-Cookie", `${name}=; Max-Age=0`);
+  return new Response(null, { status: 204, headers });
 };
 
 const HTML = "text/html";
@@ -43,14 +54,15 @@ async function listening(server: Server): Promise<void> {
 /** Each builds a server of its kind around the kit, which listens on localhost until the test ends. */
 export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
   Express: ({ port, people, options, check, page, viewerScript }) => {
-    const handler = sessionHandler({
+    const signedIn = {
       ...options,
-      user: (_, request: express.Request) => people.get(request.get("Cookie") ?? ""),
-    });
+      user: (_: Request, request: express.Request) => people.get(request.get("Cookie") ?? ""),
+    };
     const app = express()
       .get("/", (_, response) => response.type(HTML).send(page))
       .get("/viewer.js", (_, response) => response.type(SCRIPT).send(viewerScript))
-      .post("/session", expressHandler(handler))
+      .post("/session", expressHandler(sessionHandler(signedIn)))
+      .post("/sign-out", expressHandler(signOutHandler({ ...signedIn, signOut: signOutOf(people) })))
       .get(
         "/orders",
         expressSession(check, (_, response: express.Response, { teamId, viewerId }) =>
@@ -62,13 +74,15 @@ export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
 
   Fastify: async ({ port, people, options, check, page, viewerScript }) => {
     const app = Fastify();
-    const handler = sessionHandler({
+    const signedIn = {
       ...options,
-      user: (_, request: { headers: { cookie?: string | undefined } }) => people.get(request.headers.cookie ?? ""),
-    });
+      user: (_: Request, request: { headers: { cookie?: string | undefined } }) =>
+        people.get(request.headers.cookie ?? ""),
+    };
     app.get("/", (_, reply) => reply.type(HTML).send(page));
     app.get("/viewer.js", (_, reply) => reply.type(SCRIPT).send(viewerScript));
-    app.post("/session", fastifyHandler(handler));
+    app.post("/session", fastifyHandler(sessionHandler(signedIn)));
+    app.post("/sign-out", fastifyHandler(signOutHandler({ ...signedIn, signOut: signOutOf(people) })));
     app.get(
       "/orders",
       fastifySession(check, async (_request, _reply, { teamId, viewerId }) => ({ teamId, viewerId })),
@@ -78,14 +92,14 @@ export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
   },
 
   Hono: ({ port, people, options, check, page, viewerScript }) => {
-    const handler = sessionHandler({
-      ...options,
-      user: (_, c: Context) => people.get(c.req.header("Cookie") ?? ""),
-    });
+    const signedIn = { ...options, user: (_: Request, c: Context) => people.get(c.req.header("Cookie") ?? "") };
+    const handler = sessionHandler(signedIn);
+    const signOut = signOutHandler({ ...signedIn, signOut: signOutOf(people) });
     const app = new Hono()
       .get("/", (c) => c.html(page))
       .get("/viewer.js", (c) => c.body(viewerScript, 200, { "Content-Type": SCRIPT }))
       .post("/session", (c) => handler(c.req.raw, c))
+      .post("/sign-out", (c) => signOut(c.req.raw, c))
       .get("/orders", async (c) => {
         const session = await check(c.req.raw);
         if (session instanceof Response) return session;
@@ -96,10 +110,11 @@ export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
 
   "plain Request and Response": ({ port, people, options, check, page, viewerScript }) => {
     // As the file of a route in Next: it exports one function for each method.
-    const POST: SessionHandler = sessionHandler({
+    const signedIn = {
       ...options,
-      user: async (request) => people.get(request.headers.get("Cookie") ?? ""),
-    });
+      user: async (request: Request) => people.get(request.headers.get("Cookie") ?? ""),
+    };
+    const POST: SessionHandler = sessionHandler(signedIn);
     const GET = async (request: Request): Promise<Response> => {
       const session = await check(request);
       if (session instanceof Response) return session;
@@ -109,6 +124,7 @@ export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
       "GET /": () => new Response(page, { headers: { "Content-Type": HTML } }),
       "GET /viewer.js": () => new Response(viewerScript, { headers: { "Content-Type": SCRIPT } }),
       "POST /session": POST,
+      "POST /sign-out": signOutHandler({ ...signedIn, signOut: signOutOf(people) }),
       "GET /orders": GET,
     };
     const server = createServer(async (incoming, outgoing) => {
