@@ -96,7 +96,7 @@ export class ViewerClient {
 
   constructor({ token, session, ...options }: ViewerClientOptions) {
     // Without one, each environment's credentials are taken: a setting that is missing by mistake must not mean that.
-    if ("audience" in options && !options.audience) throw new TypeError("Give audience.");
+    if ("audience" in options && !/^[\w/-]+$/.test(options.audience ?? "")) throw new TypeError("Give audience.");
     this.#audience = options.audience;
     if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
     this.#connect = () =>
@@ -118,7 +118,7 @@ export class ViewerClient {
    */
   async view({ maxAgeSeconds }: ViewInput = {}, options?: CallOptions): Promise<View> {
     const headers = maxAgeSeconds === undefined ? {} : { "Cache-Control": `max-age=${maxAgeSeconds}` };
-    const query = this.#audience ? `?audience=${encodeURIComponent(this.#audience)}` : "";
+    const query = this.#audience ? `?audience=${this.#audience}` : "";
     const { body } = await this.#connection.send({ method: "GET", path: `/api/viewer${query}`, headers }, options);
     return {
       audience: body.textOrNull("audience"),
