@@ -14,12 +14,14 @@ import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
 import { toSignIn } from "../response/to-sign-in.ts";
+import { operatorKeyIssues } from "./form-fields.ts";
 import { readSession } from "./session-cookie.ts";
 
 /**
  * Admits operators by the session in their cookie, as the table of access.ts says. The signature of the cookie, its rate limits and
  * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
  * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
+ * The operator's own key is checked here too, for the forms that ask for it.
  */
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
@@ -31,6 +33,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (session === "forged") c.set("failureCode", "unauthenticated");
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
+  c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
   const refused = (await limited(c, name, access)) ?? (await setForm(c, name));
   if (refused) return refused;
@@ -104,6 +107,7 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
       "This form was sent already",
       "It was not applied a second time. Open the page again to see how things are now.",
     );
+  if (c.get("asksForKey")) c.set("ownKeyIssues", await operatorKeyIssues(c));
   return undefined;
 }
 
