@@ -57,7 +57,7 @@ export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
 export const CONSOLE_SESSION_NOTE_SECONDS = 60;
 /** When an operator has more, the oldest one ends. */
 export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
-/** How many forms of a console session are known as sent, so that none is applied twice. */
+/** How many forms of a console session are known as sent. One that is older than all of them is refused, so that none is applied twice. */
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 

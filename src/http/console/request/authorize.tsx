@@ -100,6 +100,13 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
   const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   c.set("operator", admitted.value.operator);
+  if (admitted.value.isTooOld)
+    return respondWithMessage(
+      c,
+      409,
+      "This form is too old",
+      "You have sent many others since this one was opened. It was not applied. Open the page again, and send it from there.",
+    );
   if (admitted.value.isRepeated)
     return respondWithMessage(
       c,
