@@ -9,7 +9,7 @@ export type PageAccess =
       isList?: true;
       /** Whether a form changes nothing, so that it may be sent again. */
       changesNothing?: true;
-      /** Why a form asks for the operator's own key, besides the session. Whoever has a stolen cookie lacks the key. */
+      /** Why a form asks for the operator's own key, besides the session. A thief of the cookie lacks the key. */
       asksForKey?: KeyReason;
     }
   /** Everybody, without a session. */

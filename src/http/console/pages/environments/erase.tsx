@@ -14,7 +14,7 @@ import { respondWithPage } from "../../response/respond-with-page.tsx";
 
 const EFFECTS = [
   "All its groups, API keys, sessions and events are deleted now and for good. There is no undo.",
-  "Every credential of the environment is refused from then on, and never works again.",
+  "Every credential of the environment is refused from then on, and never works again. Stale answers end within 5 minutes.",
   "Backups keep what they have. To keep a copy, take one before: ug backup.",
 ];
 

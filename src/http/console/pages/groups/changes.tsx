@@ -77,7 +77,7 @@ const GROUP_CHANGES = {
     states: ["active"],
     role: "support",
     effects: () => [
-      "Viewers of this group are refused from now on, with tokens and with sessions.",
+      "Viewers of this group are refused from now on, with tokens and with sessions. Stale answers end within 5 minutes.",
       "Nothing is deleted, and programs go on. Resuming the group admits its viewers again.",
     ],
     run: (c, group) => update(c, group, true),
@@ -108,7 +108,7 @@ const GROUP_CHANGES = {
     role: "admin",
     isDangerous: true,
     effects: (c, group) => [
-      "The group's viewers find nothing more, and its token and sessions end.",
+      "The group's viewers find nothing more, and its token and sessions end. Stale answers end within 5 minutes.",
       <>
         Its id, <Text value={group.providedId} />, is free for another group.
       </>,
