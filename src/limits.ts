@@ -1,6 +1,8 @@
 /** Every bound of the service, with its unit last in the name. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
+/** A form of an operator who has signed in: percent-encoding makes three bytes of one, and there are several fields. */
+export const FORM_BYTES_MAX = 4 * BODY_BYTES_MAX;
 /** How much of a body that is too large is read and dropped, so that its client sees the refusal. */
 export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
 export const BODY_SECONDS_MAX = 10;

@@ -94,11 +94,29 @@ describe("signing in", () => {
       (await visit("POST", "/console/sign-in", { fields: { operator_key: key }, origin })).headers.get("Set-Cookie");
     const attributes = "Path=/; HttpOnly; SameSite=Strict";
     expect(await cookieAt("http://localhost")).toMatch(new RegExp(`^console=[\\w.-]+; ${attributes}$`));
-    expect(await cookieAt("http://127.0.0.1:8787")).toMatch(/^console=/);
-    expect(await cookieAt("http://[::1]:8787")).toMatch(/^console=/);
+    expect(await cookieAt("http://127.0.0.1:8787")).toMatch(/^console-8787=/);
+    expect(await cookieAt("http://[::1]:8787")).toMatch(/^console-8787=/);
+    expect(await cookieAt("https://groups.example.com:8443")).toMatch(/^__Host-console-8443=.*; Secure$/);
     expect(await cookieAt("https://groups.example.com")).toMatch(
       new RegExp(`^__Host-console=[\\w.-]+; ${attributes}; Secure$`),
     );
+  });
+
+  it("replaces no session at another port of this machine, whose cookies a browser sends too", async ({ expect }) => {
+    const jar = new Map<string, string>();
+    const visitAt = async (port: number, method: string, path: string, fields: Record<string, string> = {}) => {
+      const headers = { Cookie: [...jar].map((pair) => pair.join("=")).join("; ") };
+      const answer = await visit(method, path, { fields, headers, origin: `http://localhost:${port}` });
+      const [name = "", value = ""] = answer.headers.get("Set-Cookie")?.split(";")[0]?.split("=") ?? [];
+      if (name !== "") jar.set(name, value);
+      return answer;
+    };
+    for (const port of [8787, 8788]) {
+      const operator_key = await issueOperator("viewer", { name: `operator of ${port}` });
+      expect((await visitAt(port, "POST", "/console/sign-in", { operator_key })).status).toBe(303);
+    }
+    for (const port of [8787, 8788])
+      expect((await visitAt(port, "GET", PAGE)).body).toContain(`operator of ${port} (viewer)`);
   });
 
   it("stores no cookie, and only a hash of it", async ({ expect }) => {

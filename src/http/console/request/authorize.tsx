@@ -3,6 +3,7 @@ import { routePath } from "hono/route";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { Role } from "../../../domain/credentials/rights.ts";
+import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../limits.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { readBytes } from "../../request/body/body-bytes.ts";
@@ -27,7 +28,8 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  if (access.role === undefined) return (await setForm(c, `console sign-in ${clientAddress(c)}`)) ?? next();
+  if (access.role === undefined)
+    return (await setForm(c, `console sign-in ${clientAddress(c)}`, BODY_BYTES_MAX)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
@@ -35,7 +37,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   c.set("session", session);
   c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
-  const refused = (await limited(c, name, access)) ?? (await setForm(c, name));
+  const refused = (await limited(c, name, access)) ?? (await setForm(c, name, FORM_BYTES_MAX));
   if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
@@ -121,10 +123,14 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
 const utf8 = new TextDecoder();
 
 /** Reads the fields of a form, within the bounds of every body. `sender` is the name under which unfinished bodies are counted. */
-async function setForm(c: RequestContext<SignedInEnv>, sender: string): Promise<Response | undefined> {
+async function setForm(
+  c: RequestContext<SignedInEnv>,
+  sender: string,
+  bytesMax: number,
+): Promise<Response | undefined> {
   c.set("form", new URLSearchParams());
   if (c.req.method !== "POST") return undefined;
-  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form" });
+  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form", bytesMax });
   if (!bytes.ok) return refuseWithPage(c, bytes.failure);
   c.set("form", new URLSearchParams(utf8.decode(bytes.value)));
   return undefined;
