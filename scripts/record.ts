@@ -1,13 +1,14 @@
 /**
  * `npm run record`: records this release for the tests of later ones, in `test/releases/<version>`: the calls of a walk with their
  * answers, the databases and the backup at its end, the credentials that must go on, the built Worker, and all promises of stability.md.
- * Run it once for each release.
+ * Run it once for each release: a test compares the folder with its hash from then on.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import project from "../package.json" with { type: "json" };
 import { promises } from "../test/node/support/promises.ts";
+import { HASHES, hashOfFolder } from "../test/node/support/releases.ts";
 import { walk } from "../test/node/support/walk.ts";
 import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
 import { runCommand } from "./command.ts";
@@ -20,7 +21,8 @@ const RELEASES = "test/releases";
 
 async function record(): Promise<void> {
   const folder = join(RELEASES, project.version);
-  if (existsSync(folder)) throw new CommandError(`${folder} exists. A release is recorded once.`);
+  if (existsSync(folder) || Object.hasOwn(HASHES, project.version))
+    throw new CommandError(`${project.version} is recorded. A release is recorded once: raise the version first.`);
   const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = bundleOf({ isNew: () => undefined });
   const kept = secrets();
@@ -47,7 +49,8 @@ async function record(): Promise<void> {
   for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each)))
     cpSync(join(bundle.folder, name), join(folder, "worker", name));
   rmSync(state, { recursive: true });
-  console.info(`Recorded ${folder}.`);
+  console.info(`Recorded ${folder}. Add it to HASHES in test/node/support/releases.ts:`);
+  console.info(`  "${project.version}": "${hashOfFolder(folder)}",`);
 }
 
 await runCommand({ usage: "Usage: npm run record", options: {}, run: record });

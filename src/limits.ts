@@ -1,6 +1,8 @@
 /** Every bound of the service, with its unit last in the name. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
+/** A form of an operator who has signed in: percent-encoding makes three bytes of one, and there are several fields. */
+export const FORM_BYTES_MAX = 4 * BODY_BYTES_MAX;
 /** How much of a body that is too large is read and dropped, so that its client sees the refusal. */
 export const BODY_DROPPED_BYTES_MAX = 1024 * 1024;
 export const BODY_SECONDS_MAX = 10;
@@ -57,7 +59,7 @@ export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
 export const CONSOLE_SESSION_NOTE_SECONDS = 60;
 /** When an operator has more, the oldest one ends. */
 export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
-/** How many forms of a console session are known as sent, so that none is applied twice. */
+/** How many forms of a console session are known as sent. One that is older than all of them is refused, so that none is applied twice. */
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 

@@ -12,7 +12,7 @@ import {
   type PresentedConsoleSession,
   type PresentedOperator,
 } from "./credentials/caller.ts";
-import type { ListedConsoleSession } from "./credentials/console-sessions.ts";
+import type { ListedConsoleSession, NotedForm } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { Role } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
@@ -216,18 +216,19 @@ export class Registry extends DurableObject<Env> {
     return ok({ operator: operator.value });
   }
 
-  /** Admits an operator as `admit` does, for a form of the console, and notes the form. Returns whether it was sent before. */
+  /** Admits an operator as `admit` does, for a form of the console, and notes the form. */
   admitForm(
     presented: PresentedOperator & { key: PresentedConsoleSession },
     role: Role,
     environment: Environment | undefined,
     formId: string,
-  ): Result<{ isRepeated: boolean } & By, AdmitFailure | FailureOf<"environment_not_found">> {
+  ): Result<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
     const operator = this.admit(presented, role, environment);
     if (!operator.ok) return operator;
     const session = this.#parts.consoleSessions.authenticate(presented.key);
     if (!session.ok) return session;
-    return ok({ ...this.#parts.consoleSessions.noteForm(session.value, formId), operator: operator.value });
+    const noted = this.#parts.consoleSessions.noteForm(session.value, formId);
+    return noted.ok ? ok({ ...noted.value, operator: operator.value }) : noted;
   }
 
   /** One page of the deployment's own events, oldest first. */

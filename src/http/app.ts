@@ -19,7 +19,7 @@ import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
 import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
-import { allowMethods, overrideMethod } from "./request/methods.ts";
+import { allowMethods, overrideMethod, refuseConnect } from "./request/methods.ts";
 import { ringOf } from "./request/signing-ring.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { backups, restores } from "./resources/backups/routes.ts";
@@ -133,4 +133,5 @@ const listedRouter: [Unlisted] extends [never] ? typeof router : Unlisted = rout
 /** The Worker. */
 export const app = {
   fetch: (request, env, ctx) => listedRouter.fetch(overrideMethod(request), env, ctx),
+  connect: refuseConnect,
 } satisfies ExportedHandler<Env>;

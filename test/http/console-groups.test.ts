@@ -133,6 +133,44 @@ describe("a group", () => {
   });
 });
 
+/** What a browser sends of a page's text areas. */
+const textAreasOf = (html: string): Record<string, string> =>
+  Object.fromEntries(
+    [...html.matchAll(/<textarea [^>]*name="(\w+)"[^>]*>\n?([^<]*)/g)].map(([, name = "", text = ""]) => [
+      name,
+      text.replaceAll("&quot;", '"').replaceAll("&amp;", "&").replaceAll("\n", "\r\n"),
+    ]),
+  );
+
+describe("the edit of a large group", () => {
+  /** Entries of a mapping, 3 bytes a character, and so 9 in a form. */
+  const entries = (first: number, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${first + index}`, "客".repeat(255)]));
+
+  it("renames it, though percent-encoding makes its form three times as long", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin", { properties: { a: "客".repeat(5400) }, mapping: entries(0, 50) });
+    const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
+    expect(new URLSearchParams(texts).toString().length).toBeGreaterThan(2 * 64 * 1024);
+    const { status } = await visitor.send(`${GROUP}/edit`, { ...texts, name: "Renamed" });
+    expect([status, (await shownGroup()).name]).toEqual([303, "Renamed"]);
+  });
+
+  it("renames it, though no form can hold its mapping, which stays", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin", { mapping: entries(0, 50) });
+    const patched = await call("PUT", `/api/user_groups/1${inEnvironment()}`, {
+      credential: operator,
+      headers: { "Content-Type": "application/merge-patch+json" },
+      body: { mapping: entries(50, 50) },
+    });
+    expect(patched.status).toBe(200);
+    const { body } = await visitor.get(`${GROUP}/edit`);
+    expect(body.includes("The mapping is too long for a form")).toBe(true);
+    const { status } = await visitor.send(`${GROUP}/edit`, { ...textAreasOf(body), name: "Renamed" });
+    const group = await shownGroup();
+    expect([status, group.name, Object.keys(group.mapping).length]).toEqual([303, "Renamed", 100]);
+  });
+});
+
 describe("the edit of a group", () => {
   const fields = { name: "Acme", properties: '{"region": "eu"}', mapping: "" };
 

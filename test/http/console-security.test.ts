@@ -1,9 +1,12 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { PAGES } from "../../src/http/console/access.ts";
+import { call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { CONSOLE_ROUTES, type ConsoleRoute, formToken, signIn, type VisitOptions, visit } from "../support/console.ts";
-import { issueKey, issueOperator } from "../support/states.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { limiter } from "../support/limiter.ts";
+import { inEnvironment, issueKey, issueOperator, operator } from "../support/states.ts";
 
 const SIGNED_IN = CONSOLE_ROUTES.filter(({ access }) => access.role !== undefined);
 const FORMS = SIGNED_IN.filter(({ method }) => method === "POST");
@@ -143,5 +146,97 @@ describe.for(FORMS)("the form $name", (route) => {
     ];
     for (const form_token of tokens)
       expect((await request(route, cookie, { fields: { form_token } })).status).toBe(403);
+  });
+});
+
+/** Fields with which each form that shows a credential succeeds, but for the operator's own key. */
+const FIELDS = {
+  name: "thief",
+  role: "admin",
+  preset: "write",
+  workspace: "thief",
+  environment: "Testing",
+  grace_seconds: "0",
+};
+const SHOWS_CREDENTIAL = FORMS.filter(({ access }) => access.asksForKey === "credential");
+
+/** An admin who has signed in, whose cookie a thief has. */
+async function newAdmin() {
+  await issueKey();
+  const key = await issueOperator("admin", { name: "ada" });
+  const { cookie } = await signIn(key);
+  return { key, cookie };
+}
+
+/** How many API keys, operators and environments there are. */
+const issued = async () => {
+  const lists = [
+    [`/api/keys${inEnvironment()}`, "api_keys"],
+    ["/api/operators", "operators"],
+    ["/api/environments", "environments"],
+  ] as const;
+  const answers = lists.map(([path]) => call("GET", path, { credential: operator }));
+  return (await Promise.all(answers)).map(({ body }, index) => body[lists[index]?.[1] ?? ""].length);
+};
+
+it.for(CONSOLE_ROUTES)(
+  "$name shows a credential only if it asks for the operator's own key",
+  async (route, { expect }) => {
+    const { key, cookie } = await newAdmin();
+    const asks = route.access.asksForKey === "credential";
+    const without = await request(route, cookie, { fields: FIELDS });
+    expect(without.body ?? "").not.toMatch(CREDENTIAL_PATTERN);
+    const { body = "" } = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
+    expect(CREDENTIAL_PATTERN.test(body)).toBe(asks);
+  },
+);
+
+it.for(SIGNED_IN.filter(({ method }) => method === "GET"))(
+  "$name has a field for the key if its form asks for it",
+  async (route, { expect }) => {
+    const { cookie } = await newAdmin();
+    const { body } = await request(route, cookie);
+    const form = FORMS.find(({ path }) => path === route.path);
+    const isOffered = body.includes(`action="${route.path}"`);
+    expect(body.includes('name="operator_key"')).toBe(isOffered && form?.access.asksForKey !== undefined);
+  },
+);
+
+describe.for(SHOWS_CREDENTIAL)("with a stolen cookie of an admin, $name", (route) => {
+  it("issues nothing for any other key than the admin's own", async ({ expect }) => {
+    const { key, cookie } = await newAdmin();
+    const other = await issueOperator("admin", { name: "eve" });
+    const apiKey = await issueKey();
+    const before = await issued();
+    for (const operator_key of ["", "x", other, apiKey, operator, `${key.slice(0, -4)}AAAA`]) {
+      const { status, body } = await request(route, cookie, { fields: { ...FIELDS, operator_key } });
+      expect([status, body.includes('href="#field-operator_key"')]).toEqual([422, true]);
+      expect(body).not.toMatch(CREDENTIAL_PATTERN);
+    }
+    expect(before).toEqual([2, 2, 1]);
+    expect(await issued()).toEqual(before);
+  });
+
+  it("takes the bootstrap token alone from a session that began with it", async ({ expect }) => {
+    const { key } = await newAdmin();
+    const { cookie } = await signIn(operator);
+    const refused = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
+    expect(refused.status).toBe(422);
+    const taken = await request(route, cookie, { fields: { ...FIELDS, operator_key: operator } });
+    expect(taken.body).toMatch(CREDENTIAL_PATTERN);
+  });
+
+  it("counts wrong keys by address, so that the bootstrap token cannot be guessed", async ({ expect }) => {
+    await newAdmin();
+    const { cookie } = await signIn(operator);
+    const options = {
+      env: { ...env, REFUSED_CREDENTIAL_LIMIT: limiter(2) },
+      headers: { "CF-Connecting-IP": "192.0.2.1" },
+    };
+    for (const operator_key of ["a", "b", operator]) {
+      const { status, body } = await request(route, cookie, { ...options, fields: { ...FIELDS, operator_key } });
+      expect(status).toBe(422);
+      expect(body).not.toMatch(CREDENTIAL_PATTERN);
+    }
   });
 });

@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
-import { signIn, type Visitor, visit, visitorOf } from "../support/console.ts";
+import { formToken, signIn, type Visitor, visit, visitorOf } from "../support/console.ts";
 import { limiter } from "../support/limiter.ts";
 import { issueKey, issueOperator, operator } from "../support/states.ts";
 
@@ -42,10 +42,49 @@ describe("signing in", () => {
       "/consoles",
       "/console/\\evil",
       "/docs",
+      "https://localhost/console/sessions",
+      "http://localhost:8788/console/sessions",
+      "javascript:alert(1)//console",
+      "/console/../docs",
+      "/console/./../docs",
+      "/console/sessions/../../docs",
+      "/console/%2e%2e/docs",
+      "/console/.%2E/docs",
+      "/console/..%2fdocs",
+      "/console/%2e%2e%2fdocs",
+      "/console/%252e%252e/docs",
+      "/console/..\\docs",
+      "/console/..\\..\\\\evil.example",
+      "/console/..//evil.example",
+      "//console/sessions",
+      "/console//evil.example",
+      "/console/\t../docs",
+      "/console/.\t./docs",
+      "/\t/evil.example",
+      "/\n/evil.example",
+      "\u0000/console/../docs",
+      "/console;/../docs",
+      "/console@evil.example",
     ]) {
       const path = `/console/sign-in?next=${encodeURIComponent(next)}`;
       const { headers } = await visit("POST", path, { fields: { operator_key: key } });
       expect(headers.get("Location")).toBe("/console");
+    }
+  });
+
+  it("leads to a page by the address that a browser would make of it", async ({ expect }) => {
+    const key = await issueOperator("viewer");
+    for (const [next, location] of [
+      ["/console/sessions?done=ended", "/console/sessions?done=ended"],
+      ["/console/x/../sessions", "/console/sessions"],
+      ["/console/\tsessions", "/console/sessions"],
+      ["/console/environments?search=a%2Fb c\r\nX-Evil: 1", "/console/environments?search=a%2Fb%20cX-Evil:%201"],
+      ["/console/environments/acme/Testing/groups/1/view-as#x", "/console/environments/acme/Testing/groups/1/view-as"],
+      ["/console", "/console"],
+    ] as const) {
+      const path = `/console/sign-in?next=${encodeURIComponent(next)}`;
+      const { headers } = await visit("POST", path, { fields: { operator_key: key } });
+      expect([next, headers.get("Location")]).toEqual([next, location]);
     }
   });
 
@@ -55,11 +94,29 @@ describe("signing in", () => {
       (await visit("POST", "/console/sign-in", { fields: { operator_key: key }, origin })).headers.get("Set-Cookie");
     const attributes = "Path=/; HttpOnly; SameSite=Strict";
     expect(await cookieAt("http://localhost")).toMatch(new RegExp(`^console=[\\w.-]+; ${attributes}$`));
-    expect(await cookieAt("http://127.0.0.1:8787")).toMatch(/^console=/);
-    expect(await cookieAt("http://[::1]:8787")).toMatch(/^console=/);
+    expect(await cookieAt("http://127.0.0.1:8787")).toMatch(/^console-8787=/);
+    expect(await cookieAt("http://[::1]:8787")).toMatch(/^console-8787=/);
+    expect(await cookieAt("https://groups.example.com:8443")).toMatch(/^__Host-console-8443=.*; Secure$/);
     expect(await cookieAt("https://groups.example.com")).toMatch(
       new RegExp(`^__Host-console=[\\w.-]+; ${attributes}; Secure$`),
     );
+  });
+
+  it("replaces no session at another port of this machine, whose cookies a browser sends too", async ({ expect }) => {
+    const jar = new Map<string, string>();
+    const visitAt = async (port: number, method: string, path: string, fields: Record<string, string> = {}) => {
+      const headers = { Cookie: [...jar].map((pair) => pair.join("=")).join("; ") };
+      const answer = await visit(method, path, { fields, headers, origin: `http://localhost:${port}` });
+      const [name = "", value = ""] = answer.headers.get("Set-Cookie")?.split(";")[0]?.split("=") ?? [];
+      if (name !== "") jar.set(name, value);
+      return answer;
+    };
+    for (const port of [8787, 8788]) {
+      const operator_key = await issueOperator("viewer", { name: `operator of ${port}` });
+      expect((await visitAt(port, "POST", "/console/sign-in", { operator_key })).status).toBe(303);
+    }
+    for (const port of [8787, 8788])
+      expect((await visitAt(port, "GET", PAGE)).body).toContain(`operator of ${port} (viewer)`);
   });
 
   it("stores no cookie, and only a hash of it", async ({ expect }) => {
@@ -199,6 +256,74 @@ describe("a session", () => {
     for (let count = 0; count < 21; count += 1) sessions.push(await signIn(key));
     const signedIn = await Promise.all(sessions.map((session) => isSignedIn(session)));
     expect(signedIn).toEqual([false, ...Array.from({ length: 20 }, () => true)]);
+  });
+});
+
+describe("a form", () => {
+  /** Ends a session that does not exist, so it changes nothing but is taken like every form. */
+  const sendForm = async (visitor: Visitor, form_token: string) => {
+    const { status, body, headers } = await visitor.forge(PAGE, { form_token, session: "0" });
+    const [, title = ""] = /<h1>(.*?)<\/h1>/.exec(body ?? "") ?? [];
+    return status === 303 ? headers.get("Location") : `${status} ${title}`;
+  };
+  const TAKEN = `${PAGE}?done=ended`;
+  const sendOthers = async (visitor: Visitor, count: number) => {
+    for (let n = 0; n < count; n += 1)
+      expect(await sendForm(visitor, await formToken(visitor.cookie, PAGE))).toBe(TAKEN);
+  };
+  const setFormIds = (ids: string[]) =>
+    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => {
+      storage.sql.exec("UPDATE console_sessions SET form_ids = ?", ids.join(" "));
+    });
+  const formIds = () =>
+    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
+      String(storage.sql.exec("SELECT form_ids FROM console_sessions").one().form_ids),
+    );
+  /** An id as release 1.0.0 makes it. */
+  const randomId = () =>
+    crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
+
+  it("is taken once, whatever was sent in between", async () => {
+    const visitor = await signIn(await issueOperator("viewer"));
+    const form = await formToken(visitor.cookie, PAGE);
+    expect(await sendForm(visitor, form)).toBe(TAKEN);
+    expect(await sendForm(visitor, form)).toBe("409 This form was sent already");
+    await sendOthers(visitor, 205);
+    expect(await sendForm(visitor, form)).toBe("409 This form is too old");
+  });
+
+  it("that is older than 200 others asks to open it again, and is taken then", async () => {
+    const visitor = await signIn(await issueOperator("viewer"));
+    const form = await formToken(visitor.cookie, PAGE);
+    await sendOthers(visitor, 199);
+    const second = await formToken(visitor.cookie, PAGE);
+    expect(await sendForm(visitor, form)).toBe(TAKEN);
+    const other = await formToken(visitor.cookie, PAGE);
+    // Those of the same millisecond have no order.
+    await sendOthers(visitor, 205);
+    expect(await sendForm(visitor, second)).toBe("409 This form is too old");
+    expect(await sendForm(visitor, other)).toBe("409 This form is too old");
+    expect(await sendForm(visitor, await formToken(visitor.cookie, PAGE))).toBe(TAKEN);
+  });
+
+  it("of release 1.0.0 is forgotten first", async () => {
+    const visitor = await signIn(await issueOperator("viewer"));
+    await setFormIds(Array.from({ length: 199 }, randomId));
+    const form = await formToken(visitor.cookie, PAGE);
+    expect(await sendForm(visitor, form)).toBe(TAKEN);
+    await sendOthers(visitor, 199);
+    expect(await sendForm(visitor, form)).toBe("409 This form was sent already");
+  });
+
+  it.for([
+    ["an upgrade", () => Array.from({ length: 200 }, randomId)],
+    ["a rollback and an upgrade", (sent: string[]) => [randomId(), ...sent.slice(0, 199)]],
+  ] as const)("ends a session of which release 1.0.0 may have forgotten one, after %s", async ([, idsAfter]) => {
+    const visitor = await signIn(await issueOperator("viewer"));
+    await sendOthers(visitor, 200);
+    await setFormIds(idsAfter((await formIds()).split(" ")));
+    expect(await sendForm(visitor, await formToken(visitor.cookie, PAGE))).toBe("/console/sign-in");
+    expect(await isSignedIn(visitor)).toBe(false);
   });
 });
 

@@ -6,9 +6,10 @@ import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { backUp, OF_ACME, restore, restorePage, wipe } from "../support/backups.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
+import { NOW } from "../support/clock.ts";
 import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
-import { view } from "../support/viewers.ts";
+import { answeredBy, view } from "../support/viewers.ts";
 
 const ACME = "acme/Testing";
 const NOT_FOUND = [404, "environment_not_found"];
@@ -62,6 +63,20 @@ describe("DELETE /api/environments", () => {
       },
     ]);
     expect(codeOf(await erase())).toEqual(NOT_FOUND);
+  });
+
+  it("leaves a session its stale answers, for so many seconds from its mint on", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    const session = await sessionOf(key, { max_stale_seconds: 300, expires_in_seconds: 3600 });
+    vi.setSystemTime(NOW.getTime() + 100_000);
+    await erase();
+    vi.setSystemTime(NOW.getTime() + 300_000);
+    expect(answeredBy(await view(session))).toBe("session");
+    expect(codeOf(await view(session, { "Cache-Control": "no-cache" }))).toEqual([401, "credential_revoked"]);
+    vi.setSystemTime(NOW.getTime() + 301_000);
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
   });
 
   it("frees the name, for which no old credential works", async ({ expect }) => {

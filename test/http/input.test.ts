@@ -55,6 +55,19 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
       415,
       "unsupported_media_type",
     ],
+    ["a compressed body", { body: "{}", headers: { "Content-Encoding": "gzip" } }, 415, "unsupported_media_type"],
+    [
+      "a body encoded twice",
+      { body: "{}", headers: { "Content-Encoding": "gzip, br" } },
+      415,
+      "unsupported_media_type",
+    ],
+    [
+      "one encoding of two",
+      { body: "{}", headers: { "Content-Encoding": "identity, x" } },
+      415,
+      "unsupported_media_type",
+    ],
     ["an object without the fields that it needs", { body: {} }, 422, "invalid_body"],
   ] as const)("is refused: %s", async ([, options, status, code], { expect }) => {
     expect(await send(options)).toMatchObject({ status, body: { success: 0, error: { code } } });

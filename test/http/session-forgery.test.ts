@@ -1,12 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { SignJWT } from "jose";
 import { beforeEach, describe, it, vi } from "vitest";
-import { parseSigningKeys } from "../../src/domain/credentials/credential.ts";
-import { deriveSessionKey } from "../../src/domain/credentials/session-key.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { logLines } from "../support/each-test.ts";
+import { forgedSession } from "../support/forged.ts";
 import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../support/sessions.ts";
 import { issueKey, newIntegrator, operator } from "../support/states.ts";
 import { query, view } from "../support/viewers.ts";
@@ -23,16 +21,6 @@ const NOW_SECONDS = NOW.getTime() / 1000;
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
 });
-
-/** Signs any claims with the first key that is derived from these signing keys, under its own `kid`. */
-async function forge(claims: Claims, signingKeys = env.SIGNING_KEYS): Promise<string> {
-  const ring = await parseSigningKeys(signingKeys);
-  if (!ring.ok) throw new Error(ring.failure);
-  const [seed] = ring.value.sessionSeeds;
-  if (!seed) throw new Error("There is no signing key.");
-  const { privateKey, jwk } = await deriveSessionKey(seed);
-  return new SignJWT(claims).setProtectedHeader({ alg: "ES256", typ: "JWT", kid: jwk.kid }).sign(privateKey);
-}
 
 const randomGen = () =>
   crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
@@ -60,7 +48,7 @@ async function newTheft() {
 it("a forgery with the right gen would be admitted", async ({ expect }) => {
   const { key } = await newTheft();
   const claims = claimsIn(await sessionOf(key, { user_group_id: "victim" }));
-  const forged = await forge({ ...claims, jti: crypto.randomUUID() });
+  const forged = await forgedSession({ ...claims, jti: crypto.randomUUID() });
   for (const answer of await tryAll(forged)) expect(answer.status).toBe(200);
 });
 
@@ -79,7 +67,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     const { key, rotate, token, own } = await newTheft();
     const old = claimsIn(await sessionOf(key, { user_group_id: "victim" }));
     await rotate(token);
-    const forged = await forge({ ...old, jti: crypto.randomUUID(), gen: genOf(claimsIn(own), old) });
+    const forged = await forgedSession({ ...old, jti: crypto.randomUUID(), gen: genOf(claimsIn(own), old) });
     const answers = await tryAll(forged);
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
   });
@@ -106,7 +94,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     expect(Object.keys(changes)).toEqual(expect.arrayContaining(Object.keys(claims)));
     const admittedBy: string[] = [];
     for (const [name, value] of Object.entries(changes)) {
-      const shown = admitted(await tryAll(await forge({ ...claims, [name]: value })));
+      const shown = admitted(await tryAll(await forgedSession({ ...claims, [name]: value })));
       if (shown.length > 0) admittedBy.push(name);
       for (const { body } of shown)
         expect([name, JSON.stringify(body)]).not.toEqual([name, expect.stringContaining("victim")]);
@@ -139,7 +127,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     ];
     for (const [name, value] of changes)
       for (const [other, otherValue] of changes) {
-        const answers = await tryAll(await forge({ ...claims, [name]: value, [other]: otherValue }));
+        const answers = await tryAll(await forgedSession({ ...claims, [name]: value, [other]: otherValue }));
         for (const { body } of admitted(answers)) expect(JSON.stringify(body)).not.toContain("victim");
       }
   });
@@ -149,7 +137,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     const statuses: number[] = [];
     for (const teamId of [1, 3, 4, 999, Number.MAX_SAFE_INTEGER])
       for (const key of [1, 2]) {
-        const [answer] = await tryAll(await forge({ ...claimsIn(own), team_id: teamId, key }));
+        const [answer] = await tryAll(await forgedSession({ ...claimsIn(own), team_id: teamId, key }));
         statuses.push(answer?.status ?? 0);
         expect(answer?.body.error.code).toBe("credential_revoked");
       }
@@ -160,7 +148,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     const { key, token } = await newTheft();
     const claims = { ...claimsIn(await sessionOf(key, { user_group_id: "victim" })), gen: randomGen() };
     const codes: unknown[] = [];
-    const tryOnce = async () => codes.push((await view(await forge(claims))).body.error.code);
+    const tryOnce = async () => codes.push((await view(await forgedSession(claims))).body.error.code);
     await setSuspended(key, true, "victim");
     await tryOnce();
     await call("DELETE", "/api/user", { credential: key, body: { current_token: token } });
@@ -183,7 +171,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
         await call("DELETE", "/api/keys/2?workspace=acme&environment=Testing", { credential: operator });
       vi.setSystemTime(NOW.getTime() + seconds * 1000);
       for (const key of [2, 3, 999]) {
-        const forged = await forge({ ...claimsIn(session), key, iat: NOW_SECONDS, exp: NOW_SECONDS + 3600 });
+        const forged = await forgedSession({ ...claimsIn(session), key, iat: NOW_SECONDS, exp: NOW_SECONDS + 3600 });
         expect(admitted(await tryAll(forged))).toEqual([]);
       }
     },
@@ -195,7 +183,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     await other.tokenOf("victim");
     await other.tokenOf("second victim");
     for (const aud of ["acme/Customer", "acme/untagged", "globex/Testing"])
-      expect(admitted(await tryAll(await forge({ ...claimsIn(own), aud })))).toEqual([]);
+      expect(admitted(await tryAll(await forgedSession({ ...claimsIn(own), aud })))).toEqual([]);
   });
 });
 
@@ -203,7 +191,7 @@ it("a session signed with the ring of another deployment is refused, under any k
   const { key } = await newTheft();
   const claims = claimsIn(await sessionOf(key, { user_group_id: "victim" }));
   const foreign = `test:${new Uint8Array(32).fill(8).toBase64()}`;
-  const session = await forge(claims, foreign);
+  const session = await forgedSession(claims, foreign);
   const [, payload, signature] = session.split(".");
   const [header] = (await sessionOf(key, { user_group_id: "victim" })).split(".");
   for (const text of [session, `${header}.${payload}.${signature}`])
@@ -229,7 +217,7 @@ it("a forged session creates nothing in an environment without tables", async ({
       storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
     );
   const { own } = await newTheft();
-  const forged = await forge({ ...claimsIn(own), aud: "globex/Testing" });
+  const forged = await forgedSession({ ...claimsIn(own), aud: "globex/Testing" });
   for (const answer of await tryAll(forged))
     expect([answer.status, answer.body.error.code]).toEqual([401, "credential_revoked"]);
   expect(await tables()).toEqual([]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
+import { forgedSession } from "../support/forged.ts";
 import { bearer, claimsIn, mint, sessionOf, setSuspended } from "../support/sessions.ts";
 import { newIntegrator } from "../support/states.ts";
 import { answeredBy, view } from "../support/viewers.ts";
@@ -141,6 +142,28 @@ describe("a session with max_stale_seconds", () => {
   it.for([-1, 301, 1.5, "60", null])("is refused with %j", async (value, { expect }) => {
     const { key } = await start(0);
     expect(codeOf(await mint(key, { max_stale_seconds: value }))).toEqual([422, "invalid_body"]);
+  });
+});
+
+describe("a session of the next release", () => {
+  it("answers for itself, without the claims and fields that it has in addition", async ({ expect }) => {
+    const { session } = await start(60);
+    const claims = claimsIn(session);
+    const next = { ...claims, ug_locale: "de", group: { ...(claims.group as object), locale: "de" } };
+    const seen = await view(await forgedSession(next));
+    expect([answeredBy(seen), seen.body]).toEqual(["session", (await view(session)).body]);
+    const asked = await call("GET", "/api/whoami", { headers: bearer(await forgedSession(next)) });
+    expect(asked.status).toBe(200);
+  });
+
+  it("whose group lacks a field is answered by the directory, and ends as others do", async ({ expect }) => {
+    const { key, session } = await start(60);
+    const { name: _, ...group } = claimsIn(session).group as Record<string, unknown>;
+    const next = await forgedSession({ ...claimsIn(session), group });
+    const seen = await view(next);
+    expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
+    await setSuspended(key, true);
+    expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
   });
 });
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "node:tls";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "./support/commands.ts";
@@ -210,6 +211,7 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
       return { status: answer.statusCode, body: (await answer.body.json()) as any };
     };
     expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(201);
+    expect(await connectVia(port)).toMatch(/^HTTP\/1\.1 405 .*\r\nAllow: GET, /s);
     const minted = await call(
       "POST",
       "/api/viewer_sessions",
@@ -271,6 +273,14 @@ it("the command of the Containerfile runs the service", async ({ expect }) => {
   const [, url] = /ready at (\S+)/.exec(output) ?? [];
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
+
+/** The answer to a CONNECT over TLS. */
+async function connectVia(port: number): Promise<string> {
+  const socket = connect({ port, host: "localhost", servername: "localhost", rejectUnauthorized: false });
+  socket.write(`CONNECT localhost:${port} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`);
+  const chunks: Buffer[] = await Array.fromAsync(socket);
+  return Buffer.concat(chunks).toString();
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

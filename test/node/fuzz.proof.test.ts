@@ -73,8 +73,7 @@ async function signIn(operatorKey: string): Promise<string> {
     body: new URLSearchParams({ operator_key: operatorKey }).toString(),
   });
   await answer.body.dump();
-  const [, cookie = ""] = /console=([^;]+)/.exec(String(answer.headers["set-cookie"])) ?? [];
-  return cookie;
+  return String(answer.headers["set-cookie"]).split(";")[0] ?? "";
 }
 
 const send = async ({ method, path, headers, body }: FuzzRequest) => {

@@ -27,14 +27,15 @@ async function groupIn(state: State) {
   const rotation = { current_token: previous, grace_seconds: 600 };
   const repeat = () => asIntegrator("POST", "/api/user", rotation, { "Idempotency-Key": userGroupId });
   const token: string = (await repeat()).body.user_group.token;
-  const session: string = (await asIntegrator("POST", "/api/viewer_sessions", { user_group_id: userGroupId })).body
-    .session.token;
+  const mint = async (fields: object): Promise<string> =>
+    (await asIntegrator("POST", "/api/viewer_sessions", { user_group_id: userGroupId, ...fields })).body.session.token;
+  const [session, staleSession] = [await mint({}), await mint({ max_stale_seconds: 300 })];
   if (state === "suspended") await client.suspend({ userGroupId });
   if (state === "deleted" || state === "purged") await client.remove({ currentToken: token });
   if (state === "purged") await client.purge({ teamId });
   const byNumber = (method: string, path = "", body?: object) =>
     asIntegrator(method, `/api/user_groups/${teamId}${path}`, body);
-  return { userGroupId, teamId, token, previous, ended, session, repeat, byNumber };
+  return { userGroupId, teamId, token, previous, ended, session, staleSession, repeat, byNumber };
 }
 
 type Group = Awaited<ReturnType<typeof groupIn>>;
@@ -46,6 +47,7 @@ const CALLS: Record<string, (group: Group) => Promise<Answer>> = {
   "viewer with the previous token, in its grace": ({ previous }) => asViewer(previous),
   "the same, after its grace": ({ ended }) => asViewer(ended),
   "viewer with a session": ({ session }) => asViewer(session),
+  "viewer with a session that has `max_stale_seconds`": ({ staleSession }) => asViewer(staleSession),
   "GET `/api/user` of the id": ({ userGroupId }) => asIntegrator("GET", "/api/user", { user_group_id: userGroupId }),
   "PUT `/api/user` of the id": ({ userGroupId }) =>
     asIntegrator("PUT", "/api/user", { user_group_id: userGroupId, name: "New" }),
@@ -68,6 +70,7 @@ const MEANINGS: [RegExp, string][] = [
   [/^creates another group/, "200 true"],
   [/^the group/, "200 false"],
   [/^the first answer/, "200"],
+  [/^a stale 200/, "200"],
   [/^(\d{3}) `(\w+)`/, "$1 $2"],
   [/^404/, "404 user_group_not_found"],
   [/^(20[01])/, "$1"],

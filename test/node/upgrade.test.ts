@@ -6,23 +6,26 @@ import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { describe, it, onTestFinished } from "vitest";
+import { GROWN_SESSIONS } from "./support/next-release.ts";
 import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "./support/service.ts";
+import { plant } from "./support/skewed-workerd.ts";
 
 const PERL = spawnSync("perl", ["--version"]).status === 0;
 const NEXT = "99.0.0";
 const WRITERS = 4;
 
-/** A copy of the project, as another release. */
+/** A copy of the project, as another release. What comes after this one adds to sessions. */
 function releaseOf(version: string): string {
   const folder = freshCopy();
   onTestFinished(() => removeCopy(folder));
+  if (version === NEXT) plant(folder, GROWN_SESSIONS);
   const file = join(folder, "package.json");
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), version }));
   return folder;
 }
 
 describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, () => {
-  it("an upgrade and a rollback under load fail no call and lose no write", async ({ expect }) => {
+  it("an upgrade and a rollback under load fail no call, lose no write and end no session", async ({ expect }) => {
     const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
     const place = freshCopy();
     onTestFinished(() => removeCopy(place));
@@ -69,15 +72,33 @@ describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, 
         await delay(5);
       }
     });
+    const sessions: string[] = [];
+    const mint = async () => {
+      const fields = { user_group_id: "0-0", max_stale_seconds: 300, expires_in_seconds: 3600 };
+      const minted = await call("POST", "/api/viewer_sessions", key, fields);
+      sessions.push((minted.body.session as unknown as { token: string }).token);
+    };
+    /** Who answers the session: with `no-cache` the service, and else the session itself. */
+    const viewedBy = async (session: string, cacheControl: string) => {
+      const headers = { authorization: `Bearer ${session}`, "cache-control": cacheControl };
+      const view = await request(`${url}/api/viewer`, { headers, dispatcher });
+      await view.body.dump();
+      return [view.statusCode, view.headers["x-answered-by"]];
+    };
     const versionNow = async () =>
       ((await (await request(`${url}/health`)).body.json()) as { version: string }).version;
     for (const [index, release] of [NEXT, version].entries()) {
       const before = written.length;
       await waitUntil(() => written.length > before + 100, "the service wrote under load");
+      await mint();
       switchTo(release);
       process.kill(launcherPidOf(holder), "SIGTERM");
       await waitUntil(() => starts() === index + 2, "the other release was ready");
       expect(await versionNow()).toBe(release);
+      for (const session of sessions) {
+        expect(await viewedBy(session, "max-age=300")).toEqual([200, "session"]);
+        expect(await viewedBy(session, "no-cache")).toEqual([200, "directory"]);
+      }
     }
     isLoading = false;
     await Promise.all(load);

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { describe, inject, it } from "vitest";
 import { call } from "./support/client.ts";
@@ -116,6 +117,42 @@ describe("a hostile client", () => {
     const answer = await call("GET", "/api/user", { user_group_id: "large header" }, { "X-Large": "x".repeat(50_000) });
     expect(answer).toMatchObject({ status: 200, body: { success: 1, new_user_group: true } });
   });
+
+  const headOf = (line: string) => `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+
+  it.for([
+    "TRACE /",
+    "TRACE /api/user",
+    "PATCH /api/user",
+    "PROPFIND /health",
+    "QUERY /api/viewer/query",
+    "OPTIONS /api/user",
+    "TRACE /console",
+    "DELETE /docs",
+  ])("gets 405 with the methods that the path takes for %s", async (line, { expect }) => {
+    expect(await raw(headOf(line))).toMatch(/^HTTP\/1\.1 405 .*\r\nAllow: (?:GET|POST)\b/s);
+  });
+
+  it.for(["TRACK /", "FOO /api/user", "UNKNOWN /api/user", "get /health"])(
+    "gets 501 for the unknown method of %s",
+    async (line, { expect }) => {
+      expect(await raw(headOf(line))).toMatch(/^HTTP\/1\.1 501 /);
+    },
+  );
+
+  it.for(["host:443", "localhost:8787", "127.0.0.1", "/api/user", "*", "http://host/"])(
+    "gets no tunnel for CONNECT %s: its connection is closed, and the log has no error",
+    async (target, { expect }) => {
+      const id = crypto.randomUUID();
+      const answer = await raw(`CONNECT ${target} HTTP/1.1\r\nHost: ${id}\r\n\r\n${headOf("GET /health")}`);
+      // The runtime answers before it asks the service.
+      expect(answer).toBe(`HTTP/1.1 200 OK\r\nHost: ${id}\r\n\r\n`);
+      expect((await call("GET", "/health")).status).toBe(200);
+      const log = readFileSync(inject("service").logFile, "utf8");
+      expect(log).toContain("A CONNECT was refused");
+      expect(log).not.toContain("connect() function");
+    },
+  );
 
   it.for([
     ["a body that ends before its length", 'Content-Length: 500\r\n\r\n{"user_group_id":"cut off"'],

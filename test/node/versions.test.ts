@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
@@ -8,9 +9,10 @@ import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { outcomeOf, startCommand } from "./support/commands.ts";
 import { startPlainService } from "./support/plain-workerd.ts";
 import { promises } from "./support/promises.ts";
-import { RELEASES, recorded } from "./support/releases.ts";
+import { HASHES, hashOfFolder, RELEASES, recorded } from "./support/releases.ts";
+import { freshCopy, removeCopy } from "./support/service.ts";
 import { startSkewed } from "./support/skewed-workerd.ts";
-import { linesOf, stable, type WalkCredentials, walk } from "./support/walk.ts";
+import { linesOf, stable, stepsAsIn, type WalkCredentials, walk } from "./support/walk.ts";
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
@@ -47,7 +49,22 @@ it("the walk makes every call of the document that has an answer in JSON", ({ ex
   expect(missing).toEqual(["GET /openapi.json", "GET /docs"]);
 });
 
+it.for(RELEASES)("release %s is not recorded again, also when its folder is gone", (version, { expect }) => {
+  const copy = freshCopy();
+  onTestFinished(() => removeCopy(copy));
+  const file = join(copy, "package.json");
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), version }));
+  rmSync(join(copy, "test/releases", version), { recursive: true });
+  const { status, stderr } = spawnSync(process.execPath, ["scripts/record.ts"], { cwd: copy, encoding: "utf8" });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("A release is recorded once")]);
+  expect(readdirSync(join(copy, "test/releases"))).not.toContain(version);
+});
+
 describe.for(RELEASES)("release %s", (release) => {
+  it("has the files that were recorded of it, and no other", ({ expect }) => {
+    expect(hashOfFolder(recorded(release).folder)).toBe(HASHES[release]);
+  });
+
   it("has its databases taken, with every credential, group and event", async ({ expect }) => {
     const { folder, secrets, credentials } = recorded(release);
     const state = join(newFolder(), "state");
@@ -72,8 +89,8 @@ describe.for(RELEASES)("release %s", (release) => {
   it("has its calls answered as it answered them, except for what was added", async ({ expect }) => {
     const service = await startPlainService({ isBare: true });
     onTestFinished(service.stop);
-    const { steps } = await walk(service, { erase: false });
     const { steps: before } = recorded(release);
+    const steps = stepsAsIn(before, (await walk(service, { erase: false })).steps);
     expect(linesOf(steps)).toEqual(linesOf(before));
     for (const [index, step] of before.entries()) expect(steps[index], step.call).toMatchObject(step);
   });
@@ -98,7 +115,7 @@ describe.for(RELEASES)("release %s", (release) => {
     ] as const) {
       const service = await startSkewed([ofWorker], ofObjects);
       onTestFinished(service.stop);
-      expect(linesOf((await walk(service, { erase: false })).steps)).toEqual(linesOf(steps));
+      expect(linesOf(stepsAsIn(steps, (await walk(service, { erase: false })).steps))).toEqual(linesOf(steps));
     }
   });
 });

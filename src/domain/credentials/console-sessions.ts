@@ -10,6 +10,7 @@ import type { ConsoleSessionStore } from "../../storage/console-session-store.ts
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
+import { newestFormFirst } from "./console-cookie.ts";
 import { sameBytes } from "./credential.ts";
 
 /** A console session as its operator sees it. */
@@ -17,6 +18,9 @@ export type ListedConsoleSession = Pick<StoredConsoleSession, "id" | "createdAt"
   expiresAt: number;
   isCurrent: boolean;
 };
+
+/** Whether a form was sent before, or is so old that it may have been. Neither is applied. The Worker of 1.0.0 reads `isRepeated` alone. */
+export type NotedForm = { isRepeated: boolean; isTooOld: boolean };
 
 /**
  * The sessions in which operators use the console. A session ends when it was not used for a while, after some hours at the latest,
@@ -87,12 +91,23 @@ export class ConsoleSessions {
         this.#store.delete(id);
   }
 
-  /** Notes that a form of the session was sent. Returns whether it was sent before. */
-  noteForm({ id, formIds }: StoredConsoleSession, formId: string): { isRepeated: boolean } {
+  /**
+   * Notes that a form of the session was sent. The newest ones are remembered, in order, so a form that is older than all of them may have
+   * been sent and forgotten: it is refused. Release 1.0.0 keeps no order and forgets forms of any age. So a session of which it may have
+   * forgotten one ends.
+   */
+  noteForm({ id, formIds }: StoredConsoleSession, formId: string): Result<NotedForm, FailureOf<"credential_revoked">> {
     const sent = formIds === "" ? [] : formIds.split(" ");
-    if (sent.includes(formId)) return { isRepeated: true };
-    this.#store.setFormIds(id, [formId, ...sent].slice(0, CONSOLE_FORMS_REMEMBERED_MAX).join(" "));
-    return { isRepeated: false };
+    if (sent.includes(formId)) return ok({ isRepeated: true, isTooOld: false });
+    const isFull = sent.length >= CONSOLE_FORMS_REMEMBERED_MAX;
+    if (isFull && sent.toSorted(newestFormFirst).join(" ") !== formIds) {
+      this.#store.delete(id);
+      return fail({ code: "credential_revoked" });
+    }
+    const newest = [...sent, formId].sort(newestFormFirst).slice(0, CONSOLE_FORMS_REMEMBERED_MAX);
+    if (!newest.includes(formId)) return ok({ isRepeated: true, isTooOld: true });
+    this.#store.setFormIds(id, newest.join(" "));
+    return ok({ isRepeated: false, isTooOld: false });
   }
 
   /** Notes no time of use any more, for as long as this instance runs: on a full disk the note would fail the read that makes it. */

@@ -75,8 +75,8 @@ type Payload = {
   viewer_id?: string;
   viewer_properties?: object;
   variables?: Record<string, unknown>;
-  max_stale_seconds?: number;
-  group?: StaleGroup;
+  max_stale_seconds?: unknown;
+  group?: unknown;
 };
 
 /** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
@@ -220,7 +220,8 @@ function claimsOf(payload: Payload): SessionClaims | undefined {
   const environment = findEnvironment(payload.aud);
   const generation = decode(payload.gen);
   if (!environment || generation?.length !== NONCE_BYTES) return undefined;
-  const { origins, viewer_id: viewerId, viewer_properties: viewerProperties, variables, group } = payload;
+  const { origins, viewer_id: viewerId, viewer_properties: viewerProperties, variables } = payload;
+  const stale = staleOf(payload);
   return {
     issuer: payload.iss,
     environment,
@@ -236,7 +237,7 @@ function claimsOf(payload: Payload): SessionClaims | undefined {
     ...(viewerId !== undefined && { viewerId }),
     ...(viewerProperties && { viewerProperties }),
     ...(variables && { variables }),
-    ...(group && { stale: { seconds: payload.max_stale_seconds ?? 0, group } }),
+    ...(stale && { stale }),
   };
 }
 
@@ -252,7 +253,7 @@ function parsePayload(bytes: Uint8Array): Payload | undefined {
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string" && value.length > 0 && value.length <= TEXT_UNITS_MAX;
-const isNumber: Check = (value) => Number.isSafeInteger(value) && Number(value) > 0;
+const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
 const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 const isOrigin: Check = (value) => {
@@ -260,14 +261,27 @@ const isOrigin: Check = (value) => {
   return origin?.ok === true && origin.value === value;
 };
 
-const isObjectOrNull = (value: unknown) => value === null || isObject(value);
-const isStaleGroup = (group: ReadonlyMap<string, unknown>) =>
-  group.size === 3 &&
-  isText(group.get("name")) &&
-  isObjectOrNull(group.get("properties")) &&
-  isObjectOrNull(group.get("mapping"));
+const isObjectOrNull: Check = (value) => value === null || isObject(value);
 
-const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL>, Check> = {
+const STALE_GROUP: Record<keyof StaleGroup, Check> = {
+  name: isText,
+  properties: isObjectOrNull,
+  mapping: isObjectOrNull,
+};
+
+const isStaleGroup = (value: unknown): value is StaleGroup =>
+  isObject(value) && Object.entries(STALE_GROUP).every(([field, check]) => check(Reflect.get(value, field)));
+
+/**
+ * What answers the viewer without the directory. Fields that this release does not know are ignored. Of another release, `group`
+ * may lack a field that this one needs: then there is no stale answer, and the directory answers.
+ */
+function staleOf({ max_stale_seconds: seconds, group }: Payload): SessionClaims["stale"] {
+  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isStaleGroup(group);
+  return isUsable ? { seconds, group } : undefined;
+}
+
+const REQUIRED: Record<Exclude<keyof Payload, keyof typeof OPTIONAL | "max_stale_seconds" | "group">, Check> = {
   iss: (value) => typeof value === "string" && value.length > 0 && value.length <= ORIGIN_UNITS_MAX,
   aud: isText,
   sub: isText,
@@ -286,21 +300,18 @@ const OPTIONAL = {
   viewer_id: isText,
   viewer_properties: isObject,
   variables: isObject,
-  max_stale_seconds: (value: unknown) => isNumber(value) && Number(value) <= SESSION_STALE_SECONDS_MAX,
-  group: (value: unknown) => isObject(value) && isStaleGroup(new Map(Object.entries(value))),
 };
 
-const KNOWN = new Set([...Object.keys(REQUIRED), ...Object.keys(OPTIONAL)]);
-
-/** A claim that this version does not know is refused: a later one could restrict the session by it. */
+/**
+ * A claim that this release does not know is ignored, since only this service signs claims. So a claim that restricts a session
+ * is understood by one release before the next one mints it.
+ */
 function isPayload(value: unknown): value is Payload {
   if (!isObject(value)) return false;
   const claims = new Map(Object.entries(value));
   const isRequired = Object.entries(REQUIRED).every(([name, check]) => check(claims.get(name)));
   const isOptional = Object.entries(OPTIONAL).every(([name, check]) => !claims.has(name) || check(claims.get(name)));
-  // One without the other says nothing.
-  const isWhole = claims.has("group") === claims.has("max_stale_seconds");
-  return isRequired && isOptional && isWhole && [...claims.keys()].every((name) => KNOWN.has(name));
+  return isRequired && isOptional;
 }
 
 /** The bytes of base64url, if it is spelled as this service spells them. */

@@ -9,9 +9,14 @@ export type PageAccess =
       isList?: true;
       /** Whether a form changes nothing, so that it may be sent again. */
       changesNothing?: true;
+      /** Why a form asks for the operator's own key, besides the session. A thief of the cookie lacks the key. */
+      asksForKey?: KeyReason;
     }
   /** Everybody, without a session. */
-  | { role?: never; isList?: never; changesNothing?: never };
+  | { role?: never; isList?: never; changesNothing?: never; asksForKey?: never };
+
+/** The next page shows a credential, which outlives the session, or what the form erases cannot be restored. */
+export type KeyReason = "credential" | "erasure";
 
 /**
  * Who may see each page and send each form, by its method and the pattern of its path. A route of the console without an entry
@@ -26,26 +31,26 @@ export const PAGES = {
   "POST /console/sessions": { role: "viewer" },
   "GET /console/environments": { role: "viewer", isList: true },
   "GET /console/environments/create": { role: "admin" },
-  "POST /console/environments/create": { role: "admin" },
+  "POST /console/environments/create": { role: "admin", asksForKey: "credential" },
   "GET /console/events": { role: "viewer", isList: true },
   "GET /console/find-key": { role: "viewer" },
   "POST /console/find-key": { role: "viewer", changesNothing: true },
   "GET /console/operators": { role: "viewer", isList: true },
   "GET /console/operators/issue": { role: "admin" },
-  "POST /console/operators/issue": { role: "admin" },
+  "POST /console/operators/issue": { role: "admin", asksForKey: "credential" },
   "GET /console/operators/:id/roll": { role: "admin" },
-  "POST /console/operators/:id/roll": { role: "admin" },
+  "POST /console/operators/:id/roll": { role: "admin", asksForKey: "credential" },
   "GET /console/operators/:id/revoke": { role: "admin" },
   "POST /console/operators/:id/revoke": { role: "admin" },
   "GET /console/environments/:workspace/:environment": { role: "viewer", isList: true },
   "GET /console/environments/:workspace/:environment/erase": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/erase": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/erase": { role: "admin", asksForKey: "erasure" },
   "GET /console/environments/:workspace/:environment/events": { role: "viewer", isList: true },
   "GET /console/environments/:workspace/:environment/keys": { role: "viewer", isList: true },
   "GET /console/environments/:workspace/:environment/keys/issue": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/keys/issue": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/keys/issue": { role: "admin", asksForKey: "credential" },
   "GET /console/environments/:workspace/:environment/keys/:id/roll": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/keys/:id/roll": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/keys/:id/roll": { role: "admin", asksForKey: "credential" },
   "GET /console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin" },
   "POST /console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin" },
   "GET /console/environments/:workspace/:environment/groups": { role: "viewer", isList: true },
@@ -70,7 +75,7 @@ export const PAGES = {
   "GET /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
   "POST /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
   "GET /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin" },
+  "POST /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin", asksForKey: "erasure" },
 } as const satisfies Record<string, PageAccess>;
 
 /** The name of a page in the table. */

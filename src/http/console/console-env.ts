@@ -1,8 +1,10 @@
 import type { Operator, PresentedConsoleSession, PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
 import type { Environment } from "../../domain/environment.ts";
+import type { Issue } from "../../domain/failure.ts";
 import type { AppEnv, With } from "../app-env.ts";
 import type { Directory } from "../durable-objects.ts";
+import type { KeyReason } from "./access.ts";
 
 /** A request to the console that `protect` has not refused. */
 export type ConsoleEnv = With<
@@ -22,6 +24,10 @@ export type SignedInEnv = With<
     presentedOperator: PresentedOperator & { key: PresentedConsoleSession };
     /** The fields of the form that was sent; empty for a GET. */
     form: URLSearchParams;
+    /** Why the form of the page asks for the operator's own key; `undefined` if it does not. */
+    asksForKey: KeyReason | undefined;
+    /** What is wrong with that key in the form that was sent. */
+    ownKeyIssues?: Issue[];
   }
 >;
 

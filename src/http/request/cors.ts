@@ -1,11 +1,48 @@
 import { createMiddleware } from "hono/factory";
 import type { RequestEnv } from "../app-env.ts";
 
+const READ = [
+  "Authorization",
+  "Cache-Control",
+  "Content-Type",
+  "Idempotency-Key",
+  "If-Match",
+  "X-HTTP-Method-Override",
+];
+
+/**
+ * Headers that the tracing of a page adds to each of its calls: W3C Trace Context and Baggage, OpenTelemetry's B3 and Jaeger, Sentry,
+ * Datadog, New Relic, Elastic, AWS X-Ray, Application Insights; and that of old libraries for Ajax. The service does not read them.
+ */
+const IGNORED = [
+  "Baggage",
+  "Traceparent",
+  "Tracestate",
+  "B3",
+  "X-B3-TraceId",
+  "X-B3-SpanId",
+  "X-B3-ParentSpanId",
+  "X-B3-Sampled",
+  "X-B3-Flags",
+  "Uber-Trace-Id",
+  "Sentry-Trace",
+  "X-Datadog-Origin",
+  "X-Datadog-Parent-Id",
+  "X-Datadog-Sampling-Priority",
+  "X-Datadog-Tags",
+  "X-Datadog-Trace-Id",
+  "Newrelic",
+  "Elastic-Apm-Traceparent",
+  "X-Amzn-Trace-Id",
+  "Request-Id",
+  "Request-Context",
+  "X-Requested-With",
+];
+
 /** The answer to a preflight (Fetch standard, section 3.3). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET,PUT,POST,DELETE",
-  "Access-Control-Allow-Headers":
-    "Authorization,Cache-Control,Content-Type,Idempotency-Key,If-Match,X-HTTP-Method-Override",
+  "Access-Control-Allow-Headers": [...READ, ...IGNORED].join(","),
   "Access-Control-Max-Age": "86400",
 };
 

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
+import { log } from "../../domain/log.ts";
 import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
@@ -11,6 +12,16 @@ export const allowMethods = (...allow: string[]) =>
   createMiddleware<RequestEnv>((c, next) =>
     allow.includes(c.req.method) ? next() : Promise.resolve(refuse(c, { code: "method_not_allowed", allow })),
   );
+
+/**
+ * Refuses a CONNECT: closes its connection, through which nothing is sent. The runtime answers 200 before it calls this handler, and
+ * without one it would answer 500 and log an uncaught error for each request.
+ */
+export async function refuseConnect(socket: Socket): Promise<void> {
+  log.info({ method: "CONNECT", message: "A CONNECT was refused, and its connection closed." });
+  // The client may have closed it before.
+  await socket.close().catch(() => undefined);
+}
 
 /**
  * Gives a POST to `/api/user` the method that its `X-HTTP-Method-Override` names, for clients that send no body with a

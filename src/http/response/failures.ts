@@ -145,7 +145,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   unsupported_media_type: {
     status: 415,
     message:
-      "Send the body with the header Content-Type: application/json, or a page of a backup with application/x-ndjson.",
+      "Send the body with the header Content-Type: application/json, or a page of a backup with application/x-ndjson, and without a " +
+      "Content-Encoding: the service takes no compressed body.",
   },
   invalid_body: {
     status: 422,
@@ -270,6 +271,7 @@ function unauthenticatedMessage(credentials: string): string {
 /** The headers that RFC 9110 requires or suggests for a status. */
 function headersOf(failure: Failure, status: number): Record<string, string> {
   if (status === 401) return { "WWW-Authenticate": "Token" };
+  if (status === 415) return { "Accept-Encoding": "identity" };
   if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };
   if (status === 503) return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
   if (failure.code === "method_not_allowed") return { Allow: failure.allow.join(", ") };

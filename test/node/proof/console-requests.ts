@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { PAGES } from "../../../src/http/console/access.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** An admin's key and the cookies of sessions with it. Those of `spare` may end, as each admin has a bounded number of sessions. */
+/** An admin's key and the cookies, as `name=value`, of sessions with it. Those of `spare` may end, as each admin has a bounded number of sessions. */
 export type ConsoleCredentials = { own: ConsoleAdmin; spare: ConsoleAdmin };
 export type ConsoleAdmin = { key: string; cookies: readonly string[] };
 
@@ -87,7 +87,7 @@ export function consoleRequests(
           method,
           path: params === "" ? page : `${page}?${params}`,
           headers: {
-            cookie: `console=${cookie}`,
+            cookie,
             "cf-connecting-ip": address,
             ...(isForm && { origin, "content-type": "application/x-www-form-urlencoded" }),
           },

@@ -10,7 +10,14 @@ type Answer = {
 };
 
 /** What one client knows of its group, by what was acknowledged. */
-type Known = { teamId: number; name: string; token: string; changes: number };
+type Known = {
+  teamId: number;
+  name: string;
+  token: string;
+  changes: number;
+  /** A session that answers for itself, of the round before, and perhaps of another release. */
+  stale?: string;
+};
 
 /** The load on a service. It goes on over exchanges of the service, until it stops. */
 export type Load = {
@@ -94,6 +101,9 @@ export function startLoad(firstUrl: string, { key, operatorToken }: { key: strin
     const minted = await call("POST /api/viewer_sessions", key, 201, { user_group_id: id, viewer_id: "ann" });
     const session = minted.body.session?.token;
     await view(session, 200);
+    if (known.stale !== undefined) await view(known.stale, 200);
+    const stale = { user_group_id: id, max_stale_seconds: 300, expires_in_seconds: 3600 };
+    known.stale = (await call("POST /api/viewer_sessions", key, 201, stale)).body.session?.token;
     await call("POST /api/viewer_sessions/end", key, 200, { session });
     await view(session, 401);
     revoked.push(session);

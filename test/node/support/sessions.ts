@@ -59,7 +59,9 @@ const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("b
  */
 export function forgedSessions(issuer: string, teamId: number): { valid: string; wrong: Record<string, string> } {
   const lifetime = { iat: nowSeconds() - 1, exp: nowSeconds() + 300 };
-  const claims = { iss: issuer, aud: "verifiers/Customer", sub: "initech", team_id: teamId, ...lifetime };
+  // As a later release may make them, with a claim and a field that verifiers do not know.
+  const later = { ug_locale: "de", max_stale_seconds: 60, group: { name: "Initech", locale: "de" } };
+  const claims = { iss: issuer, aud: "verifiers/Customer", sub: "initech", team_id: teamId, ...lifetime, ...later };
   const header = { alg: "ES256", typ: "JWT", kid: KID };
   const own = createPrivateKey({ key: PRIVATE, format: "jwk" });
   const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;

@@ -10,14 +10,19 @@ import { configOf, textOf } from "../../../scripts/serve/workerd-config.ts";
 /** A change of a source file, of the next release. */
 export type Edit = { file: string; from: string; to: string };
 
-/** Builds the Worker of a copy of the project, in which it makes these edits. */
-export function bundleWith(copy: string, edits: readonly Edit[]): Bundle {
+/** Edits a copy of the project. */
+export function plant(copy: string, edits: readonly Edit[]): void {
   for (const { file, from, to } of edits) {
     const before = readFileSync(join(copy, file), "utf8");
     const after = before.replace(from, () => to);
     if (after === before) throw new Error(`${file} has no ${from}`);
     writeFileSync(join(copy, file), after);
   }
+}
+
+/** Builds the Worker of a copy of the project, in which it makes these edits. */
+export function bundleWith(copy: string, edits: readonly Edit[]): Bundle {
+  plant(copy, edits);
   const folder = join(copy, "bundle");
   execFileSync(process.execPath, ["--", join(copy, "scripts/serve/build-worker.ts"), folder], {
     cwd: copy,

@@ -32,6 +32,18 @@ export const linesOf = (steps: readonly Step[]): string[] =>
     return `${call}: ${status} ${error?.code ?? ""}`;
   });
 
+/**
+ * The steps that the walk of an earlier release has too. A later walk makes more calls in between, each under a name that the
+ * earlier one lacks.
+ */
+export function stepsAsIn(before: readonly Step[], steps: readonly Step[]): Step[] {
+  const calls = new Set(before.map(({ call }) => call));
+  return steps.filter(({ call }) => calls.has(call));
+}
+
+/** Whether a step is a view with a session that answers for itself. Each of them is a call that every release has. */
+export const isStaleView = ({ call }: Step): boolean => call.startsWith("a stale view");
+
 /** Calls whose answers are no JSON, or too long to record: of these only the status counts. */
 const WITHOUT_BODY = /^(?:GET \/api\/backup|POST \/api\/restore)/;
 
@@ -66,6 +78,13 @@ export async function walk(
   // biome-ignore lint/suspicious/noExplicitAny: the answers of sixty calls, of which one field each is read.
   const call = async (line: string, credential: string, body?: object, type = "application/json"): Promise<any> =>
     JSON.parse(await send(line, credential, type, body && JSON.stringify(body)));
+  /** Views with a session that answers for itself. The name of the step says who has answered. */
+  const viewStale = async (session: string) => {
+    const response = await request(`${url}/api/viewer`, { headers: { authorization: `Token ${session}` } });
+    const answer = stable(await response.body.json());
+    const by = response.headers["x-answered-by"] ?? "nobody";
+    steps.push({ call: `a stale view, answered by the ${by}`, status: response.statusCode, answer });
+  };
   const named = { workspace: "acme", environment: "Testing", name: "x" };
   const { key } = await call("POST /api/keys", operatorToken, named);
   const admin = (await call("POST /api/operators", operatorToken, { name: "anna", role: "admin" })).key;
@@ -96,6 +115,8 @@ export async function walk(
   });
   const { session } = minted;
   steps.push({ call: "the claims of the session", status: 201, answer: claimsOf(session.token) });
+  // Twice: of two Workers, each answers one.
+  for (let view = 0; view < 2; view += 1) await viewStale(session.token);
   const person = await call("POST /api/viewer_sessions", key, { user_group_id: "acme", viewer_id: "ben" });
   await call("GET /api/viewer", person.session.token);
   await call("GET /api/whoami", person.session.token);

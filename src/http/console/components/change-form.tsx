@@ -1,8 +1,9 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
+import type { KeyReason } from "../access.ts";
 import type { SignedInEnv } from "../console-env.ts";
-import { ReasonField } from "./fields.tsx";
+import { OperatorKeyField, ReasonField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 
 /** The page of a change: what will happen, then its form, which is sent to the page's own path. */
@@ -25,6 +26,7 @@ export const ChangeForm: FC<{
     </ul>
     <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path}>
       {children}
+      <OwnKey c={c} issues={issues} />
       <ReasonField value={c.get("form").get("reason") ?? ""} issues={issues} />
       <p class="actions">
         <button type="submit" class={isDangerous ? "danger" : ""}>
@@ -35,3 +37,14 @@ export const ChangeForm: FC<{
     </Form>
   </>
 );
+
+const KEY_HINTS: Record<KeyReason, string> = {
+  credential: "Once more, because the next page shows a credential, which goes on after your session.",
+  erasure: "Once more, because this cannot be undone.",
+};
+
+/** The operator's own key, if the table of pages says that this form asks for it. */
+const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, issues }) => {
+  const reason = c.get("asksForKey");
+  return reason ? <OperatorKeyField hint={KEY_HINTS[reason]} issues={issues} /> : null;
+};

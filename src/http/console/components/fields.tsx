@@ -110,14 +110,9 @@ export const ConfirmationField: FC<{ expected: string; issues?: Issue[] | undefi
   <TextField name="confirmation" label={`Type ${expected} to confirm`} required issues={issues} />
 );
 
-/** Asks for the operator's own key: to sign in, or once more before a change that cannot be undone. */
-export const OperatorKeyField: FC<{
-  issues?: Issue[] | undefined;
-  hint?: string;
-  required?: boolean;
-  autocomplete?: string;
-}> = ({ hint = "Once more, because this cannot be undone.", required = true, ...props }) => (
-  <TextField name="operator_key" type="password" label="Your operator key" hint={hint} required={required} {...props} />
+/** Asks for the operator's own key: to sign in, or once more before a change. */
+export const OperatorKeyField: FC<{ issues?: Issue[] | undefined; hint: string; autocomplete?: string }> = (props) => (
+  <TextField name="operator_key" type="password" label="Your operator key" required {...props} />
 );
 
 /** A choice that is made or not. */

@@ -55,22 +55,6 @@ export const Ending: FC<{ found: FoundKey }> = ({ found: { key, ending } }) => (
   </>
 );
 
-/** The text of a new key, which is shown once. */
-export const NewKey: FC<{ text: string; back: string }> = ({ text, back }) => (
-  <>
-    <p>
-      This is the only time that it is shown. Copy it to where it is used, and to nowhere else: not into a mail, a
-      ticket or a page.
-    </p>
-    <pre>
-      <code>{text}</code>
-    </pre>
-    <p>
-      <a href={back}>Back to the list</a>
-    </p>
-  </>
-);
-
 const GRACES: [value: string, text: string][] = [
   ["0", "none: end it now"],
   ["3600", "1 hour"],

@@ -8,11 +8,12 @@ import { pathNumber } from "../../request/path-number.ts";
 import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
 import { ChangeForm } from "../components/change-form.tsx";
 import { ConfirmationField } from "../components/fields.tsx";
-import { GraceField, NewKey } from "../components/keys.tsx";
+import { GraceField } from "../components/keys.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { withQuery } from "../paths.ts";
 import { confirmationIssues, issuesOf, numberIn, parseForm, schemaIssues } from "../request/form-fields.ts";
 import { redirect } from "../response/redirect.ts";
+import { respondWithNewKey } from "../response/respond-with-new-key.tsx";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
@@ -102,7 +103,7 @@ export async function rollKeyOf(c: Call, kind: KeyKind): Promise<Response> {
   if (!rolled.ok) return rollPageOf(c, kind, found, issuesOf(rolled.failure));
   const { stored, text } = rolled.value;
   kind.setSubject(stored.id);
-  return respondWithPage(c, { title: kind.titleOf(stored.id), children: <NewKey text={text} back={kind.listPath} /> });
+  return respondWithNewKey(c, { title: kind.titleOf(stored.id), text, back: kind.listPath });
 }
 
 /** Answers with the page on which to revoke a key. */

@@ -38,10 +38,15 @@ const ENDED: Record<string, string> = {
   credential_revoked: "This key was revoked. Ask an admin for a new one.",
 };
 
-/** The page to go to after signing in. Only a page of the console counts, so that no link leads from here to another site. */
+/** A path of the console, after a URL parser has resolved its dots. No page has a percent sign or two slashes in its path. */
+const PAGE_PATH = /^\/console(?:\/[\w-]+)*\/?$/;
+
+/** The page to go to after signing in, as a browser reads its address. Only a page of the console counts: no link leads from here elsewhere. */
 function nextOf(c: RequestContext<SignedInEnv>): string {
-  const next = c.req.query("next") ?? "";
-  return /^\/console(?:[/?][^\\]*)?$/.test(next) && !/\p{Cc}/u.test(next) ? next : CONSOLE;
+  const [next, origin] = [c.req.query("next") ?? "", c.get("origin")];
+  if (!URL.canParse(next, origin)) return CONSOLE;
+  const url = new URL(next, origin);
+  return url.origin === origin && PAGE_PATH.test(url.pathname) ? url.pathname + url.search : CONSOLE;
 }
 
 function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: string | undefined): Promise<Response> {

@@ -3,6 +3,7 @@ import { routePath } from "hono/route";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { Role } from "../../../domain/credentials/rights.ts";
+import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../limits.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { readBytes } from "../../request/body/body-bytes.ts";
@@ -14,25 +15,29 @@ import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
 import { toSignIn } from "../response/to-sign-in.ts";
+import { operatorKeyIssues } from "./form-fields.ts";
 import { readSession } from "./session-cookie.ts";
 
 /**
  * Admits operators by the session in their cookie, as the table of access.ts says. The signature of the cookie, its rate limits and
  * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
  * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
+ * The operator's own key is checked here too, for the forms that ask for it.
  */
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  if (access.role === undefined) return (await setForm(c, `console sign-in ${clientAddress(c)}`)) ?? next();
+  if (access.role === undefined)
+    return (await setForm(c, `console sign-in ${clientAddress(c)}`, BODY_BYTES_MAX)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
+  c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
-  const refused = (await limited(c, name, access)) ?? (await setForm(c, name));
+  const refused = (await limited(c, name, access)) ?? (await setForm(c, name, FORM_BYTES_MAX));
   if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
@@ -97,6 +102,13 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
   const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   c.set("operator", admitted.value.operator);
+  if (admitted.value.isTooOld)
+    return respondWithMessage(
+      c,
+      409,
+      "This form is too old",
+      "You have sent many others since this one was opened. It was not applied. Open the page again, and send it from there.",
+    );
   if (admitted.value.isRepeated)
     return respondWithMessage(
       c,
@@ -104,16 +116,21 @@ async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: 
       "This form was sent already",
       "It was not applied a second time. Open the page again to see how things are now.",
     );
+  if (c.get("asksForKey")) c.set("ownKeyIssues", await operatorKeyIssues(c));
   return undefined;
 }
 
 const utf8 = new TextDecoder();
 
 /** Reads the fields of a form, within the bounds of every body. `sender` is the name under which unfinished bodies are counted. */
-async function setForm(c: RequestContext<SignedInEnv>, sender: string): Promise<Response | undefined> {
+async function setForm(
+  c: RequestContext<SignedInEnv>,
+  sender: string,
+  bytesMax: number,
+): Promise<Response | undefined> {
   c.set("form", new URLSearchParams());
   if (c.req.method !== "POST") return undefined;
-  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form" });
+  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form", bytesMax });
   if (!bytes.ok) return refuseWithPage(c, bytes.failure);
   c.set("form", new URLSearchParams(utf8.decode(bytes.value)));
   return undefined;

@@ -10,7 +10,10 @@ import { FAILURES } from "../../response/failures.ts";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { presentedKey } from "./presented-key.ts";
 
-/** Validates the fields of a form with these names by `schema`. An empty field counts as missing. `others` are values, not texts. */
+/**
+ * Validates the fields of a form with these names by `schema`. An empty field counts as missing. `others` are values, not texts. A form
+ * that asks for the operator's own key fails without it, so no page makes its change then.
+ */
 export function parseForm<Schema extends z.ZodMiniType>(
   c: RequestContext<SignedInEnv>,
   schema: Schema,
@@ -19,7 +22,11 @@ export function parseForm<Schema extends z.ZodMiniType>(
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const form = c.get("form");
   const texts = names.map((name) => [name, form.get(name) ?? ""]).filter(([, text]) => text !== "");
-  return validate(schema, { ...Object.fromEntries(texts), ...others });
+  const parsed = validate(schema, { ...Object.fromEntries(texts), ...others });
+  const keyIssues = c.get("ownKeyIssues") ?? [];
+  return keyIssues.length === 0
+    ? parsed
+    : fail({ code: "invalid_body", issues: [...schemaIssues(parsed), ...keyIssues] });
 }
 
 /** The issues of a form that its schema refuses; none otherwise. */

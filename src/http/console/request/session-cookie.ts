@@ -4,8 +4,14 @@ import type { RequestContext } from "../../app-env.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import type { ConsoleEnv } from "../console-env.ts";
 
-/** Browsers take a `__Host-` cookie only with TLS (RFC 6265bis, section 4.1.3). Only the hosts of this machine may lack TLS. */
-const nameOf = (origin: string): string => (isTls(origin) ? "__Host-console" : "console");
+/**
+ * Browsers take a `__Host-` cookie only with TLS (RFC 6265bis, section 4.1.3). Only the hosts of this machine may lack TLS. A cookie is
+ * sent to all ports of its host (section 8.5), so the name has the port, unless that is the scheme's own.
+ */
+function nameOf(origin: string): string {
+  const { port } = new URL(origin);
+  return `${isTls(origin) ? "__Host-" : ""}console${port === "" ? "" : `-${port}`}`;
+}
 
 const isTls = (origin: string): boolean => origin.startsWith("https:");
 

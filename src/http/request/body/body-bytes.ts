@@ -29,15 +29,23 @@ let unfinishedCount = 0;
 export async function readBytes(
   request: Request,
   credential: string,
-  { bodyType }: { bodyType?: Access["bodyType"] | "form" },
+  {
+    bodyType,
+    bytesMax = bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX,
+  }: { bodyType?: Access["bodyType"] | "form"; bytesMax?: number },
 ): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
-  const bytesMax = expectedBytes(request, bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX);
-  const bytes = await readWithin(request.body.getReader({ mode: "byob" }), bytesMax, credential);
+  const reader = request.body.getReader({ mode: "byob" });
+  const bytes = await readWithin(reader, expectedBytes(request, bytesMax), credential);
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
   const type = request.headers.get("Content-Type") ?? "";
-  return hasBody && !isAccepted(type, bodyType) ? fail({ code: "unsupported_media_type" }) : bytes;
+  const isReadable = isAccepted(type, bodyType) && !isEncoded(request);
+  return hasBody && !isReadable ? fail({ code: "unsupported_media_type" }) : bytes;
 }
+
+/** Whether a body is compressed, or encoded otherwise (RFC 9110, section 8.4). */
+const isEncoded = (request: Request): boolean =>
+  !/^(?:\s|,|identity)*$/i.test(request.headers.get("Content-Encoding") ?? "");
 
 function isAccepted(contentType: string, bodyType: Access["bodyType"] | "form"): boolean {
   if (bodyType === "ndjson") return isNdjson(contentType);

@@ -5,16 +5,16 @@ import type { RequestContext } from "../../../app-env.ts";
 import { registryOf } from "../../../durable-objects.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { ConfirmationField, OperatorKeyField } from "../../components/fields.tsx";
+import { ConfirmationField } from "../../components/fields.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
-import { confirmationIssues, issuesOf, operatorKeyIssues, parseForm, schemaIssues } from "../../request/form-fields.ts";
+import { confirmationIssues, issuesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 
 const EFFECTS = [
   "All its groups, API keys, sessions and events are deleted now and for good. There is no undo.",
-  "Every credential of the environment is refused from then on, and never works again.",
+  "Every credential of the environment is refused from then on, and never works again. Stale answers end within 5 minutes.",
   "Backups keep what they have. To keep a copy, take one before: ug backup.",
 ];
 
@@ -34,7 +34,6 @@ const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
         cancel={environmentPath(environment)}
       >
         <ConfirmationField expected={name} issues={issues} />
-        <OperatorKeyField issues={issues} />
       </ChangeForm>
     ),
   });
@@ -50,7 +49,6 @@ export const eraseEnvironment = factory.createHandlers(async (c) => {
   const environment = c.get("environment");
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...schemaIssues(body), ...confirmationIssues(c, directoryName(environment))];
-  if (issues.length === 0) issues.push(...(await operatorKeyIssues(c)));
   if (issues.length > 0) return erasePageOf(c, issues);
   const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);
   if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));

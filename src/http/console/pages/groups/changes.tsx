@@ -13,19 +13,12 @@ import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Checkbox, ConfirmationField, OperatorKeyField, TextField } from "../../components/fields.tsx";
+import { Checkbox, ConfirmationField, TextField } from "../../components/fields.tsx";
 import { GraceField } from "../../components/keys.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
-import {
-  confirmationIssues,
-  issuesOf,
-  numberIn,
-  operatorKeyIssues,
-  parseForm,
-  schemaIssues,
-} from "../../request/form-fields.ts";
+import { confirmationIssues, issuesOf, numberIn, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { inspectGroup } from "./inspect.ts";
@@ -42,7 +35,7 @@ type Change = {
   effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
   /** Finds what is wrong with the form, before `run`. */
-  check?: (c: Call, group: ListedGroup) => Promise<Issue[]> | Issue[];
+  check?: (c: Call, group: ListedGroup) => Issue[];
   run: (c: Call, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
   failureFields?: Partial<Record<Failure["code"], string>>;
   /** The word by which the next page says what was done. After a purge there is no group. */
@@ -84,7 +77,7 @@ const GROUP_CHANGES = {
     states: ["active"],
     role: "support",
     effects: () => [
-      "Viewers of this group are refused from now on, with tokens and with sessions.",
+      "Viewers of this group are refused from now on, with tokens and with sessions. Stale answers end within 5 minutes.",
       "Nothing is deleted, and programs go on. Resuming the group admits its viewers again.",
     ],
     run: (c, group) => update(c, group, true),
@@ -115,7 +108,7 @@ const GROUP_CHANGES = {
     role: "admin",
     isDangerous: true,
     effects: (c, group) => [
-      "The group's viewers find nothing more, and its token and sessions end.",
+      "The group's viewers find nothing more, and its token and sessions end. Stale answers end within 5 minutes.",
       <>
         Its id, <Text value={group.providedId} />, is free for another group.
       </>,
@@ -171,16 +164,8 @@ const GROUP_CHANGES = {
       "The group is erased now and for good. Nobody can restore it, and a restored backup does not bring it back.",
       "Only its events remain, with its number, its id and the reasons that people gave.",
     ],
-    fields: (_, { teamId }, issues) => (
-      <>
-        <ConfirmationField expected={String(teamId)} issues={issues} />
-        <OperatorKeyField issues={issues} />
-      </>
-    ),
-    check: async (c, { teamId }) => {
-      const issues = confirmationIssues(c, String(teamId));
-      return issues.length > 0 ? issues : operatorKeyIssues(c);
-    },
+    fields: (_, { teamId }, issues) => <ConfirmationField expected={String(teamId)} issues={issues} />,
+    check: (c, { teamId }) => confirmationIssues(c, String(teamId)),
     run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, { idempotency: undefined }),
     done: "purged",
   },
@@ -223,7 +208,7 @@ export const makeChange = (word: GroupChange) =>
     const { group } = inspected;
     const isAsSeen = c.get("form").get("etag") === etagOf(group);
     const issues = isAsSeen
-      ? [...schemaIssues(parseForm(c, ReasonBody(), ["reason"])), ...((await change.check?.(c, group)) ?? [])]
+      ? [...schemaIssues(parseForm(c, ReasonBody(), ["reason"])), ...(change.check?.(c, group) ?? [])]
       : [];
     if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
     if (issues.length > 0) return respondWithForm(c, change, group, issues);

@@ -5,6 +5,7 @@ import type { FailureOf, Issue } from "../../../../domain/failure.ts";
 import { fail, type Result } from "../../../../domain/result.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import { etagOf } from "../../../../domain/user-groups/user-group.ts";
+import { BODY_BYTES_MAX } from "../../../../limits.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
@@ -136,16 +137,25 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
           />
         )}
         <TextArea label="Properties" hint="A JSON object, or nothing." rows={12} {...propsOf("properties")} />
-        <TextArea
-          label="Mapping"
-          hint="A JSON object from schema ids to data sources, or nothing."
-          rows={6}
-          {...propsOf("mapping")}
-        />
+        {fitsForm(values.mapping) ? (
+          <TextArea
+            label="Mapping"
+            hint="A JSON object from schema ids to data sources, or nothing."
+            rows={6}
+            {...propsOf("mapping")}
+          />
+        ) : (
+          <p>The mapping is too long for a form, and stays as it is. Change it with the API.</p>
+        )}
       </ChangeForm>
     ),
   });
 }
+
+const utf8 = new TextEncoder();
+
+/** Whether a form can send a value back. Merge patches can make a mapping that no single body holds. */
+const fitsForm = (value: string): boolean => utf8.encode(value).length <= BODY_BYTES_MAX;
 
 const EFFECTS: Child[] = [
   "Viewers and programs see the new values at once; a viewer that accepts stale answers, after the seconds that it allows.",

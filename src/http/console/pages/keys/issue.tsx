@@ -9,10 +9,11 @@ import { issueApiKey } from "../../../operations/api-keys.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, Select, TextField } from "../../components/fields.tsx";
-import { ExpiryField, NewKey } from "../../components/keys.tsx";
+import { ExpiryField } from "../../components/keys.tsx";
 import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";
 import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** Sets of scopes for what integrators need, by their values in the form. */
@@ -125,10 +126,8 @@ export async function issueKeyIn(
   const issued = await issueApiKey(call, { environment, name, grant, location, expiresInSeconds });
   if (!issued.ok) return { issues: issuesOf(issued.failure) };
   c.set("subjectKeyId", issued.value.stored.id);
-  return respondWithPage(c, {
-    title: `API key ${issued.value.stored.id}`,
-    children: <NewKey text={issued.value.text} back={`${environmentPath(environment)}/keys`} />,
-  });
+  const { stored, text } = issued.value;
+  return respondWithNewKey(c, { title: `API key ${stored.id}`, text, back: `${environmentPath(environment)}/keys` });
 }
 
 const factory = createFactory<EnvironmentEnv>();

@@ -6,18 +6,19 @@ import { registryOf } from "../../../durable-objects.ts";
 import { issueOperator } from "../../../operations/operators.ts";
 import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { OperatorKeyField, Select, TextField } from "../../components/fields.tsx";
-import { ExpiryField, NewKey } from "../../components/keys.tsx";
+import { Select, TextField } from "../../components/fields.tsx";
+import { ExpiryField } from "../../components/keys.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { OPERATORS } from "../../paths.ts";
-import { issuesOf, numberIn, operatorKeyIssues, parseForm } from "../../request/form-fields.ts";
+import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
 const EFFECTS = [
   "The key's text is shown once, on the next page. Give it to one person or one program alone: events name it.",
-  "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything.",
+  "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything, also revoke you.",
 ];
 
 const issuePageOf = (c: Call, issues: Issue[]) => {
@@ -43,11 +44,6 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
           issues={issues}
         />
         <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
-        <OperatorKeyField
-          hint="Only for an admin: once more, because an admin can do everything, also revoke you."
-          required={false}
-          issues={issues}
-        />
       </ChangeForm>
     ),
   });
@@ -61,21 +57,17 @@ export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(asy
   return issuePageOf(c, []);
 });
 
-/** Issues an operator's key, and shows its text once. An admin's needs the caller's own key once more. */
+/** Issues an operator's key, and shows its text once. */
 export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c) => {
   const body = parseForm(c, IssueOperatorBody(), ["name", "role", "reason"], {
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
   });
   if (!body.ok) return issuePageOf(c, body.failure.issues);
   const { name, role: rights, expires_in_seconds: expiresInSeconds } = body.value;
-  const issues = rights === "admin" ? await operatorKeyIssues(c) : [];
-  if (issues.length > 0) return issuePageOf(c, issues);
   const call = { env: c.env, ring: c.get("ring"), presentedOperator: c.get("presentedOperator") };
   const issued = await issueOperator(call, { name, rights, expiresInSeconds });
   if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure));
   c.set("subjectOperatorId", issued.value.stored.id);
-  return respondWithPage(c, {
-    title: `Operator ${issued.value.stored.id}`,
-    children: <NewKey text={issued.value.text} back={OPERATORS} />,
-  });
+  const { stored, text } = issued.value;
+  return respondWithNewKey(c, { title: `Operator ${stored.id}`, text, back: OPERATORS });
 });

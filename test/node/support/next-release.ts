@@ -1,0 +1,43 @@
+/** The release after another one, planted as edits of the present code: what it may add while both run side by side. */
+import type { Edit } from "./skewed-workerd.ts";
+
+/** A new column, a new RPC method that its Worker does not call yet, a new type of event. */
+export const GROWN_OBJECTS: Edit[] = [
+  {
+    file: "src/storage/schema.ts",
+    from: "];\n\n/** The schema of the registry. */",
+    to: `  { number: 99, readableBy: 18, statements: "ALTER TABLE user_groups ADD COLUMN locale TEXT; ALTER TABLE deleted_groups ADD COLUMN locale TEXT;" },
+];
+
+/** The schema of the registry. */`,
+  },
+  {
+    file: "src/records.ts",
+    from: '  "user_group.updated",\n',
+    to: '  "user_group.updated",\n  "user_group.localized",\n',
+  },
+  {
+    file: "src/domain/feed/event.ts",
+    from: 'return "user_group.updated";',
+    to: 'return after.name.startsWith("localized") ? "user_group.localized" : "user_group.updated";',
+  },
+  {
+    file: "src/domain/group-directory.ts",
+    from: "  /** Writes to the disk, and keeps nothing.",
+    to: "  countLocales(): number {\n    return 0;\n  }\n\n  /** Writes to the disk, and keeps nothing.",
+  },
+];
+
+/** A new claim of sessions, and a new field of the group in a session that answers for itself. */
+export const GROWN_SESSIONS: Edit[] = [
+  {
+    file: "src/domain/credentials/viewer-session.ts",
+    from: "  exp: claims.expiresAtSeconds,\n",
+    to: '  exp: claims.expiresAtSeconds,\n  ug_locale: "de",\n',
+  },
+  {
+    file: "src/domain/credentials/viewer-session.ts",
+    from: "group: claims.stale.group }",
+    to: 'group: { ...claims.stale.group, locale: "de" } }',
+  },
+];
