@@ -8,13 +8,16 @@ import { startService } from "./service.ts";
 /** Its address, its bootstrap token, and how to stop it. */
 export type OwnService = { url: URL; operatorToken: string; stop: () => Promise<void> };
 
-/** Starts it on a free port, with its state in this folder. */
-export async function startOwnService(folder: string): Promise<OwnService> {
+/** Starts it on a free port, with its state in this folder. Its signing keys are random unless given. */
+export async function startOwnService(
+  folder: string,
+  signingKeys = `k1:${randomBytes(32).toString("base64")}`,
+): Promise<OwnService> {
   const bundle = bundleOf({ isNew: () => undefined });
   const state = join(folder, "state");
   mkdirSync(state, { mode: 0o700 });
   const operatorToken = randomBytes(32).toString("base64url");
-  const secrets = { SIGNING_KEYS: `k1:${randomBytes(32).toString("base64")}`, OPERATOR_TOKEN: operatorToken };
+  const secrets = { SIGNING_KEYS: signingKeys, OPERATOR_TOKEN: operatorToken };
   const variables = { ...bundle.settings.vars, PUBLIC_URL: "loopback", ...secrets };
   const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "ignore" });
   return { url: new URL(`http://127.0.0.1:${port}`), operatorToken, stop: async () => void (await stop()) };

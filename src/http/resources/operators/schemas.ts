@@ -14,9 +14,9 @@ export const IssueOperatorBody = lazy(() =>
         error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
       }),
     ),
-    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
+    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }), {
       description:
-        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything.",
+        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything. The role backup lists environments and takes backups, and does nothing else.",
     }),
     expires_in_seconds: Expiry(),
     reason: Reason(),
