@@ -58,12 +58,12 @@ const placed = <Fields extends z.core.$ZodShape>(fields: Fields) => ({
   ...fields,
 });
 
-/** What an event says besides its group. Older releases had fewer fields. */
+/** What an event says besides its group. The object stays as it is, because its fields have the order of the event. */
 const detailsSchema = () => {
   const number = id();
   const label = Label();
   const named = z.strictObject({ id: number, name: label });
-  return z.strictObject({
+  const schema = z.strictObject({
     changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
     previous_provided_id: z.exactOptional(label),
     session_id: z.exactOptional(label),
@@ -75,6 +75,10 @@ const detailsSchema = () => {
     environment: z.exactOptional(z.strictObject(placed({}))),
     unsigned: z.exactOptional(z.literal(true)),
   } satisfies Record<keyof EventDetails, z.ZodMiniType>);
+  return z.custom<EventDetails>().check(({ value, issues }) => {
+    const { error } = schema.safeParse(value);
+    for (const { path, message } of error?.issues ?? []) issues.push({ code: "custom", path, message, input: value });
+  });
 };
 
 /** The number of a group, a key or an event, or a revision: counters go on above it. */
