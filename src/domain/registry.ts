@@ -292,7 +292,7 @@ export class Registry extends DurableObject<Env> {
     return this.#parts;
   }
 
-  /** Records that an environment was restored. `isUnsigned` tells whether without a check of signatures; a Worker of 1.0 leaves it out. */
+  /** Records that an environment was restored. With `isUnsigned`, no signature was checked; a Worker of 1.0 leaves it out. */
   noteRestored(
     presented: PresentedOperator,
     { workspace, tag }: Environment,

@@ -505,6 +505,19 @@ describe("a row of a restore", () => {
     expect([status, body.user_group.team_id]).toEqual([200, 2 ** 52 - 1 + 1_000_000]);
   });
 
+  it("is refused as an operator with another role or the name of the bootstrap token", async ({ expect }) => {
+    await issueOperator("viewer", { name: "ann" });
+    const [page = ""] = await backUp("");
+    await wipe("registry");
+    for (const [from, to] of [
+      ['"rights":"viewer"', '"rights":"owner"'],
+      ['"name":"ann","rights"', '"name":"Bootstrap","rights"'],
+    ] as const)
+      expect(
+        codeOf(await restorePage(await rehashed(page, (text) => text.replace(from, to)), "", "unsigned=true")),
+      ).toEqual([422, "invalid_backup"]);
+  });
+
   it("is refused as a key beyond the most that an environment has", async ({ expect }) => {
     await start();
     const [page = ""] = await backUp();

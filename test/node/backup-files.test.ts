@@ -304,6 +304,9 @@ describe("the signature of a backup", () => {
     expect(await verdict(file, "--env-file", sameId)).toEqual([1, "broken", "checked"]);
     expect(await verdict(file, "--env-file", other)).toEqual([3, "unknown", "checked"]);
     expect(await verdict(file, "--env-file", secrets("PUBLIC_URL=x\n"))).toEqual([3, "unknown", "checked"]);
+    const stripped = join(newFolder(), "stripped.ndjson");
+    writeFileSync(stripped, readFileSync(edited, "utf8").replace(/,"signed_by":"[^"]*","mac":"[^"]*"/, ""));
+    expect(await verdict(stripped, "--env-file", own)).toEqual([1, "broken", "checked"]);
     const { folder, secrets: ofRelease } = recorded(RELEASES[0] ?? "");
     const old = join(process.cwd(), folder, "backup", "acme-Testing.ndjson");
     const keys = secrets(`SIGNING_KEYS=${ofRelease.SIGNING_KEYS}\n`);

@@ -16,6 +16,7 @@ import { type Admin, lastLineOf, type Place, pagesOf, parsed, sendPage } from ".
 export type Verdict = { state: "proven" | "broken" | "unknown"; reason?: string; counts: Record<string, number> };
 
 const DIFFERENCES_SHOWN = 3;
+const FORMAT_1 = '{"kind":"header","format":1,';
 
 /** The file that decrypts the backup, and that of the service's secrets, whose SIGNING_KEYS check its signature. */
 type Files = { identityFile?: string; envFile?: string };
@@ -57,16 +58,19 @@ function signingKeysIn(envFile: string): string {
   return signingKeys;
 }
 
-/** The pages. @throws UsageError for one whose signing key is not there: nobody can tell whether its signature is valid. */
+/**
+ * The pages. @throws UsageError for one whose signing key is not there, and for format 1, which has no signatures: nobody can tell whether
+ * it was changed.
+ */
 async function* signedBy(signingKeys: string | undefined, pages: AsyncIterable<string>): AsyncGenerator<string> {
   const ids = signingKeys?.split(",").map((key) => key.split(":")[0]?.trim());
   for await (const page of pages) {
-    const end = lastLineOf(page);
-    if (end && ids && !ids.includes(end.signed_by))
+    const signingId = lastLineOf(page)?.signed_by;
+    if (ids && page.startsWith(FORMAT_1))
+      throw new UsageError("The backup has format 1, which is not signed. Without --env-file, the rest is examined.");
+    if (ids && signingId !== undefined && !ids.includes(signingId))
       throw new UsageError(
-        end.signed_by === undefined
-          ? "The backup is not signed, as those of format 1. Without --env-file, the rest is examined."
-          : `SIGNING_KEYS of --env-file has no key ${quoted(end.signed_by)}, which signed the backup. Without --env-file, the rest is examined.`,
+        `SIGNING_KEYS of --env-file has no key ${quoted(signingId)}, which signed the backup. Without --env-file, the rest is examined.`,
       );
     yield page;
   }

@@ -12,6 +12,7 @@ import {
 } from "../../../limits.ts";
 import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
 import { JsonObject, KeyName, Label, lazy } from "../fields.ts";
+import { OperatorName } from "../operators/schemas.ts";
 import { Mapping } from "../user-groups/schemas.ts";
 
 /**
@@ -30,6 +31,8 @@ const timeCodec = () =>
 
 /** A path may contain a key of a mapping, of any length. */
 const PATH_UNITS_SHOWN = 100;
+/** A message may name fields that the line should not have. */
+const MESSAGE_UNITS_SHOWN = 500;
 
 /** Exactly `length` bytes. */
 const bytesOf = (length: number) =>
@@ -121,7 +124,7 @@ const SCHEMAS = lazy(() => {
       deleted_at: z.nullable(time),
     }),
     api_key: z.strictObject({ kind: z.literal("api_key"), ...key, rights: apiKeyRights() }),
-    operator: z.strictObject({ kind: z.literal("operator"), ...key, rights: z.enum(ROLES) }),
+    operator: z.strictObject({ kind: z.literal("operator"), ...key, name: OperatorName(), rights: z.enum(ROLES) }),
     event: z.strictObject({
       kind: z.literal("event"),
       id: number,
@@ -220,7 +223,7 @@ export function itemOf(line: Record<string, unknown>): BackupItem {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
     const what =
       path.length === 0 ? `This line of the kind ${kind}` : `The field ${path.join(".").slice(0, PATH_UNITS_SHOWN)}`;
-    throw new Error(`${what} is not valid: ${message}`);
+    throw new Error(`${what} is not valid: ${message.slice(0, MESSAGE_UNITS_SHOWN)}`);
   }
   const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
   const named = DIRECTORY_FIELDS[kind];
