@@ -72,6 +72,7 @@ export const KEY_ENDING_DAYS = 14;
 export const EVENTS_OF_GROUP_SHOWN_MAX = 50;
 
 export const NONCE_BYTES = 16;
+export const SHA256_BYTES = 32;
 export const MAC_BYTES = 16;
 export const SIGNING_KEY_BYTES_MIN = 32;
 export const SIGNING_KEY_BYTES_MAX = 64;
@@ -159,6 +160,12 @@ export const READY_TIMEOUT_SECONDS = 5;
 export const ERASE_RETRY_SECONDS = 10;
 /** A page of a backup has these rows, or a list's bytes, all keys and the footer. */
 export const RESTORE_BYTES_MAX = 2 * 1024 * 1024;
+/** The highest number in a line of a restore, so that counters can go on above it as exact numbers. */
+export const NUMBER_MAX = 2 ** 52 - 1;
+/** The names of changed fields in an event of a restore: more than a group has. */
+export const CHANGED_FIELDS_MAX = 50;
+/** The name of an ended session in a restore: a group's number and a viewer's id, each unit of which is six as JSON. */
+export const ENDED_NAME_UNITS_MAX = 32 + 6 * TEXT_UNITS_MAX;
 /** How many deleted groups one alarm purges. If more are left, the next alarm follows at once. */
 export const GROUPS_PER_PURGE_MAX = 100;
 export const EVENTS_MAX = 1000;

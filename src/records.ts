@@ -174,6 +174,8 @@ export type EventDetails = {
   operator?: { id: number; name: string };
   successor_id?: number;
   environment?: { workspace: string; environment: string | null };
+  /** Of a restore that checked no signatures. */
+  unsigned?: true;
 };
 
 /** A change, without any value of what it changed. */

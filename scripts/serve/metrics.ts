@@ -1,9 +1,9 @@
 /** Metrics of the service in OpenMetrics, made from the lines of its log. */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { createInterface } from "node:readline";
-import type { Readable, Writable } from "node:stream";
+import { PassThrough, type Readable, type Writable } from "node:stream";
 import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
+import { textLinesOf } from "../support/lines.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
 
@@ -31,7 +31,11 @@ export class Metrics {
   /** Copies a log to `output`, and counts what it records. */
   read(log: Readable, output: Writable): void {
     log.pipe(output, { end: false });
-    createInterface({ input: log }).on("line", (line) => this.#count(line));
+    void this.#countAll(log.pipe(new PassThrough()));
+  }
+
+  async #countAll(log: Readable): Promise<void> {
+    for await (const line of textLinesOf(log)) this.#count(line);
   }
 
   #count(line: string): void {

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { textLinesOf } from "../support/lines.ts";
 import { CommandError } from "../ug/errors.ts";
 import { SOCKET } from "./workerd-config.ts";
 
@@ -83,7 +83,8 @@ export async function startWorkerd({ config, env, socketFd, log }: WorkerdOption
 
 /** Resolves when workerd reports, as a line of JSON, that the socket listens; to `undefined` if it ends before. */
 async function listeningOf(child: ChildProcess): Promise<{ port: number } | undefined> {
-  for await (const line of createInterface({ input: child.stdio[CONTROL_FD] as Readable })) {
+  const control = child.stdio[CONTROL_FD] as Readable;
+  for await (const line of textLinesOf(control.iterator({ destroyOnReturn: false }))) {
     const { event, socket, port } = JSON.parse(line) as { event: string; socket?: string; port: number };
     if (event === "listen" && socket === SOCKET) return { port };
   }

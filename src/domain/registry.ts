@@ -4,7 +4,7 @@ import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../recor
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, admitPresented } from "./credentials/admit-presented.ts";
+import { type AdmitFailure, admitPresented, type NeededRole } from "./credentials/admit-presented.ts";
 import {
   authorOf,
   callerName,
@@ -14,7 +14,7 @@ import {
 } from "./credentials/caller.ts";
 import type { ListedConsoleSession, NotedForm } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
-import type { Role } from "./credentials/rights.ts";
+import type { LadderRole } from "./credentials/rights.ts";
 import { directoryName, type Environment } from "./environment.ts";
 import type { FailureOf } from "./failure.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
@@ -47,13 +47,17 @@ export class Registry extends DurableObject<Env> {
     this.#parts = registryPartsOf(ctx, env);
   }
 
-  /** The operator, if the key is valid, its role allows what needs `role`, and the environment is recorded. */
+  /**
+   * The operator, if the key is valid, its role allows what needs `role`, and the environment is recorded. With `isForBackups` the
+   * role `backup` is allowed too. A registry of 1.0 ignores it, and would take an unknown `role` for the lowest.
+   */
   admit(
     presented: PresentedOperator,
-    role: Role,
+    role: LadderRole,
     environment: Environment | undefined,
+    isForBackups = false,
   ): Result<Operator, AdmitFailure | FailureOf<"environment_not_found">> {
-    const operator = this.#admit(presented, role);
+    const operator = this.#admit(presented, role, isForBackups);
     if (!operator.ok) return operator;
     if (environment && !this.#find(environment)) return fail({ code: "environment_not_found" });
     return operator;
@@ -119,7 +123,7 @@ export class Registry extends DurableObject<Env> {
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
     const { environments } = this.#parts;
     const examined = ENVIRONMENTS_EXAMINED_MAX;
-    return this.#inTurn(presented, () => {
+    const read = () => {
       if (!this.#parts.schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
       const found =
         search === undefined
@@ -128,7 +132,8 @@ export class Registry extends DurableObject<Env> {
       const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
       const share = search === undefined ? Math.min(1, found.length / LIST_ITEMS_MAX) : 1;
       return ok({ page: { environments: found.slice(0, limit), next }, share });
-    });
+    };
+    return this.#inTurn(presented, read, { minimum: "viewer", isForBackups: true });
   }
 
   /** Issues the key of an operator, whose `rights` are the role. */
@@ -219,7 +224,7 @@ export class Registry extends DurableObject<Env> {
   /** Admits an operator as `admit` does, for a form of the console, and notes the form. */
   admitForm(
     presented: PresentedOperator & { key: PresentedConsoleSession },
-    role: Role,
+    role: LadderRole,
     environment: Environment | undefined,
     formId: string,
   ): Result<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
@@ -257,7 +262,7 @@ export class Registry extends DurableObject<Env> {
     position: BackupPosition | undefined,
   ): Promise<Result<Waited<BackupPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
     const read = () => (this.#parts.schema.exists ? this.#parts.backup.read(position) : ok(this.#parts.backup.empty()));
-    return this.#inTurn(presented, read, "admin");
+    return this.#inTurn(presented, read, { minimum: "admin", isForBackups: true });
   }
 
   /** How far a restore of the registry has come, for an admin. */
@@ -288,12 +293,17 @@ export class Registry extends DurableObject<Env> {
     return this.#parts;
   }
 
-  /** Records that an environment was restored. */
-  noteRestored(presented: PresentedOperator, { workspace, tag }: Environment): Result<By, AdmitFailure> {
+  /** Records that an environment was restored. With `isUnsigned`, no signature was checked; a Worker of 1.0 leaves it out. */
+  noteRestored(
+    presented: PresentedOperator,
+    { workspace, tag }: Environment,
+    isUnsigned = false,
+  ): Result<By, AdmitFailure> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
+    const environment = { workspace, environment: tag };
     this.#parts.changes.commit(authorOf(operator.value), (record) =>
-      record({ type: "environment.restored", details: { environment: { workspace, environment: tag } } }),
+      record({ type: "environment.restored", details: { environment, ...(isUnsigned && { unsigned: true }) } }),
     );
     return ok({ operator: operator.value });
   }
@@ -316,13 +326,13 @@ export class Registry extends DurableObject<Env> {
   async #inTurn<Page extends object, Failure>(
     presented: PresentedOperator,
     read: () => Result<Read<Page>, Failure>,
-    role: Role = "viewer",
+    { minimum, isForBackups }: NeededRole = { minimum: "viewer", isForBackups: false },
   ): Promise<Result<Waited<Page & By>, Failure | ListFailure>> {
     const readBy = (operator: Operator): Result<Read<Page & By>, Failure> => {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
-    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, role), readBy);
+    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, minimum, isForBackups), readBy);
   }
 
   /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
@@ -361,9 +371,10 @@ export class Registry extends DurableObject<Env> {
     return found !== undefined && found.erasedAt !== null;
   }
 
-  #admit(presented: PresentedOperator, minimum: Role): Result<Operator, AdmitFailure> {
+  #admit(presented: PresentedOperator, minimum: LadderRole, isForBackups = false): Result<Operator, AdmitFailure> {
     const isKnown = presented.key === "bootstrap" || this.#parts.schema.exists;
-    return isKnown ? admitPresented(presented, minimum, this.#parts) : fail({ code: "unauthenticated" });
+    const needed = { minimum, isForBackups };
+    return isKnown ? admitPresented(presented, needed, this.#parts) : fail({ code: "unauthenticated" });
   }
 
   /** The platform calls this when the alarm is due. */

@@ -1,11 +1,13 @@
-import type { Role, Scope } from "../domain/credentials/rights.ts";
+import type { LadderRole, Scope } from "../domain/credentials/rights.ts";
 
 /** Who may make a call. A kind of caller without an entry here may not make it. */
 export type Access = {
   /** An API key with this scope, or with any. */
   scope?: Scope | "any";
   /** An operator with this role, or a higher one. */
-  role?: Role;
+  role?: LadderRole;
+  /** Whether an operator with the role `backup` may make the call, too. */
+  isForBackups?: true;
   /** Whether an operator must ("required") or may ("optional") name the environment in the query. */
   environmentQuery?: "required" | "optional";
   /** Whether viewers may make the call, with a session or a group token. */
@@ -92,10 +94,10 @@ export const ACCESS = {
   "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
-  "GET /api/environments": { role: "viewer", isList: true, hasQuery: true },
+  "GET /api/environments": { role: "viewer", isForBackups: true, isList: true, hasQuery: true },
   "DELETE /api/environments": { role: "admin", environmentQuery: "required", hasQuery: true, body: "optional" },
 
-  "GET /api/backup": { role: "admin", environmentQuery: "optional", isList: true, hasQuery: true },
+  "GET /api/backup": { role: "admin", isForBackups: true, environmentQuery: "optional", isList: true, hasQuery: true },
   "POST /api/restore": {
     role: "admin",
     environmentQuery: "optional",
@@ -112,7 +114,7 @@ export const ACCESS = {
     environmentQuery: "required",
     body: "required",
   },
-  "GET /api/whoami": { scope: "any", role: "viewer", isForViewers: true },
+  "GET /api/whoami": { scope: "any", role: "viewer", isForBackups: true, isForViewers: true },
   "GET /api/viewer": { isForViewers: true, hasQuery: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;

@@ -196,6 +196,7 @@ function described(method: string, path: string, operation: Operation): object {
     security: credentials.map((name) => ({ [name]: [] })),
     ...(access?.scope && access.scope !== "any" && { "x-scope": access.scope }),
     ...(access?.role && { "x-role": access.role }),
+    ...(access?.isForBackups && { "x-other-role": "backup" }),
     parameters: [
       ...parameters("path", operation.path),
       ...parameters("query", operation.query),

@@ -2,7 +2,14 @@ import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { allowsRole, ROLES, type Role, SCOPES, type Scope } from "../../src/domain/credentials/rights.ts";
+import {
+  allowsRole,
+  type LadderRole,
+  ROLES,
+  type Role,
+  SCOPES,
+  type Scope,
+} from "../../src/domain/credentials/rights.ts";
 import { report, runs } from "../proof/effort.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { type Answer, call } from "../support/client.ts";
@@ -59,7 +66,7 @@ class Model {
   }
 
   /** What the service says of a key before all else, or nothing if it is good for what needs this scope or role. */
-  refusalOf(key: Key, scope: Scope, role: Role = "admin"): unknown[] | undefined {
+  refusalOf(key: Key, scope: Scope, role: LadderRole = "admin"): unknown[] | undefined {
     if (!this.signing.includes(key.signedBy)) return [401, "unauthenticated"];
     if (Date.now() >= key.revokedAt) return [401, "credential_revoked"];
     if (Date.now() >= key.expiresAt) return [401, "credential_expired"];
@@ -206,7 +213,7 @@ type Act = keyof typeof ACTS;
 const RESTORED_SUSPENDED = "restore of a suspended group";
 
 /** The scope and the role that each act needs. */
-const NEEDS: Record<Act, [Scope, Role]> = {
+const NEEDS: Record<Act, [Scope, LadderRole]> = {
   suspend: ["groups:write", "support"],
   resume: ["groups:write", "support"],
   rename: ["groups:write", "admin"],

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { ROLES, type Role, SCOPES, type Scope } from "../../src/domain/credentials/rights.ts";
+import {
+  allowsRole,
+  type LadderRole,
+  ROLES,
+  type Role,
+  SCOPES,
+  type Scope,
+} from "../../src/domain/credentials/rights.ts";
 import { ACCESS } from "../../src/http/access.ts";
 import { call } from "../support/client.ts";
 import { paths } from "../support/documented.ts";
@@ -7,8 +14,14 @@ import { operatorPath, ROUTES, type Route, type RouteName } from "../support/rou
 import { sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
-/** What each call needs, as the design has it: the scope of an API key, the role of an operator, or a group's token. */
-const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null, viewers?: "viewers"]> = {
+/**
+ * What each call needs, as the design has it: the scope of an API key, the role of an operator; and whether viewers, or operators with the
+ * role `backup`, may make it.
+ */
+const DESIGN: Record<
+  RouteName,
+  [scope: Scope | "any" | null, role: LadderRole | null, ...others: ("viewers" | "backup")[]]
+> = {
   "GET /api/user": ["groups:read", null],
   "PUT /api/user": ["groups:write", null],
   "POST /api/user": ["tokens:rotate", null],
@@ -30,13 +43,13 @@ const DESIGN: Record<RouteName, [scope: Scope | "any" | null, role: Role | null,
   "POST /api/operators": [null, "admin"],
   "DELETE /api/operators/:id": [null, "admin"],
   "POST /api/operators/:id/roll": [null, "admin"],
-  "GET /api/environments": [null, "viewer"],
+  "GET /api/environments": [null, "viewer", "backup"],
   "DELETE /api/environments": [null, "admin"],
-  "GET /api/backup": [null, "admin"],
+  "GET /api/backup": [null, "admin", "backup"],
   "POST /api/restore": [null, "admin"],
   "POST /api/viewer_sessions": ["sessions:create", null],
   "POST /api/viewer_sessions/end": ["sessions:create", "support"],
-  "GET /api/whoami": ["any", "viewer", "viewers"],
+  "GET /api/whoami": ["any", "viewer", "viewers", "backup"],
   "GET /api/viewer": [null, null, "viewers"],
   "POST /api/viewer/query": [null, null, "viewers"],
 };
@@ -77,12 +90,14 @@ const lacking = (what: object) => ({ status: 403, error: { code: "insufficient_a
 
 /** What the design says of this call by this holder. */
 function expected(route: Route, { scopes, role, isViewer }: Holder): object {
-  const [neededScope, neededRole, viewers] = DESIGN[route.name];
+  const [neededScope, neededRole, ...others] = DESIGN[route.name];
   if (scopes && neededScope)
     return neededScope === "any" || scopes.includes(neededScope) ? ADMITTED : lacking({ required_scope: neededScope });
   if (role && neededRole)
-    return ROLES.indexOf(role) >= ROLES.indexOf(neededRole) ? ADMITTED : lacking({ required_role: neededRole });
-  return isViewer && viewers ? ADMITTED : UNAUTHENTICATED;
+    return allowsRole(role, neededRole) || others.some((other) => other === role)
+      ? ADMITTED
+      : lacking({ required_role: neededRole });
+  return isViewer && others.includes("viewers") ? ADMITTED : UNAUTHENTICATED;
 }
 
 /** An environment in which a call can succeed: its group 1 and API key 1 are there, and an operator. */
@@ -139,7 +154,7 @@ it.for(WITH_JSON)("$name is open to those whom the design names, and to no other
 });
 
 describe("the deployment's feed", () => {
-  it.for(ROLES)("is open to the role %s, and to no API key", async (role) => {
+  it.for(["viewer", "support", "admin"] as const)("is open to the role %s, and to no API key", async (role) => {
     await issueKey();
     const credential = await issueOperator(role);
     const { body } = await call("GET", "/api/events", { credential });
@@ -154,15 +169,15 @@ describe("the table of access", () => {
     Object.entries(methods).map(([method, operation]) => ({
       name: `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`,
       path,
-      operation: operation as typeof operation & { "x-scope"?: string; "x-role"?: string },
+      operation: operation as typeof operation & { "x-scope"?: string; "x-role"?: string; "x-other-role"?: string },
     })),
   );
 
   it("is the one of the design", () => {
     const table = Object.fromEntries(
-      ROUTES.map(({ name, access: { scope, role, isForViewers } }) => [
+      ROUTES.map(({ name, access: { scope, role, isForViewers, isForBackups } }) => [
         name,
-        [scope ?? null, role ?? null, ...(isForViewers ? ["viewers"] : [])],
+        [scope ?? null, role ?? null, ...(isForViewers ? ["viewers"] : []), ...(isForBackups ? ["backup"] : [])],
       ]),
     );
     expect(table).toEqual(DESIGN);
@@ -175,20 +190,22 @@ describe("the table of access", () => {
 
   it("is what the document shows as x-scope, x-role and security", () => {
     for (const { name, operation } of documented) {
-      const [scope = null, role = null, viewers] = DESIGN[name as RouteName] ?? [];
+      const [scope = null, role = null, ...others] = DESIGN[name as RouteName] ?? [];
       expect({
         name,
         scope: operation["x-scope"] ?? null,
         role: operation["x-role"] ?? null,
+        otherRole: operation["x-other-role"],
         security: operation.security,
       }).toEqual({
         name,
         scope: scope === "any" ? null : scope,
         role,
+        otherRole: others.find((other) => other === "backup"),
         security: [
           ...(scope ? [{ api_key: [] }] : []),
           ...(role ? [{ operator_key: [] }] : []),
-          ...(viewers ? [{ viewer_session: [] }, { user_group_token: [] }] : []),
+          ...(others.includes("viewers") ? [{ viewer_session: [] }, { user_group_token: [] }] : []),
         ],
       });
     }

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { backUp, backupPage, linesOf, OF_ACME, restore, restorePage, wipe } from "../support/backups.ts";
+import { backUp, backupPage, linesOf, OF_ACME, rehashed, restore, restorePage, wipe } from "../support/backups.ts";
 import { byNumber } from "../support/by-number.ts";
 import { call, codeOf } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
@@ -166,7 +166,7 @@ describe("the pages of a backup", () => {
     const lines = linesOf(page);
     expect(lines[0]).toEqual({
       kind: "header",
-      format: 1,
+      format: 2,
       workspace: "acme",
       environment: "Testing",
       taken_at: expect.any(String),
@@ -187,6 +187,8 @@ describe("the pages of a backup", () => {
       number: 1,
       next_cursor: null,
       sha256: new Uint8Array(digest).toHex(),
+      signed_by: expect.any(String),
+      mac: expect.any(String),
     });
     const kinds = lines.map(({ kind }) => kind);
     expect(new Set(kinds)).toEqual(
@@ -393,13 +395,13 @@ describe("a restore", () => {
   }) => {
     const { pages, first } = await newPages();
     const refused = async (page: string, line: number, query = OF_ACME) => {
-      const { status, body } = await restorePage(page, query);
+      const { status, body } = await restorePage(page, query, "unsigned=true");
       expect([status, body.error.code, body.error.line]).toEqual([422, "invalid_backup", line]);
       return body.error.reason;
     };
     await refused(first, 1, inEnvironment("globex"));
     await refused((await backUp(""))[0] ?? "", 1);
-    await refused(await rehashed(first, (text) => text.replace('"format":1', '"format":2')), 1);
+    await refused(await rehashed(first, (text) => text.replace('"format":2', '"format":3')), 1);
     await refused(await rehashed(first, (text) => text.replace('"kind":"user_group"', '"kind":"surprise"')), 2);
     expect(await refused(await rehashed(first, (text) => text.replace('"revision":1', '"revision":"1"')), 2)).toContain(
       "The field revision is not valid",
@@ -416,7 +418,8 @@ describe("a restore", () => {
       (text) => text.replace(/"groups":\d+/, '"groups":7'),
       pages.at(-2),
     );
-    expect(codeOf(await restorePage(footer))).toEqual([422, "invalid_backup"]);
+    const miscounted = await restorePage(footer, OF_ACME, "unsigned=true");
+    expect(miscounted.body.error.reason).toContain("The footer says 7 groups");
     expect((await restore(pages)).body.done).toBe(true);
   });
 
@@ -427,7 +430,7 @@ describe("a restore", () => {
     const twice = await rehashed(pages[0] ?? "", (text) =>
       text.replace('"provided_id":"suspended"', '"provided_id":"acme"'),
     );
-    const answer = await restorePage(twice);
+    const answer = await restorePage(twice, OF_ACME, "unsigned=true");
     expect(codeOf(answer)).toEqual([422, "invalid_backup"]);
     expect(answer.body.error.reason).toContain("This line contradicts another one");
     expect(codeOf(await call("GET", "/api/user_groups", { credential: key }))).toEqual([401, "unauthenticated"]);
@@ -435,9 +438,12 @@ describe("a restore", () => {
 
   it("is for admins, and takes pages of 2 MiB in NDJSON alone", async ({ expect }) => {
     const { first, key } = await newPages();
-    expect(codeOf(await restorePage(first, OF_ACME, "", key))).toEqual([401, "unauthenticated"]);
+    expect(codeOf(await restorePage(first, OF_ACME, "", { credential: key }))).toEqual([401, "unauthenticated"]);
     const support = await issueOperator("support");
-    expect(codeOf(await restorePage(first, OF_ACME, "", support))).toEqual([403, "insufficient_access"]);
+    expect(codeOf(await restorePage(first, OF_ACME, "", { credential: support }))).toEqual([
+      403,
+      "insufficient_access",
+    ]);
     expect(codeOf(await restorePage(`${"x".repeat(2 * 1024 * 1024 + 1)}\n`))).toEqual([413, "body_too_large"]);
     const headers = { "Content-Type": "application/json" };
     const asJson = await call("POST", `/api/restore${OF_ACME}`, { credential: operator, body: {}, headers });
@@ -446,15 +452,114 @@ describe("a restore", () => {
   });
 });
 
-/** A page whose lines were edited, with the hash that it has then. */
-async function rehashed(page: string, edit: (lines: string) => string, before?: string): Promise<string> {
-  const at = page.lastIndexOf('{"kind":"page"');
-  const lines = edit(page.slice(0, at));
-  if (lines === page.slice(0, at)) throw new Error("The edit has changed nothing.");
-  const previous = before === undefined ? "" : linesOf(before).at(-1).sha256;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(previous + lines));
-  return `${lines}${JSON.stringify({ ...linesOf(page).at(-1), sha256: new Uint8Array(digest).toHex() })}\n`;
-}
+describe("a row of a restore", () => {
+  /** A backup of one page whose line of a kind has other fields, or which has more lines. */
+  async function edited(kind: string, fields: object) {
+    await start();
+    const [page = ""] = await backUp();
+    await wipe(ACME);
+    const line = page.split("\n").find((each) => each.startsWith(`{"kind":"${kind}"`)) ?? "";
+    const changed = JSON.stringify({ ...JSON.parse(line), ...fields });
+    return restorePage(await rehashed(page, (text) => text.replace(line, changed)), OF_ACME, "unsigned=true");
+  }
+
+  const LONG = "x".repeat(256);
+  it.for<[kind: string, fields: object, field: string]>([
+    ["user_group", { properties: { text: "x".repeat(1_500_000) } }, "properties"],
+    ["user_group", { properties: JSON.parse(`${'{"a":'.repeat(40)}1${"}".repeat(40)}`) }, "properties"],
+    ["user_group", { mapping: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [n, "d"])) }, "mapping"],
+    ["user_group", { mapping: { m: LONG } }, "mapping.m"],
+    ["user_group", { mapping: { m: 1 } }, "mapping.m"],
+    ["user_group", { provided_id: LONG }, "provided_id"],
+    ["user_group", { provided_id: "" }, "provided_id"],
+    ["user_group", { name: "a\nb" }, "name"],
+    ["user_group", { suspended_reason: LONG }, "suspended_reason"],
+    ["user_group", { team_id: Number.MAX_SAFE_INTEGER }, "team_id"],
+    ["user_group", { team_id: 2 ** 52 }, "team_id"],
+    ["user_group", { revision: 2 ** 52 }, "revision"],
+    ["user_group", { nonce: "AAAA" }, "nonce"],
+    ["api_key", { id: 2 ** 52 }, "id"],
+    ["api_key", { name: LONG }, "name"],
+    ["api_key", { name: "\u200b" }, "name"],
+    ["api_key", { rights: "everything" }, "rights"],
+    ["api_key", { nonce_hash: "" }, "nonce_hash"],
+    ["event", { id: 2 ** 52 }, "id"],
+    ["event", { team_id: 2 ** 52 }, "team_id"],
+    ["event", { request_id: LONG }, "request_id"],
+    ["event", { details: { reason: LONG } }, "details.reason"],
+    ["event", { details: { api_key: { id: 2 ** 53, name: "k" } } }, "details.api_key.id"],
+    ["event", { details: { text: "x" } }, "details"],
+    ["ended_session", { id: 2 ** 52 }, "id"],
+    ["ended_session", { name: "x".repeat(2_000) }, "name"],
+  ])("is refused beyond what the API takes: %s, case %#", async ([kind, fields, field], { expect }) => {
+    const answer = await edited(kind, fields);
+    expect(codeOf(answer)).toEqual([422, "invalid_backup"]);
+    expect(answer.body.error.reason).toContain(`The field ${field} is not valid`);
+    expect(answer.body.error.line).toBeGreaterThan(1);
+  });
+
+  it("may have the highest number, and counters go on above it", async ({ expect }) => {
+    expect((await edited("user_group", { team_id: 2 ** 52 - 1 })).body).toMatchObject({ done: true });
+    const { get } = await newIntegrator();
+    const { status, body } = await get({ user_group_id: "above" });
+    expect([status, body.user_group.team_id]).toEqual([200, 2 ** 52 - 1 + 1_000_000]);
+  });
+
+  it("is refused as an operator with another role or the name of the bootstrap token", async ({ expect }) => {
+    await issueOperator("viewer", { name: "ann" });
+    const [page = ""] = await backUp("");
+    await wipe("registry");
+    for (const [from, to] of [
+      ['"rights":"viewer"', '"rights":"owner"'],
+      ['"name":"ann","rights"', '"name":"Bootstrap","rights"'],
+    ] as const)
+      expect(
+        codeOf(await restorePage(await rehashed(page, (text) => text.replace(from, to)), "", "unsigned=true")),
+      ).toEqual([422, "invalid_backup"]);
+  });
+
+  it("is refused as a key beyond the most that an environment has", async ({ expect }) => {
+    await start();
+    const [page = ""] = await backUp();
+    await wipe(ACME);
+    const key = page.split("\n").find((line) => line.startsWith('{"kind":"api_key"')) ?? "";
+    const keys = Array.from({ length: 999 }, (_, n) => `${key.replace('"id":1,', `"id":${n + 10},`)}\n`).join("");
+    const many = await rehashed(page, (text) =>
+      text.replace(`${key}\n`, `${key}\n${keys}`).replace('"api_keys":2', '"api_keys":1001'),
+    );
+    const { body } = await restorePage(many, OF_ACME, "unsigned=true");
+    expect(body.error.reason).toBe("The backup has 1001 API keys; 1000 is the most.");
+  });
+});
+
+describe("a page of a backup", () => {
+  it("has at least one row, however large, so that a backup ends", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    for (const id of ["a", "b", "c"]) await tokenOf(id);
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) =>
+      sql.exec("UPDATE user_groups SET properties = ? WHERE team_id < 3", JSON.stringify("x".repeat(1_500_000))),
+    );
+    const kinds = (await backUp()).map((page) => linesOf(page).filter(({ kind }) => kind === "user_group").length);
+    expect(kinds).toEqual([1, 1, 1]);
+  });
+
+  it("has the ended sessions too when the groups before them have filled a page", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: await sessionOf(key) } });
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) => {
+      const columns = "nonce, generation, revision, created_at, updated_at";
+      // The header and 499 groups fill a page.
+      for (let n = 2; n <= 499; n += 1)
+        sql.exec(
+          `INSERT INTO user_groups (team_id, provided_id, name, ${columns}) SELECT ${n}, 'g${n}', 'g', ${columns} FROM user_groups WHERE team_id = 1`,
+        );
+    });
+    const [first = "", ...others] = await backUp();
+    expect(linesOf(first).filter(({ kind }) => kind === "user_group")).toHaveLength(499);
+    expect(linesOf(others.join("")).filter(({ kind }) => kind === "ended_session")).toHaveLength(1);
+  });
+});
 
 describe("a group that was purged", () => {
   it("stays purged when an older backup is restored, also the second time", async ({ expect }) => {

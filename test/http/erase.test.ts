@@ -120,7 +120,7 @@ describe("DELETE /api/environments", () => {
       await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${lines[0]}\n`)),
     ).toHex();
     const begun = `${lines[0]}\n${JSON.stringify({ kind: "page", number: 1, next_cursor: "x", sha256: digest })}\n`;
-    expect((await restorePage(begun)).body).toEqual({ success: 1, page: 1, done: false });
+    expect((await restorePage(begun, OF_ACME, "unsigned=true")).body).toEqual({ success: 1, page: 1, done: false });
     expect((await erase()).status).toBe(200);
     expect(await storageOf(ACME)).toEqual({ tables: [], alarm: null });
     expect((await restore([page])).body.done).toBe(true);

@@ -65,7 +65,7 @@ describe("GET /ready", () => {
     const [header = ""] = page.split("\n");
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${header}\n`));
     const last = { kind: "page", number: 1, next_cursor: "x", sha256: new Uint8Array(digest).toHex() };
-    expect((await restorePage(`${header}\n${JSON.stringify(last)}\n`, "")).body.done).toBe(false);
+    expect((await restorePage(`${header}\n${JSON.stringify(last)}\n`, "", "unsigned=true")).body.done).toBe(false);
     expect(await failedOf()).toEqual([503, "not_ready", ["restoring"]]);
   });
 

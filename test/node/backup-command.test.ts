@@ -1,22 +1,16 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { describe, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../src/client/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
-import { type PlainService, startPlainService } from "./support/plain-workerd.ts";
+import { commandsOf, envOf, newFolder } from "./support/backups.ts";
+import { outcomeOf, startCommand } from "./support/commands.ts";
+import { startPlainService } from "./support/plain-workerd.ts";
 import { waitUntil } from "./support/service.ts";
 
 const WHERE = ["--workspace", "acme", "--environment", "Testing"];
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "ug-backup-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A service of the test's own, the command that calls it as its first admin, and a file for a backup. */
 async function start({ groups = 0 } = {}) {
@@ -29,17 +23,6 @@ async function start({ groups = 0 } = {}) {
     await Promise.all(Array.from({ length: Math.min(16, groups - n) }, (_, index) => create(n + index)));
   return { service, client, run: commandsOf(service), file: join(newFolder(), "acme.ndjson") };
 }
-
-const envOf = ({ url, operatorToken }: PlainService) => ({ SERVICE_URL: url, OPERATOR_TOKEN: operatorToken });
-
-const commandsOf =
-  (service: PlainService) =>
-  async (...[name = "", ...args]: string[]): Promise<Outcome> => {
-    const outcome = await runCommand(name, args, envOf(service));
-    if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
-      throw new Error("The command has printed a credential.");
-    return outcome;
-  };
 
 const verdictOf = async (run: ReturnType<typeof commandsOf>, file: string, ...options: string[]) => {
   const { status, stdout } = await run("backup", "verify", file, "--json", ...options);

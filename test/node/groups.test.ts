@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
-import { linesOf } from "../../scripts/ug/groups/lines.ts";
+import { linesOf } from "../../scripts/support/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { endGroup, runIn, waitUntil } from "./support/service.ts";

@@ -48,3 +48,12 @@ it("the client and the Worker share nothing, and the client needs no package", (
   expect(importsOf(client).filter((path) => !/^\.\.?\/[\w./-]+\.ts$/.test(path))).toEqual([]);
   expect(importsOf(sources).filter((path) => /\/client\//.test(path))).toEqual([]);
 });
+
+it("no command uses node:readline, which ends lines at U+2028 too", ({ expect }) => {
+  const scripts = readdirSync("scripts", { recursive: true, withFileTypes: true })
+    .filter(({ name }) => name.endsWith(".ts"))
+    .map(({ parentPath, name }) => join(parentPath, name));
+  const readers = scripts.filter((file) => /from "node:readline/.test(readFileSync(file, "utf8")));
+  expect(scripts.length).toBeGreaterThan(50);
+  expect(readers).toEqual([]);
+});

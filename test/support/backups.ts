@@ -12,10 +12,15 @@ const and = (query: string, more: string) => (query === "" ? `?${more}` : `${que
 /** A proof makes more calls a minute than one operator may. */
 const UNLIMITED: Env = { ...env, LIST_LIMIT: limiter(Number.POSITIVE_INFINITY) };
 
-export const backupPage = (query = OF_ACME, cursor?: string, credential: string = operator): Promise<Answer> =>
+export const backupPage = (
+  query = OF_ACME,
+  cursor?: string,
+  credential: string = operator,
+  settings: Partial<Env> = {},
+): Promise<Answer> =>
   call("GET", `/api/backup${cursor === undefined ? query : and(query, `cursor=${cursor}`)}`, {
     credential,
-    env: UNLIMITED,
+    env: { ...UNLIMITED, ...settings },
   });
 
 /** The lines of a page, or of a whole file. */
@@ -25,6 +30,16 @@ export const linesOf = (text: string): any[] =>
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line));
+
+/** A page whose lines were edited, with the hash that it has then; `before` is the page before it. Its MAC is that of another page. */
+export async function rehashed(page: string, edit: (lines: string) => string, before?: string): Promise<string> {
+  const at = page.lastIndexOf('{"kind":"page"');
+  const lines = edit(page.slice(0, at));
+  if (lines === page.slice(0, at)) throw new Error("The edit has changed nothing.");
+  const previous = before === undefined ? "" : linesOf(before).at(-1).sha256;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(previous + lines));
+  return `${lines}${JSON.stringify({ ...linesOf(page).at(-1), sha256: new Uint8Array(digest).toHex() })}\n`;
+}
 
 /** All pages of a backup. `between` runs before each page but the first. */
 export async function backUp(
@@ -42,12 +57,17 @@ export async function backUp(
   return pages;
 }
 
-export const restorePage = (body: string | Uint8Array, query = OF_ACME, options = "", credential: string = operator) =>
+export const restorePage = (
+  body: string | Uint8Array,
+  query = OF_ACME,
+  options = "",
+  { credential = operator, ...settings }: { credential?: string } & Partial<Env> = {},
+) =>
   call("POST", `/api/restore${options === "" ? query : and(query, options)}`, {
     credential,
     body,
     headers: { "Content-Type": "application/x-ndjson" },
-    env: UNLIMITED,
+    env: { ...UNLIMITED, ...settings },
   });
 
 /** Restores all pages, and returns the last answer. */

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Contents } from "./contents.ts";
-import { parsed, placeOf, readFile } from "./files.ts";
-import { type Admin, type Place, pagesOf } from "./service-pages.ts";
+import { placeOf, readFile } from "./files.ts";
+import { type Admin, type Place, pagesOf, parsed } from "./service-pages.ts";
 
 /** Something that a restore would bring back, and what it is now. */
 export type Revived = { kind: "api_key" | "operator" | "user_group"; id: number; name: string; now: string };

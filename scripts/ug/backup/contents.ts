@@ -1,6 +1,6 @@
 /** What a restore of a backup results in: the last line about each thing. It is in a database on disk, so that memory does not grow. */
 import { DatabaseSync } from "node:sqlite";
-import { parsed } from "./files.ts";
+import { parsed } from "./service-pages.ts";
 
 /** The last line about a thing, such as a group or a key. `id` is unique in its kind. */
 export type Thing = { kind: string; id: string; line: string };

@@ -1,14 +1,25 @@
 /** Backups in files: written whole or not at all, encrypted if there is a recipient, and read page by page. */
 
-import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
+import {
+  constants,
+  createReadStream,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
-import { createInterface } from "node:readline";
+import { dirname, resolve } from "node:path";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { Decrypter, Encrypter } from "age-encryption";
 import { RESTORE_BYTES_MAX } from "../../../src/limits.ts";
+import { linesOf } from "../../support/lines.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { CommandError, UsageError } from "../errors.ts";
-import type { Place } from "./service-pages.ts";
+import { type Place, parsed, placeNamed } from "./service-pages.ts";
 
 const AGE_HEADER = "age-encryption.org/v1";
 const PAGE_LINE = '{"kind":"page"';
@@ -27,22 +38,57 @@ export function encrypterFor(recipients: readonly string[]): Encrypter | undefin
   return encrypter;
 }
 
-/**
- * Writes the pages to a file that only its owner may read. The file gets its name when all of it is on disk, so that an interrupted
- * backup leaves no file.
- */
+/** In place of a file: standard output. */
+export const STANDARD_OUTPUT = "-";
+
+/** Writes the pages to a file, a FIFO, a device, or with `-` to standard output. */
 export async function writeFile(
   file: string,
   pages: AsyncIterable<string>,
   encrypter: Encrypter | undefined,
 ): Promise<void> {
+  try {
+    const plain = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
+    const bytes = encrypter ? await encrypter.encrypt(plain) : plain;
+    if (file === STANDARD_OUTPUT) return await pipeline(bytes, process.stdout, { end: false });
+    const target = targetOf(file);
+    const stats = statSync(target, { throwIfNoEntry: false });
+    if (stats?.isDirectory())
+      throw new UsageError(`${file} is a folder. Give a file in it, or --all ${file} to back up the whole deployment.`);
+    await (stats && !stats.isFile() ? writeInto(target, bytes) : replaceFile(target, bytes));
+  } catch (error) {
+    const code = systemErrorCode(error);
+    const name = file === STANDARD_OUTPUT ? "Standard output" : file;
+    throw code ? new CommandError(`${name} cannot be written: ${code}.`) : error;
+  }
+}
+
+/** The file that a symbolic link leads to, which need not exist; of any other file, the file itself. */
+function targetOf(file: string): string {
+  const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  if (existsSync(file)) return realpathSync(file);
+  let target = file;
+  for (let links = 0; links < LINKS_MAX && isLink(target); links += 1)
+    target = resolve(dirname(target), readlinkSync(target));
+  return target;
+}
+
+/** As many as Linux follows. */
+const LINKS_MAX = 40;
+
+/**
+ * Writes a file that only its owner may read. The file gets its name when all of it is on disk, so that an interrupted backup leaves
+ * no file.
+ */
+async function replaceFile(file: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const partial = `${file}.partial`;
   try {
-    const handle = await open(partial, "w", 0o600);
+    await rm(partial, { force: true });
+    // With "x", no link that somebody has put there is followed.
+    const handle = await open(partial, "wx", 0o600);
     try {
-      const bytes = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
       // Unlike `write`, which may write a part when the disk is nearly full, `writeFile` writes all of the chunk or fails.
-      for await (const chunk of encrypter ? await encrypter.encrypt(bytes) : bytes) await handle.writeFile(chunk);
+      for await (const chunk of bytes) await handle.writeFile(chunk);
       await handle.sync();
     } finally {
       await handle.close();
@@ -50,8 +96,17 @@ export async function writeFile(
     await rename(partial, file);
   } catch (error) {
     await rm(partial, { force: true });
-    const code = systemErrorCode(error);
-    throw code ? new CommandError(`${file} cannot be written: ${code}.`) : error;
+    throw error;
+  }
+}
+
+/** Writes into a FIFO or a device, which stays. */
+async function writeInto(file: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const handle = await open(file, constants.O_WRONLY);
+  try {
+    for await (const chunk of bytes) await handle.writeFile(chunk);
+  } finally {
+    await handle.close();
   }
 }
 
@@ -73,14 +128,16 @@ export async function* readFile(
     const code = systemErrorCode(error);
     throw code ? new UsageError(`${file} cannot be read: ${code}.`) : error;
   });
-  const input = Readable.from(bytes);
+  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let page = "";
   let pages = 0;
   try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      page += `${line}\n`;
-      if (page.length > RESTORE_BYTES_MAX) throw new BrokenFile("This is no backup: a page is longer than 2 MiB.");
-      if (!line.startsWith(PAGE_LINE)) continue;
+    for await (const { bytes: line } of linesOf(Readable.from(bytes))) {
+      const text = line && `${utf8.decode(line)}\n`;
+      if (text === undefined || page.length + text.length > RESTORE_BYTES_MAX)
+        throw new BrokenFile("This is no backup: a page is longer than 2 MiB, or a line than 1 MiB.");
+      page += text;
+      if (!text.startsWith(PAGE_LINE)) continue;
       pages += 1;
       yield page;
       page = "";
@@ -133,13 +190,7 @@ export function placeOf(firstPage: string): Place {
   if (header?.kind !== "header") throw new BrokenFile("The file is no backup: its first line is no header.");
   const { workspace, environment } = header;
   if (workspace === null && environment === null) return undefined;
-  return { workspace: String(workspace), environment: environment === null ? "untagged" : String(environment) };
-}
-
-export function parsed(line: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  const place = placeNamed(workspace, environment);
+  if (!place) throw new BrokenFile("The file is no backup: its header names no environment.");
+  return place;
 }

@@ -1,6 +1,6 @@
 /** Backups of a whole deployment: a folder for each, with a file for the registry and one for each environment. */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { systemErrorCode } from "../../support/output.ts";
 import { CommandError } from "../errors.ts";
 import type { Place } from "./service-pages.ts";
@@ -46,16 +46,24 @@ function inFolder<Value>(folder: string, work: () => Value): Value {
   }
 }
 
-/** Deletes all but the newest `keep` folders. Returns how many it has deleted. */
-export const prune = (folder: string, keep: number): number =>
+/**
+ * Deletes all backups but the newest `keep`: `made`, the folder of this run, is one of them, whatever the clock was at the others. Folders
+ * without a backup stay, and do not count. So do those of later than this run, for one of the two clocks was wrong.
+ */
+export const prune = (folder: string, keep: number, made: string): { deleted: number; later: string[] } =>
   inFolder(folder, () => {
-    const old = readdirSync(folder)
-      .filter((name) => FOLDER.test(name))
-      .toSorted()
-      .slice(0, -keep);
+    const present = basename(made);
+    const backups = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && FOLDER.test(entry.name) && hasBackup(join(folder, entry.name)))
+      .map(({ name }) => name)
+      .toSorted();
+    const old = backups.filter((name) => name <= present).slice(0, -keep);
     for (const name of old) rmSync(join(folder, name), { recursive: true, force: true });
-    return old.length;
+    return { deleted: old.length, later: backups.filter((name) => name > present) };
   });
+
+/** Whether `ug backup --all` has made the folder: the registry is in each. */
+const hasBackup = (folder: string): boolean => readdirSync(folder).some((name) => name.startsWith(REGISTRY_FILE));
 
 /** The backups in a folder. That of the registry is the first: the service needs its record of purged groups for the others. */
 export function filesIn(folder: string): string[] {

@@ -162,14 +162,16 @@ const toWireEvent = ({ group, previousUserGroupId, ...event }: ChangeEvent) => (
   ...(previousUserGroupId !== undefined && { previous_provided_id: previousUserGroupId }),
 });
 
-function subjectOf({ group, previousUserGroupId, apiKey, operator, environment, successorId }: ChangeEvent): string {
+function subjectOf(event: ChangeEvent): string {
+  const { group, previousUserGroupId, apiKey, operator, environment, successorId } = event;
   const kind = apiKey ? "key" : "operator";
   const named = apiKey ?? operator;
   if (named) {
     const successor = successorId === undefined ? "" : ` -> ${kind} ${successorId}`;
     return `${kind} ${named.id} ${quoted(named.name)}${successor}`;
   }
-  if (environment) return `environment ${escapeInvisible(environment.workspace)}/${tagOf(environment)}`;
+  if (environment)
+    return `environment ${escapeInvisible(environment.workspace)}/${tagOf(environment)}${event.unsigned ? " (unsigned)" : ""}`;
   if (!group) return "-";
   const before = previousUserGroupId === undefined ? "" : `${quoted(previousUserGroupId)} -> `;
   return `${before}${quoted(group.userGroupId)}`;

@@ -20,7 +20,7 @@ import { readSeconds } from "../duration.ts";
 import { CommandError } from "../errors.ts";
 import { toWire } from "../wire.ts";
 
-const ROLES = ["viewer", "support", "admin"] as const;
+const ROLES = ["viewer", "support", "admin", "backup"] as const;
 
 /** `ug operators` and the commands below it. */
 export const operatorsCommand = (): Command =>
@@ -47,6 +47,7 @@ const issueCommand = () =>
       summary: "issue the key of a new operator, and show it this once",
       examples: [
         ["ug operators issue --name anna --role admin", "may do everything"],
+        ["ug operators issue --name nightly --role backup", "may list environments and take backups, and nothing else"],
         [
           "ug operators issue --name night-shift --role support --expires-in 90d",
           "may change, suspend, rotate and restore groups, for 90 days",

@@ -1,7 +1,7 @@
 /** `ug restore`: restores backups into empty environments. */
 import { statSync } from "node:fs";
 import type { Command } from "commander";
-import { accessToDeployment } from "../access.ts";
+import { accessToDeployment, type Credential } from "../access.ts";
 import { placeOf, readFile } from "../backup/files.ts";
 import { filesIn } from "../backup/folder.ts";
 import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
@@ -19,6 +19,7 @@ export const restoreCommand = (): Command =>
       ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
       ["ug restore /var/backups/user-groups/2026-11-24T03-00-00Z", "a whole deployment, the registry first"],
       ["ug restore acme.ndjson --rotate-tokens --revoke-keys", "after a leak: no credential of the backup works"],
+      ["ug restore acme.ndjson --unsigned", "a backup of 1.0, or one whose signing key is gone, if you trust the file"],
     ],
     notes:
       "With the same SIGNING_KEYS, every token, key and session of the backup works again. What was purged since stays purged. The same\n" +
@@ -27,6 +28,7 @@ export const restoreCommand = (): Command =>
     .argument("<path>", "a file, or the folder of ug backup --all")
     .option("--rotate-tokens", "give every group a new token, and end all viewer sessions")
     .option("--revoke-keys", "revoke all keys of the backup")
+    .option("--unsigned", "check no signature, and say so in the event of the restore")
     .option("--identity-file <file>", "the file that holds the key of age, for an encrypted backup")
     .action(async function (this: Command) {
       const options = this.opts<Options>();
@@ -36,7 +38,9 @@ export const restoreCommand = (): Command =>
       const restored: string[] = [];
       const unchanged: string[] = [];
       for (const file of filesAt(path)) {
-        const { place, wasThere } = await restoreFile(admin, file, options);
+        const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
+          throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
+        });
         (wasThere ? unchanged : restored).push(nameOf(place));
       }
       const sentences = [
@@ -47,6 +51,16 @@ export const restoreCommand = (): Command =>
       ];
       await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
     });
+
+/** Whether the service does not know the key of an operator, as that of a deployment which is restored into a new one. */
+const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
+  error instanceof CommandError && error.code === "unauthenticated" && text.startsWith("ugo_");
+
+const unknownOperator = (url: URL, { source }: Credential): CommandError =>
+  new CommandError(
+    `The service at ${url.origin} does not know the operator's key in ${source}. A service without operators, into which the registry is restored, knows only its bootstrap token: unset OPERATOR_KEY and set OPERATOR_TOKEN, or give the token with --key-file.`,
+    { code: "unauthenticated" },
+  );
 
 function filesAt(path: string): string[] {
   const stats = statSync(path, { throwIfNoEntry: false });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { findInexact } from "../../../src/http/request/body/exact-json.ts";
 import type { Refusal } from "../../support/http.ts";
-import type { Line } from "./lines.ts";
+import type { Line } from "../../support/lines.ts";
 
 /** Fields of a listed group that are not fields of a call: the service decides them. */
 const IGNORED = [

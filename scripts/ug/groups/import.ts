@@ -1,12 +1,12 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import * as z from "zod";
 import type { HttpCall, Refusal } from "../../support/http.ts";
+import { type Line, linesOf } from "../../support/lines.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { notTheService } from "../../support/service.ts";
 import { type Access, refusalOf } from "../access.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { CurrentGroup, differencesOf, type GroupLine, readLine } from "./group-line.ts";
-import { type Line, linesOf } from "./lines.ts";
 import { Progress } from "./progress.ts";
 import { RetryingCaller, type ServiceResponse, sentenceOf } from "./retrying-caller.ts";
 import { onStopSignal } from "./stop-signals.ts";

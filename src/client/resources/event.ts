@@ -68,6 +68,8 @@ export type ChangeEvent = {
   environment?: Environment;
   /** The id of the key or operator that replaces a rolled one. */
   successorId?: number;
+  /** Of a restore that checked no signatures. */
+  unsigned?: true;
 };
 
 /** Some events, and the cursor from which to continue after them. */
@@ -257,6 +259,7 @@ function toChangeEvent(event: ResponseBody): ChangeEvent {
     ...(event.has("operator") && { operator: namedOf(event.object("operator")) }),
     ...(event.has("environment") && { environment: toEnvironment(event.object("environment")) }),
     ...(event.has("successor_id") && { successorId: event.number("successor_id") }),
+    ...(event.has("unsigned") && { unsigned: event.oneOf("unsigned", [true]) }),
   };
 }
 

@@ -4,11 +4,12 @@ import type { ResponseBody } from "../transport/response-body.ts";
 import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 
-const ROLES = ["viewer", "support", "admin"] as const;
+const ROLES = ["viewer", "support", "admin", "backup"] as const;
 
 /**
  * What an operator may do. `viewer` reads everything but tokens; `support` also updates, suspends, resumes and restores groups, but
- * does not rename them, and rotates their tokens without seeing them; `admin` does everything.
+ * does not rename them, and rotates their tokens without seeing them; `admin` does everything. `backup` lists environments and takes
+ * backups, and does nothing else.
  */
 export type Role = (typeof ROLES)[number];
 

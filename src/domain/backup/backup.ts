@@ -1,3 +1,4 @@
+import { BACKUP_ROWS_MAX } from "../../limits.ts";
 import type { EndedSession, StoredEnvironment, StoredEvent, StoredKey, UserGroup } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { Buried } from "../../storage/graveyard-store.ts";
@@ -45,6 +46,16 @@ export class OpenPage {
   add(item: BackupItem, bytes: number): void {
     this.items.push(item);
     this.bytes += bytes;
+  }
+
+  /** How many more lines the page may have. */
+  get room(): number {
+    return Math.max(0, BACKUP_ROWS_MAX - this.items.length);
+  }
+
+  /** Whether a row is in the page. Each page needs one, however large, or the next page would begin at the same row. */
+  get hasRow(): boolean {
+    return this.items.some(({ kind }) => kind !== "header");
   }
 }
 

@@ -63,10 +63,11 @@ export class DirectoryBackup {
   /** Reads rows of a table while the page has room. Returns where to go on: in the same table, or at the start of the next one. */
   #readTable(at: BackupPosition, page: OpenPage): BackupPosition {
     const table = TABLES[at.table];
-    const room = BACKUP_ROWS_MAX - page.items.length;
+    const { room } = page;
     const nextTable = { ...at, table: at.table + 1, start: 0 };
     if (table === "ended_sessions") {
-      const rows = this.#stores.endedSessions.page(at.start, at.seq, Math.max(0, room));
+      if (room === 0) return at;
+      const rows = this.#stores.endedSessions.page(at.start, at.seq, room);
       let { counts } = at;
       for (const record of rows) {
         page.add({ kind: "ended_session", record }, 200);
@@ -76,13 +77,13 @@ export class DirectoryBackup {
       return last && rows.length === room ? { ...at, start: last.id, counts } : { ...nextTable, counts };
     }
     const order = table === "deleted" ? table : "numbers";
-    const sizes = this.#stores.groups.sizes({ order, start: at.start }, Math.max(0, room) + 1);
+    const sizes = this.#stores.groups.sizes({ order, start: at.start }, room + 1);
     let bytes = page.bytes;
-    const end = sizes.slice(0, Math.max(0, room)).findIndex((size) => {
+    const end = sizes.slice(0, room).findIndex((size) => {
       bytes += size.bytes;
       return bytes > LIST_BYTES_MAX;
     });
-    const count = end === -1 ? Math.max(0, room) : end;
+    const count = end === -1 ? room : Math.max(end, page.hasRow ? 0 : 1);
     for (const [index, record] of this.#stores.groups.whole(order, at.start, count).entries())
       page.add({ kind: "user_group", record }, sizes[index]?.bytes ?? 0);
     const next = sizes[count];
@@ -94,8 +95,7 @@ export class DirectoryBackup {
     const { events, groups, keys } = this.#stores;
     let { start, counts } = at;
     const corrected = new Set<number | string>();
-    const room = BACKUP_ROWS_MAX - page.items.length;
-    const found = events.page(start, Math.max(1, room));
+    const found = events.page(start, Math.max(1, page.room));
     for (const event of found) {
       if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) break;
       page.add({ kind: "event", record: event }, bytesOfEvent(event));

@@ -1,8 +1,8 @@
-import { NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
+import { ENDED_SESSIONS_MAX, KEYS_PER_ENVIRONMENT_MAX, NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { BackupItem } from "./backup.ts";
 import type { DirectoryStores } from "./directory-backup.ts";
-import { checkCounts, type RestorePage, type RestoreTarget, UnfitLine } from "./restore.ts";
+import { checkCounts, checkRoom, type RestorePage, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** Restores an environment's backup into the stores of its directory. */
 export function directoryTarget(
@@ -34,6 +34,8 @@ export function directoryTarget(
 
     finish(footer, counts, { rotateTokens, revokeKeys }): void {
       const skipped = tombstones.skipped();
+      checkRoom("API keys", keys.count(), KEYS_PER_ENVIRONMENT_MAX);
+      checkRoom("ended sessions", endedSessions.count(), ENDED_SESSIONS_MAX);
       checkCounts(footer, {
         groups: groups.count() + skipped.count,
         api_keys: counts.api_key ?? 0,

@@ -1,7 +1,7 @@
-import { NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
+import { NUMBERS_SKIPPED_BY_RESTORE, OPERATORS_MAX } from "../../limits.ts";
 import type { BackupItem } from "./backup.ts";
 import type { RegistryStores } from "./registry-backup.ts";
-import { checkCounts, type RestoreTarget, UnfitLine } from "./restore.ts";
+import { checkCounts, checkRoom, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** Restores the registry's backup into its stores. */
 export const registryTarget = ({ operators, environments, graveyard, events }: RegistryStores): RestoreTarget => ({
@@ -19,6 +19,7 @@ export const registryTarget = ({ operators, environments, graveyard, events }: R
   },
 
   finish(footer, counts, { revokeKeys }): void {
+    checkRoom("operators", operators.count(), OPERATORS_MAX);
     checkCounts(footer, {
       operators: counts.operator ?? 0,
       environments: counts.environment ?? 0,

@@ -179,3 +179,8 @@ export function checkCounts(footer: Record<string, number>, found: Record<string
     if (footer[name] !== count)
       throw new UnfitLine(`The footer says ${footer[name]} ${name}, and the pages have ${count}.`);
 }
+
+/** Throws an `UnfitLine` if there are more of a kind than a database may have. */
+export function checkRoom(what: string, count: number, most: number): void {
+  if (count > most) throw new UnfitLine(`The backup has ${count} ${what}; ${most} is the most.`);
+}

@@ -4,16 +4,19 @@ import { fail, ok, type Result } from "../result.ts";
 import { BOOTSTRAP, type Operator, type PresentedConsoleSession, type PresentedOperator } from "./caller.ts";
 import type { ConsoleSessions } from "./console-sessions.ts";
 import type { KeyFailure, Keys } from "./keys.ts";
-import { allowsRole, type Role, roleOf } from "./rights.ts";
+import { allowsRole, type LadderRole, roleOf } from "./rights.ts";
 
 export type AdmitFailure = KeyFailure | FailureOf<"insufficient_access">;
 
 type Known = { operators: Keys; consoleSessions: ConsoleSessions };
 
-/** The operator who presents a key or a session of the console, if it is valid and the role allows what needs `minimum`. */
+/** Which role a call needs. With `isForBackups`, the role `backup` may make it too, by its key: it has no sessions of the console. */
+export type NeededRole = { minimum: LadderRole; isForBackups: boolean };
+
+/** The operator who presents a key or a session of the console, if it is valid and has the needed role. */
 export function admitPresented(
   { key, ...cause }: PresentedOperator,
-  minimum: Role,
+  { minimum, isForBackups }: NeededRole,
   known: Known,
 ): Result<Operator, AdmitFailure> {
   if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
@@ -22,7 +25,8 @@ export function admitPresented(
   if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
   const { id, name, rights, expiresAt } = found.value;
   const role = roleOf(rights);
-  return allowsRole(role, minimum)
+  const isBackup = isForBackups && role === "backup" && !("sessionHash" in key);
+  return isBackup || allowsRole(role, minimum)
     ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
     : fail({ code: "insufficient_access", required_role: minimum });
 }

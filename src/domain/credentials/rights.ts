@@ -12,8 +12,12 @@ export const SCOPES = [
 /** One right of an API key. */
 export type Scope = (typeof SCOPES)[number];
 
-/** The roles of operators. Each may do what those before it may. */
-export const ROLES = ["viewer", "support", "admin"] as const;
+/** The roles of a ladder: each may do what those before it may. */
+const LADDER = ["viewer", "support", "admin"] as const;
+export type LadderRole = (typeof LADDER)[number];
+
+/** The roles of operators. `backup` is beside the ladder: it lists environments and takes backups, and does nothing else. */
+export const ROLES = [...LADDER, "backup"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The shorthands for scopes. Keys store the shorthand, so that a `write` key also gets the scopes of later releases. */
@@ -41,5 +45,6 @@ export function grantOf(rights: string): { access: Access | null; scopes: readon
 /** The role in an operator's rights. */
 export const roleOf = (rights: string): Role => ROLES.find((role) => role === rights) ?? "viewer";
 
-/** Whether `role` may do what needs `minimum`. */
-export const allowsRole = (role: Role, minimum: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(minimum);
+/** Whether `role` may do what needs `minimum`. A role beside the ladder may do nothing of it. */
+export const allowsRole = (role: Role, minimum: LadderRole): boolean =>
+  LADDER.slice(LADDER.indexOf(minimum)).some((each) => each === role);

@@ -1,10 +1,10 @@
-import type { Role } from "../../domain/credentials/rights.ts";
+import type { LadderRole } from "../../domain/credentials/rights.ts";
 
 /** Who may see a page or send a form of the console. A page of an environment names the environment in its path. */
 export type PageAccess =
   | {
       /** An operator with this role, or a higher one. */
-      role: Role;
+      role: LadderRole;
       /** Whether the page reads much at once, and has a limit of its own. */
       isList?: true;
       /** Whether a form changes nothing, so that it may be sent again. */

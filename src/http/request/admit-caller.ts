@@ -1,5 +1,6 @@
 import type { PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
+import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
 import type {
@@ -46,7 +47,7 @@ export function presentOperator(c: RequestContext<CallEnv>, key: OperatorKey): U
     key: key === "bootstrap" ? key : { id: key.id, nonceHash: key.nonceHash },
   };
   c.set("checkCaller", async () => {
-    const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), undefined);
+    const admitted = await admitTo(c, presentedOperator, undefined);
     return admitted.ok ? undefined : admitted.failure;
   });
   return { presentedOperator };
@@ -60,7 +61,7 @@ export async function admitOperator(
   const { presentedOperator } = presentOperator(c, key);
   const environment = namedEnvironment(c);
   if (environment.ok && environment.value) c.set("environment", environment.value);
-  const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), c.get("environment"));
+  const admitted = await admitTo(c, presentedOperator, c.get("environment"));
   if (!admitted.ok) return admitted;
   c.set("operator", admitted.value);
   c.set("checkCaller", async () => undefined);
@@ -77,11 +78,15 @@ export async function admitAgain(
   { hasWaited }: { hasWaited: boolean },
 ): Promise<Failure | undefined> {
   if (!hasWaited || !presentedOperator) return undefined;
-  const admitted = await registryOf(c.env).admit(presentedOperator, roleOf(c), c.get("environment"));
+  const admitted = await admitTo(c, presentedOperator, c.get("environment"));
   return admitted.ok ? undefined : admitted.failure;
 }
 
-const roleOf = (c: RequestContext<CallEnv>) => c.get("access").role ?? "admin";
+/** Has the registry admit an operator who has a role that the table of access names for this call. */
+function admitTo(c: RequestContext<CallEnv>, presented: PresentedOperator, environment: Environment | undefined) {
+  const { role = "admin", isForBackups = false } = c.get("access");
+  return registryOf(c.env).admit(presented, role, environment, isForBackups);
+}
 
 /** An admitted operator as the caller of the directory of the environment that the query names. */
 export function directoryCaller(

@@ -17,6 +17,7 @@ function detailsOf({ details }: StoredEvent): string[] {
       : []),
     ...(details.operator ? [`operator ${details.operator.id} ${details.operator.name}`] : []),
     ...(successor_id === undefined ? [] : [`replaced by ${successor_id}`]),
+    ...(details.unsigned ? ["signatures not checked"] : []),
   ];
 }
 

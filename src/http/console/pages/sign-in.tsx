@@ -36,6 +36,8 @@ const UNKNOWN = "This is not the key of an operator. It begins with ugo_; check 
 const ENDED: Record<string, string> = {
   credential_expired: "This key has expired. Ask an admin for a new one.",
   credential_revoked: "This key was revoked. Ask an admin for a new one.",
+  insufficient_access:
+    "This key has the role backup, which takes backups by ug and the API alone. To use the console, ask an admin for a key with the role viewer, support or admin.",
 };
 
 /** A path of the console, after a URL parser has resolved its dots. No page has a percent sign or two slashes in its path. */

@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
-import type { Role } from "../../../domain/credentials/rights.ts";
+import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../limits.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
@@ -97,7 +97,11 @@ async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: strin
   return { id };
 }
 
-async function admitForm(c: RequestContext<EnvironmentEnv>, role: Role, formId: string): Promise<Response | undefined> {
+async function admitForm(
+  c: RequestContext<EnvironmentEnv>,
+  role: LadderRole,
+  formId: string,
+): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
   const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);

@@ -1,14 +1,27 @@
 import * as z from "zod/mini";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
+import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../domain/environment.ts";
-import { isObject } from "../../../domain/json.ts";
-import { EVENT_TYPES, LOCATIONS } from "../../../records.ts";
-import { lazy } from "../fields.ts";
+import {
+  CHANGED_FIELDS_MAX,
+  ENDED_NAME_UNITS_MAX,
+  NONCE_BYTES,
+  NUMBER_MAX,
+  PROPERTIES_BYTES_MAX,
+  SHA256_BYTES,
+} from "../../../limits.ts";
+import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
+import { JsonObject, KeyName, Label, lazy } from "../fields.ts";
+import { OperatorName } from "../operators/schemas.ts";
+import { Mapping } from "../user-groups/schemas.ts";
 
-/** The lines of a backup. `lineOf` writes them, and one schema for each kind reads them. */
+/**
+ * The lines of a backup. `lineOf` writes them, and one schema for each kind reads them, within the bounds of the calls that make such
+ * rows: a larger row could be neither listed nor backed up again.
+ */
 
-/** The version of the format. A service refuses the files of a later one. */
-export const FORMAT = 1;
+/** The version of the format. A service refuses the files of a later one. The pages of format 1 were not signed. */
+export const FORMAT = 2;
 
 const timeCodec = () =>
   z.codec(z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)), z.int(), {
@@ -16,18 +29,27 @@ const timeCodec = () =>
     encode: (milliseconds) => new Date(milliseconds).toISOString(),
   });
 
-const bytesCodec = () =>
-  z.codec(z.string().check(z.regex(/^[\w-]*$/)), z.instanceof(ArrayBuffer), {
+/** A path may contain a key of a mapping, of any length. */
+const PATH_UNITS_SHOWN = 100;
+/** A message may name fields that the line should not have. */
+const MESSAGE_UNITS_SHOWN = 500;
+
+/** Exactly `length` bytes. */
+const bytesOf = (length: number) =>
+  z.codec(z.string().check(z.regex(/^[\w-]*$/), z.length(Math.ceil((length * 4) / 3))), z.instanceof(ArrayBuffer), {
     decode: (text) => Uint8Array.fromBase64(text, { alphabet: "base64url" }).buffer,
     encode: (bytes) => new Uint8Array(bytes).toBase64({ alphabet: "base64url", omitPadding: true }),
   });
 
-/** An object, which is stored as text. */
-const jsonCodec = () =>
-  z.codec(z.custom<Record<string, unknown>>(isObject), z.string(), {
-    decode: (value) => JSON.stringify(value),
-    encode: (text) => JSON.parse(text),
-  });
+/** The rights of an API key, as `toRights` writes them. */
+const apiKeyRights = () =>
+  z.string().check(
+    z.refine((rights) => grantOf(rights).access !== null || rights.split(" ").every(isScope), {
+      error: "Give read, write, or scopes with blanks between them.",
+    }),
+  );
+
+const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word);
 
 const tag = () => z.nullable(z.enum(["Customer", "Testing"]));
 const workspace = () => z.string().check(z.regex(WORKSPACE));
@@ -39,17 +61,42 @@ const placed = <Fields extends z.core.$ZodShape>(fields: Fields) => ({
   ...fields,
 });
 
+/** What an event says besides its group. The object stays as it is, because its fields have the order of the event. */
+const detailsSchema = () => {
+  const number = id();
+  const label = Label();
+  const named = z.strictObject({ id: number, name: label });
+  const schema = z.strictObject({
+    changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
+    previous_provided_id: z.exactOptional(label),
+    session_id: z.exactOptional(label),
+    viewer_id: z.exactOptional(label),
+    reason: z.exactOptional(label),
+    api_key: z.exactOptional(named),
+    operator: z.exactOptional(named),
+    successor_id: z.exactOptional(number),
+    environment: z.exactOptional(z.strictObject(placed({}))),
+    unsigned: z.exactOptional(z.literal(true)),
+  } satisfies Record<keyof EventDetails, z.ZodMiniType>);
+  return z.custom<EventDetails>().check(({ value, issues }) => {
+    const { error } = schema.safeParse(value);
+    for (const { path, message } of error?.issues ?? []) issues.push({ code: "custom", path, message, input: value });
+  });
+};
+
+/** The number of a group, a key or an event, or a revision: counters go on above it. */
+const id = () => z.int().check(z.gte(1), z.lte(NUMBER_MAX));
+
 const SCHEMAS = lazy(() => {
-  const id = z.int().check(z.gte(1));
-  const text = z.string();
+  const number = id();
+  const label = Label();
   const time = timeCodec();
-  const bytes = bytesCodec();
-  const json = jsonCodec();
+  const nonce = bytesOf(NONCE_BYTES);
+  const json = JsonObject(PROPERTIES_BYTES_MAX, "properties");
   const key = {
-    id,
-    name: text,
-    rights: text,
-    nonce_hash: bytes,
+    id: number,
+    name: KeyName(),
+    nonce_hash: bytesOf(SHA256_BYTES),
     created_at: time,
     expires_at: z.nullable(time),
     last_used_at: z.nullable(time),
@@ -58,43 +105,55 @@ const SCHEMAS = lazy(() => {
   return {
     user_group: z.strictObject({
       kind: z.literal("user_group"),
-      team_id: id,
-      provided_id: text,
-      name: text,
-      mapping: z.nullable(json),
+      team_id: number,
+      provided_id: label,
+      name: label,
+      mapping: z.nullable(Mapping()),
       properties: z.nullable(json),
-      nonce: bytes,
-      generation: bytes,
-      grace_nonce: z.nullable(bytes),
-      grace_generation: z.nullable(bytes),
+      nonce,
+      generation: nonce,
+      grace_nonce: z.nullable(nonce),
+      grace_generation: z.nullable(nonce),
       grace_ends_at: z.nullable(time),
       suspended_at: z.nullable(time),
-      suspended_reason: z.nullable(text),
-      last_viewed_on: z.nullable(text.check(z.regex(/^\d{4}-\d\d-\d\d$/))),
-      revision: id,
+      suspended_reason: z.nullable(label),
+      last_viewed_on: z.nullable(z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/))),
+      revision: number,
       created_at: time,
       updated_at: time,
       deleted_at: z.nullable(time),
     }),
-    api_key: z.strictObject({ kind: z.literal("api_key"), ...key }),
-    operator: z.strictObject({ kind: z.literal("operator"), ...key }),
+    api_key: z.strictObject({ kind: z.literal("api_key"), ...key, rights: apiKeyRights() }),
+    operator: z.strictObject({ kind: z.literal("operator"), ...key, name: OperatorName(), rights: z.enum(ROLES) }),
     event: z.strictObject({
       kind: z.literal("event"),
-      id,
+      id: number,
       at: time,
       type: z.enum(EVENT_TYPES),
-      actor: z.strictObject({ kind: z.enum(["api_key", "operator", "system"]), id: z.nullable(id), name: text }),
-      request_id: text,
-      team_id: z.nullable(id),
-      provided_id: z.nullable(text),
-      details: z.custom<Records["event"]["details"]>(isObject),
+      actor: z.strictObject({
+        kind: z.enum(["api_key", "operator", "system"]),
+        id: z.nullable(number),
+        name: label,
+      }),
+      request_id: label,
+      team_id: z.nullable(number),
+      provided_id: z.nullable(label),
+      details: detailsSchema(),
     }),
-    ended_session: z.strictObject({ kind: z.literal("ended_session"), id, name: text, ended_at: time }),
+    ended_session: z.strictObject({
+      kind: z.literal("ended_session"),
+      id: number,
+      name: z.string().check(z.minLength(1), z.maxLength(ENDED_NAME_UNITS_MAX)),
+      ended_at: time,
+    }),
     environment: z.strictObject({
       kind: z.literal("environment"),
-      ...placed({ id, location: z.nullable(z.enum(LOCATIONS)), created_at: time }),
+      ...placed({ id: number, location: z.nullable(z.enum(LOCATIONS)), created_at: time }),
     }),
-    tombstone: z.strictObject({ kind: z.literal("tombstone"), ...placed({ id, team_id: id, created_at: time }) }),
+    tombstone: z.strictObject({
+      kind: z.literal("tombstone"),
+      ...placed({ id: number, team_id: number, created_at: time }),
+    }),
   };
 });
 
@@ -162,8 +221,9 @@ export function itemOf(line: Record<string, unknown>): BackupItem {
   const parsed = z.safeDecode(schemaOf(kind) as z.ZodMiniType, line);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
-    const what = path.length === 0 ? `This line of the kind ${kind}` : `The field ${path.join(".")}`;
-    throw new Error(`${what} is not valid: ${message}`);
+    const what =
+      path.length === 0 ? `This line of the kind ${kind}` : `The field ${path.join(".").slice(0, PATH_UNITS_SHOWN)}`;
+    throw new Error(`${what} is not valid: ${message.slice(0, MESSAGE_UNITS_SHOWN)}`);
   }
   const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
   const named = DIRECTORY_FIELDS[kind];

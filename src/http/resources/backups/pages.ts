@@ -1,6 +1,8 @@
 import * as z from "zod/mini";
 import { version } from "../../../../package.json";
 import type { BackupItem, BackupPage, BackupPosition } from "../../../domain/backup/backup.ts";
+import { signForBackup, verifyBackupMac } from "../../../domain/backup/backup-mac.ts";
+import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import { directoryName, type Environment } from "../../../domain/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
@@ -9,13 +11,19 @@ import { lazy } from "../fields.ts";
 import { time } from "../times.ts";
 import { FORMAT, itemOf, lineOf } from "./lines.ts";
 
-/** The pages of a backup: NDJSON, whose last line has the hash of the page and of all before it. */
+/**
+ * The pages of a backup: NDJSON, whose last line has the hash of the page and of all before it, and since format 2 a MAC over that. The
+ * first page names the environment, so a page with a valid MAC follows only from the pages of the same backup.
+ */
 
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const CURSOR = "backup";
 /** After so many lines other requests run: the isolate has one thread, and a whole page would keep its viewers waiting. */
 const LINES_AT_ONCE = 100;
 const letOthersRun = (): Promise<void> => scheduler.wait(0);
+
+/** An id of a signing key has 32 characters at most. */
+const SIGNING_ID_UNITS_SHOWN = 32;
 
 /** The name of the registry's backup in cursors. No environment has it. */
 const REGISTRY = "registry";
@@ -28,12 +36,20 @@ export type BackupCursor = { number: number; sha256: string; position: BackupPos
 
 const nameOf = (environment: Environment | undefined): string => (environment ? directoryName(environment) : REGISTRY);
 
-/** The text of a cursor. It is no secret. */
-const cursorOf = (environment: Environment | undefined, { number, sha256, position }: BackupCursor): string => {
+/** What a backup is of, and the keys that sign it. */
+type Source = { environment: Environment | undefined; ring: SigningRing };
+
+/**
+ * The text of a cursor: its content, the id of a signing key, and a MAC. It is no secret. Without the MAC, somebody who may take backups
+ * could have pages signed that follow from others than the service's own.
+ */
+async function cursorOf({ environment, ring }: Source, { number, sha256, position }: BackupCursor): Promise<string> {
   const { incarnation, seq, table, start, counts } = position;
   const content = [FORMAT, CURSOR, nameOf(environment), number, sha256, incarnation, seq, table, start, counts];
-  return utf8.encode(JSON.stringify(content)).toBase64(BASE64URL);
-};
+  const text = utf8.encode(JSON.stringify(content)).toBase64(BASE64URL);
+  const { signingId, mac } = await signForBackup(ring, "cursor", text);
+  return `${text}.${signingId}.${mac}`;
+}
 
 const count = () => z.int().check(z.gte(0));
 
@@ -52,8 +68,10 @@ const CursorContent = lazy(() =>
   ]),
 );
 
-/** Parses a cursor of this environment's backup, or of the registry's; `undefined` for any other text. */
-export function parseCursor(text: string, environment: Environment | undefined): BackupCursor | undefined {
+/** Parses a cursor that this service has made of this backup; `undefined` for any other text. */
+export async function parseCursor(cursor: string, { environment, ring }: Source): Promise<BackupCursor | undefined> {
+  const [text = "", signingId = "", mac = "", ...more] = cursor.split(".");
+  if (more.length > 0 || !(await verifyBackupMac(ring, { signingId, mac }, "cursor", text))) return undefined;
   try {
     const content = JSON.parse(decoder.decode(Uint8Array.fromBase64(text, { alphabet: "base64url" })));
     const [, , name, number, sha256, incarnation, seq, table, start, counts] = CursorContent().parse(content);
@@ -78,20 +96,25 @@ const hashOf = (previous: string, bytes: Uint8Array): Promise<string> => {
 
 /** Encodes a page as NDJSON. `after` is the cursor of the request; without it, the page is the first one. */
 export async function pageText(
-  environment: Environment | undefined,
+  source: Source,
   { items, next }: BackupPage,
   after: BackupCursor | undefined,
 ): Promise<string> {
   const number = after?.number ?? 1;
   let lines = "";
   for (const [index, item] of items.entries()) {
-    lines += `${lineText(environment, item)}\n`;
+    lines += `${lineText(source.environment, item)}\n`;
     if (index % LINES_AT_ONCE === 0) await letOthersRun();
   }
   const sha256 = await hashOf(after?.sha256 ?? "", utf8.encode(lines));
-  const next_cursor = next && cursorOf(environment, { number: number + 1, sha256, position: next });
-  return `${lines}${JSON.stringify({ kind: "page", number, next_cursor, sha256 })}\n`;
+  const next_cursor = next && (await cursorOf(source, { number: number + 1, sha256, position: next }));
+  const { signingId, mac } = await signForBackup(source.ring, "page", signedText({ number, sha256, next_cursor }));
+  return `${lines}${JSON.stringify({ kind: "page", number, next_cursor, sha256, signed_by: signingId, mac })}\n`;
 }
+
+/** What the MAC of a page is over. The last page has no cursor, so an empty text stands for it. */
+const signedText = ({ number, sha256, next_cursor }: Pick<PageLine, "number" | "sha256" | "next_cursor">): string =>
+  [sha256, number, next_cursor ?? ""].join("\n");
 
 function lineText(environment: Environment | undefined, item: BackupItem): string {
   if (item.kind === "footer") return JSON.stringify({ kind: "footer", ...item.record });
@@ -113,8 +136,12 @@ const PageLine = lazy(() =>
     number: z.int().check(z.gte(1)),
     next_cursor: z.nullable(z.string()),
     sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
+    // Format 1 has neither.
+    signed_by: z.optional(z.string()),
+    mac: z.optional(z.string()),
   }),
 );
+type PageLine = z.infer<ReturnType<typeof PageLine>>;
 
 const HeaderLine = lazy(() =>
   z.strictObject({
@@ -133,14 +160,11 @@ const FooterLine = lazy(() => z.catchall(z.object({ kind: z.literal("footer") })
 type Invalid = FailureOf<"invalid_backup">;
 const invalid = (line: number, reason: string): Invalid => ({ code: "invalid_backup", line, reason });
 
-/** A page as it was sent: its number, its hash, and its other lines, which are not parsed yet. `bytes` are those of these lines. */
-export type SentPage = {
-  number: number;
-  sha256: string;
-  nextCursor: string | null;
-  lines: string[];
-  bytes: Uint8Array;
-};
+/** A page as it was sent: its last line, and its other lines, which are not parsed yet. `bytes` are those of these lines. */
+export type SentPage = { line: PageLine; lines: string[]; bytes: Uint8Array };
+
+/** Into what a page is restored. With `isUnsigned`, no MAC is checked. */
+type Destination = Source & { isUnsigned: boolean };
 
 /** Splits a page into its lines, and parses the last one. Refuses a page that is not UTF-8, or was cut. */
 export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
@@ -155,25 +179,44 @@ export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
   const last = lines.pop() ?? "";
   const line = PageLine().safeParse(parsed(last));
   if (!line.success) return fail(invalid(lines.length + 1, "The last line of a page is of the kind page."));
-  const { number, sha256, next_cursor: nextCursor } = line.data;
   const length = body.length - utf8.encode(last).length - 1;
-  return ok({ number, sha256, nextCursor, lines, bytes: body.subarray(0, length) });
+  return ok({ line: line.data, lines, bytes: body.subarray(0, length) });
+}
+
+const UNSIGNED =
+  "If you trust the file, restore it without a check of signatures: ug restore --unsigned, or unsigned=true.";
+
+/** Why the MAC of a page is not valid, if it is not. */
+async function signatureFault(
+  { signed_by: signingId, mac, ...line }: PageLine,
+  ring: SigningRing,
+): Promise<string | undefined> {
+  if (signingId === undefined || mac === undefined)
+    return `The page is not signed, as in backups of format 1. ${UNSIGNED}`;
+  const isValid = await verifyBackupMac(ring, { signingId, mac }, "page", signedText(line));
+  if (isValid === undefined)
+    return `SIGNING_KEYS has no key ${JSON.stringify(signingId.slice(0, SIGNING_ID_UNITS_SHOWN))}, which signed the page. Add that key after the first one. ${UNSIGNED}`;
+  return isValid
+    ? undefined
+    : "The page was changed, or a service with other SIGNING_KEYS has signed it: its mac is another.";
 }
 
 /** Parses the lines of a page. Refuses a page whose hash does not follow `previous`, the hash of the page before ("" for page 1). */
 export async function itemsOf(
-  { number, sha256, nextCursor, lines, bytes }: SentPage,
+  { line, lines, bytes }: SentPage,
   previous: string,
-  environment: Environment | undefined,
+  destination: Destination,
 ): Promise<Result<BackupItem[], Invalid>> {
-  if ((await hashOf(previous, bytes)) !== sha256)
+  if ((await hashOf(previous, bytes)) !== line.sha256)
     return fail(invalid(lines.length + 1, "The page was changed: its sha256 is another."));
+  const fault = destination.isUnsigned ? undefined : await signatureFault(line, destination.ring);
+  if (fault !== undefined) return fail(invalid(lines.length + 1, fault));
   const items: BackupItem[] = [];
   for (const [index, text] of lines.entries()) {
     if (index % LINES_AT_ONCE === 0) await letOthersRun();
     try {
       items.push(
-        readLine(text, { isFirst: number === 1 && index === 0, isLast: index === lines.length - 1 }, environment),
+        readLine(text, { isFirst: line.number === 1 && index === 0, isLast: index === lines.length - 1 }, destination),
       );
     } catch (error) {
       return fail(invalid(index + 1, error instanceof Error ? error.message : String(error)));
@@ -181,7 +224,7 @@ export async function itemsOf(
   }
   if (items.length === 0) return fail(invalid(1, "The page has no lines before its last one."));
   const isLast = items.at(-1)?.kind === "footer";
-  if (isLast !== (nextCursor === null))
+  if (isLast !== (line.next_cursor === null))
     return fail(invalid(lines.length + 1, "The last page has the footer, and no other page has null as next_cursor."));
   return ok(items);
 }
@@ -197,13 +240,13 @@ const parsed = (text: string): unknown => {
 function readLine(
   text: string,
   { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
-  environment: Environment | undefined,
+  destination: Destination,
 ): BackupItem {
   const line = parsed(text);
   if (!isObject(line)) throw new Error("The line is not a JSON object.");
   if (isFirst !== (line.kind === "header"))
     throw new Error("A header is the first line of the first page, and no other.");
-  if (isFirst) return headerOf(line, environment);
+  if (isFirst) return headerOf(line, destination.environment);
   if (line.kind !== "footer") return itemOf(line);
   const footer = FooterLine().safeParse(line);
   if (!footer.success || !isLast) throw new Error("A footer has numbers, and is the last line of the last page.");
@@ -215,7 +258,7 @@ function headerOf(line: Record<string, unknown>, environment: Environment | unde
   if (typeof line.format === "number" && line.format > FORMAT)
     throw new Error(`The format ${line.format} is of a later release. This one reads up to ${FORMAT}.`);
   const header = HeaderLine().safeParse(line);
-  if (!header.success || header.data.format !== FORMAT) throw new Error("This is no header of a backup.");
+  if (!header.success || header.data.format < 1) throw new Error("This is no header of a backup.");
   const { workspace, environment: tag, schema } = header.data;
   if (workspace !== (environment?.workspace ?? null) || tag !== (environment?.tag ?? null))
     throw new Error("The backup is of another environment, or of the registry.");

@@ -25,7 +25,8 @@ export const backups = new Hono<AppEnv>()
   .get("/", validQuery(BackupQuery), async (c) => {
     const { cursor: text } = c.req.valid("query");
     const reader = c.get("feedReader");
-    const cursor = text === undefined ? undefined : parseCursor(text, reader.environment);
+    const source = { environment: reader.environment, ring: c.get("ring") };
+    const cursor = text === undefined ? undefined : await parseCursor(text, source);
     if (text !== undefined && !cursor)
       return refuseRequest(c, { code: "invalid_body", issues: [{ path: ["cursor"], message: CURSOR_MESSAGE }] });
     if (!reader.environment) {
@@ -43,13 +44,13 @@ export const backups = new Hono<AppEnv>()
   });
 
 async function respondWithPage(
-  c: RequestContext,
+  c: RequestContext<AppEnv>,
   environment: Environment | undefined,
   page: BackupPage,
   cursor: BackupCursor | undefined,
 ): Promise<Response> {
   const headers = { ...c.get("headers"), "Content-Type": "application/x-ndjson" };
-  return new Response(await pageText(environment, page, cursor), { headers });
+  return new Response(await pageText({ environment, ring: c.get("ring") }, page, cursor), { headers });
 }
 
 /** Takes the pages of a backup into an empty environment, or into an empty registry. */
@@ -57,7 +58,7 @@ export const restores = new Hono<AppEnv>()
   .use(allowMethods("POST"), authorizeOperators)
 
   .post("/", validQuery(RestoreQuery), async (c) => {
-    const { rotate_tokens: rotateTokens, revoke_keys: revokeKeys } = c.req.valid("query");
+    const { rotate_tokens: rotateTokens, revoke_keys: revokeKeys, unsigned: isUnsigned } = c.req.valid("query");
     const named = namedEnvironment(c);
     if (!named.ok) return refuseRequest(c, named.failure);
     const body = c.get("body");
@@ -65,12 +66,13 @@ export const restores = new Hono<AppEnv>()
     const target = named.value ? directoryTarget(c, named.value) : registryTarget(c);
     const progress = await target.progress();
     if (!progress.ok) return refuse(c, progress.failure);
-    const page = await readNext(body, progress.value, named.value);
+    const destination = { environment: named.value, ring: c.get("ring"), isUnsigned };
+    const page = await readNext(body, progress.value, destination);
     if (!page.ok) {
       await target.abandon();
       return refuse(c, page.failure);
     }
-    const taken = await target.take({ ...page.value, rotateTokens, revokeKeys });
+    const taken = await target.take({ ...page.value, rotateTokens, revokeKeys }, isUnsigned);
     if (!taken.ok) return refuse(c, taken.failure);
     return respond(c, { success: 1, page: page.value.number, done: taken.value.isDone });
   });
@@ -81,7 +83,7 @@ type Settings = Pick<RestorePage, "rotateTokens" | "revokeKeys">;
 /** The object that takes the pages: a directory or the registry. `progress` is called first, and admits the operator. */
 type Target = {
   progress: () => Promise<Result<RestoreProgress, Failure>>;
-  take: (page: Page & Settings) => Promise<Result<{ isDone: boolean }, Failure>>;
+  take: (page: Page & Settings, isUnsigned: boolean) => Promise<Result<{ isDone: boolean }, Failure>>;
   abandon: () => Promise<void>;
 };
 
@@ -89,17 +91,17 @@ type Target = {
 async function readNext(
   body: Uint8Array,
   { page: last, sha256: lastHash, isRestoring, isEmpty }: RestoreProgress,
-  environment: Environment | undefined,
+  destination: Parameters<typeof itemsOf>[2],
 ): Promise<Result<Page, Failure>> {
   const isOpen = isRestoring || isEmpty;
   const page = readPage(body);
   if (!page.ok) return isOpen ? page : fail({ code: "environment_not_empty" });
-  const { number, sha256 } = page.value;
+  const { number, sha256 } = page.value.line;
   const isRepeated = number === last && sha256 === lastHash;
   const isNext = number === 1 || (isRestoring && number === last + 1);
   const previous = number === 1 ? "" : lastHash;
   if (!isOpen || isRepeated || !isNext) return ok({ number, sha256, previous, items: [] });
-  const items = await itemsOf(page.value, previous, environment);
+  const items = await itemsOf(page.value, previous, destination);
   return items.ok ? ok({ number, sha256, previous, items: items.value }) : items;
 }
 
@@ -115,7 +117,7 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
       c.set("operator", admitted.value);
       return ok(await directory.restoreProgress());
     },
-    take: async (page) => {
+    take: async (page, isUnsigned) => {
       // As with its first key, an environment is recorded before anything is in it.
       const recorded =
         page.number === 1 && page.items.length > 0
@@ -127,7 +129,8 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
       const skipped = tombstones.length > 0 ? await registry.purgedAmong(directoryName(environment), tombstones) : [];
       const taken = await directory.restorePage({ ...page, skipped });
       if (!taken.ok || !taken.value.isDone || taken.value.isRepeated) return taken;
-      const noted = await registry.noteRestored(operator, environment);
+      // The hash of the last page covers all pages, so its MAC alone decides whether the backup is signed.
+      const noted = await registry.noteRestored(operator, environment, isUnsigned);
       return noted.ok ? taken : noted;
     },
     abandon: () => directory.abandonRestore(),

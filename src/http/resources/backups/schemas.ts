@@ -27,5 +27,8 @@ export const RestoreQuery = lazy(() =>
   z.strictObject({
     rotate_tokens: flag("With the last page: gives every group a new token, and ends all viewer sessions."),
     revoke_keys: flag("With the last page: revokes all keys of the backup."),
+    unsigned: flag(
+      "Checks no signature: for a backup of format 1, or one whose signing key is gone. With the last page, the event of the restore says so.",
+    ),
   }),
 );

@@ -80,6 +80,11 @@ const Event = z
         .meta({ description: "The environment of a change to an environment." }),
     ),
     successor_id: z.exactOptional(number("The number of the key that a roll has issued.", 2)),
+    unsigned: z.exactOptional(
+      z
+        .literal(true)
+        .meta({ description: "Of a restore that checked no signatures (`unsigned=true`).", examples: [true] }),
+    ),
   })
   .meta({ id: "Event", description: "One change." }) satisfies z.ZodType<ReturnType<typeof eventBody>>;
 

@@ -6,17 +6,22 @@ import { Expiry, KeyName, lazy, numberedQuery, Reason, visiblePart, withMeta } f
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery("operators"));
 
+/** The name of an operator. */
+export const OperatorName = lazy(() =>
+  KeyName().check(
+    z.refine((name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME, {
+      error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
+    }),
+  ),
+);
+
 /** POST /api/operators */
 export const IssueOperatorBody = lazy(() =>
   z.strictObject({
-    name: KeyName().check(
-      z.refine((name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME, {
-        error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
-      }),
-    ),
-    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support" or "admin".' }), {
+    name: OperatorName(),
+    role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }), {
       description:
-        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything.",
+        "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything. The role backup lists environments and takes backups, and does nothing else.",
     }),
     expires_in_seconds: Expiry(),
     reason: Reason(),

@@ -65,6 +65,9 @@ const MappingOf = (isPatch: boolean) =>
     },
   );
 
+/** A whole mapping, as JSON text. */
+export const Mapping = lazy(() => MappingOf(false));
+
 const Name = lazy(() =>
   withMeta(z.optional(Label()), {
     description: "The group's name. A new group without one takes its id for a name.",
@@ -75,7 +78,7 @@ const GroupFields = lazy(
   () =>
     ({
       name: Name(),
-      mapping: withMeta(z.nullish(MappingOf(false)), {
+      mapping: withMeta(z.nullish(Mapping()), {
         description: "From the ids of your schemas to data sources. Replaced whole; null clears it.",
       }),
       properties: withMeta(z.nullish(JsonObject(PROPERTIES_BYTES_MAX, "properties", true)), {

@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
-import { allowsRole, type Role } from "../../../../domain/credentials/rights.ts";
+import { allowsRole, type LadderRole, type Role } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf, undoMsOf } from "../../../../domain/days.ts";
 import type { Failure, Issue } from "../../../../domain/failure.ts";
 import type { Result } from "../../../../domain/result.ts";
@@ -30,7 +30,7 @@ type Change = {
   title: string;
   /** The states in which a group can be changed so. */
   states: GroupState[];
-  role: Role;
+  role: LadderRole;
   isDangerous?: boolean;
   effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;

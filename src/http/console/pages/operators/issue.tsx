@@ -18,7 +18,7 @@ type Call = RequestContext<SignedInEnv>;
 
 const EFFECTS = [
   "The key's text is shown once, on the next page. Give it to one person or one program alone: events name it.",
-  "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything, also revoke you.",
+  "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything, also revoke you. Backup takes backups, and cannot sign in here.",
 ];
 
 const issuePageOf = (c: Call, issues: Issue[]) => {

@@ -7,7 +7,7 @@ const LINE_FEED = 0x0a;
 
 /**
  * The lines of a stream. Only line feeds end them: node:readline would also split at U+2028 and U+2029, which may be in
- * strings of JSON.
+ * strings of JSON, and at a carriage return. So no command uses it.
  */
 export async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let parts: Buffer[] = [];
@@ -38,4 +38,9 @@ export async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<Lin
     end += chunk.length - start;
   }
   if (length > 0) yield take();
+}
+
+/** The lines of a stream as text, without those that are too long. */
+export async function* textLinesOf(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  for await (const { bytes } of linesOf(input)) if (bytes) yield bytes.toString();
 }
