@@ -15,6 +15,29 @@ export const BODY_FIRST_READ_SECONDS_MAX = 0.1;
 export const UNFINISHED_BODIES_OF_CREDENTIAL_MAX = 128;
 export const UNFINISHED_BODIES_MAX = 512;
 export const BODY_DEPTH_MAX = 64;
+/** The form of somebody who signs in, who has no credential yet: its bounds, and how many are unfinished at the same time. */
+export const SIGN_IN_BYTES_MAX = 1024;
+export const SIGN_IN_SECONDS_MAX = 2;
+export const UNFINISHED_SIGN_INS_OF_ADDRESS_MAX = 4;
+export const UNFINISHED_SIGN_INS_MAX = 32;
+/** Longer bodies of one caller are parsed one at a time, with a pause after each in which other requests run. */
+export const BODY_PARSED_AT_ONCE_BYTES_MAX = 4 * 1024;
+/** The pause after a body of `BODY_BYTES_MAX`; after a shorter one it is shorter. Parsing takes a third of the thread at most. */
+export const BODY_PARSE_PAUSE_MS = 25;
+
+/** How many requests of one caller an isolate works on, or has an unread answer of, at the same time, and how many wait for that. */
+export const PLACES_OF_CALLER_MAX = 64;
+export const WAITING_OF_CALLER_MAX = 448;
+export const PLACE_SECONDS_MAX = 8;
+/** A shorter answer fits into the buffers of the system, whether its client reads it or not. */
+export const ANSWER_HELD_BYTES_MIN = 16 * 1024;
+/** An answer takes a place for each such piece of it, and a client has so many seconds for each. */
+export const ANSWER_PIECE_BYTES = 64 * 1024;
+export const ANSWER_PIECE_SECONDS_MAX = 10;
+/** On one box, garbage is collected a while after so many answers, but no more often than this. */
+export const GARBAGE_ANSWERS_MIN = 2000;
+export const GARBAGE_SECONDS_MIN = 10;
+export const GARBAGE_DELAY_MS = 1000;
 
 export const TEXT_UNITS_MAX = 255;
 export const MAPPING_ENTRIES_MAX = 100;
@@ -187,8 +210,8 @@ export const DAYS_MAX = 36_500;
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const QUERY_PARAMETERS_MAX = 10_000;
-/** The parameters of one query as JSON; a short template could repeat a long property thousands of times. */
-export const QUERY_PARAMETER_UNITS_MAX = 1024 * 1024;
+/** The parameters of one query, as JSON in UTF-8; a short template could repeat a long property thousands of times. */
+export const QUERY_PARAMETERS_BYTES_MAX = 64 * 1024;
 export const CACHE_CONTROL_UNITS_MAX = 500;
 
 /** The period of the rate limits in wrangler.toml. */

@@ -40,8 +40,8 @@ const TYPES: Record<string, string> = {
   ".json": "application/json",
 };
 
-/** A file of `public/`: its media type, and its validator (RFC 9110, section 8.8.3). */
-type PublicFile = { type: string; etag: string };
+/** A file of `public/`: its media type, its length, and its validator (RFC 9110, section 8.8.3). */
+type PublicFile = { type: string; bytes: number; etag: string };
 
 /** What is read of wrangler.toml, and the files of `public/` by their paths. */
 export type Settings = {
@@ -127,9 +127,10 @@ export function publicFiles(): Record<string, PublicFile> {
   const names = globSync("**/*.*", { cwd: join(ROOT, "public") });
   return Object.fromEntries(
     names.map((name) => {
-      const hash = createHash("sha256").update(readFileSync(join(ROOT, "public", name)));
+      const content = readFileSync(join(ROOT, "public", name));
+      const hash = createHash("sha256").update(content).digest("hex");
       const type = TYPES[extname(name)] ?? "application/octet-stream";
-      return [`/${name}`, { type, etag: `"${hash.digest("hex").slice(0, 32)}"` }];
+      return [`/${name}`, { type, bytes: content.length, etag: `"${hash.slice(0, 32)}"` }];
     }),
   );
 }

@@ -9,6 +9,7 @@ import type { Person } from "../domain/sql/variables.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";
 import type { Directory } from "./durable-objects.ts";
+import type { Place } from "./request/places.ts";
 
 /** The credential of a request, as far as it can be judged without a Durable Object. `bootstrap` is OPERATOR_TOKEN. */
 export type Credential =
@@ -30,6 +31,8 @@ export type RequestEnv = {
     failureCode?: Failure["code"];
     /** What the operator of the deployment has to do, or the stack of a crash. */
     problem?: string;
+    /** The place in which the request is worked on, until its answer has it. */
+    place?: Place | undefined;
     keyId?: number;
     operatorId?: number;
     /** The group, key or operator of the call, once it has succeeded. */
@@ -50,6 +53,8 @@ export type CallEnv = With<
   AppEnv,
   {
     access: Access;
+    /** The name under which the caller is counted. */
+    callerName: string;
     /** The body of a call that takes one; empty without one. */
     body: Uint8Array;
     /** The fields of the body, once they are validated. */

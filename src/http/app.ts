@@ -7,6 +7,7 @@ import { log } from "../domain/log.ts";
 import { jurisdictionOf } from "../domain/placement.ts";
 import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 import { operatorConsole } from "./console/console.tsx";
 import { styles } from "./console/styles.ts";
 import {
@@ -44,6 +45,8 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   c.set("requestId", crypto.randomUUID());
   c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
   await next();
+  c.get("place")?.leave();
+  collectGarbage(c);
   const { status } = c.res;
   log[status >= 500 ? "error" : "info"]({
     method: c.req.method,

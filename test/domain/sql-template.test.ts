@@ -334,9 +334,25 @@ describe("bindTemplate", () => {
 
   it("refuses values that would make a short template a very long query", ({ expect }) => {
     const long = new Map([["long", "x".repeat(16_000)]]);
-    expect(bindTemplate("{{long}} ".repeat(60), long, "?").ok).toBe(true);
-    expect(bindTemplate("{{long}} ".repeat(70), long, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
+    expect(bindTemplate("{{long}} ".repeat(4), long, "?").ok).toBe(true);
+    expect(bindTemplate("{{long}} ".repeat(5), long, "?")).toMatchObject({ failure: { code: "variables_too_large" } });
   });
+
+  it.for([
+    ["a", 1],
+    ["é", 2],
+    ["\n", 2],
+    ["😀", 4],
+  ] as const)(
+    "takes parameters of 64 KiB as JSON in UTF-8, and no byte more, of %j",
+    ([character, bytes], { expect }) => {
+      // Of the list with its two brackets, and with its quotes.
+      const fit = (64 * 1024 - 4) / bytes;
+      const bound = (count: number) => bindTemplate("{{v}}", new Map([["v", character.repeat(count)]]), "?");
+      expect(bound(Math.floor(fit)).ok).toBe(true);
+      expect(bound(Math.floor(fit) + 1)).toMatchObject({ failure: { code: "variables_too_large" } });
+    },
+  );
 
   it("does not join tokens that brackets separated", ({ expect }) => {
     for (const template of [

@@ -58,9 +58,10 @@ describe("an operator with the role backup", () => {
   });
 
   it("is offered by the console's form for operators", async ({ expect }) => {
-    const { get, send } = await signIn(await issueOperator("admin"));
+    const key = await issueOperator("admin");
+    const { get, send } = await signIn(key);
     expect((await get("/console/operators/issue")).body).toContain('<option value="backup"');
-    const issued = await send("/console/operators/issue", { name: "nightly", role: "backup" });
+    const issued = await send("/console/operators/issue", { name: "nightly", role: "backup", operator_key: key });
     expect(issued.status).toBe(200);
     expect((await get("/console/operators")).body).toContain("backup");
   });

@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { findInexact } from "../../src/http/request/body/exact-json.ts";
+import { codeOf } from "../support/client.ts";
+import { newIntegrator } from "../support/states.ts";
 
 /** The decimal value of a JSON number as a fraction of integers, computed in the simplest way. */
 function fractionOf(number: string): [bigint, bigint] {
@@ -71,5 +73,32 @@ describe("findInexact", () => {
     expect(places('{"a":{"x":1},"b":{"x":1,"y":{"x":1},"x":2}}')).toEqual([["b", "x"]]);
     expect(places('{"\\"}{":"[,:","e":"\\ud800"}')).toEqual([["e"]]);
     expect(places("[[],{},[[1e999]]]")).toEqual([[2, 0, 0]]);
+  });
+});
+
+describe("a body that nests too deep", () => {
+  it.for([
+    ["valid JSON", `{"properties":{"a":${"[".repeat(100)}1${"]".repeat(100)}}}`, [422, "invalid_body"]],
+    ["brackets without an end", `{"properties":{"a":${"[".repeat(60_000)}`, [422, "invalid_body"]],
+    ["objects without an end", `{"a":`.repeat(10_000), [422, "invalid_body"]],
+    ["no object", "[".repeat(65_000), [400, "malformed_json"]],
+    ["a string of brackets that does not end", `{"a":"${"[".repeat(1000)}`, [400, "malformed_json"]],
+  ] as const)("is refused without parsing it: %s", async ([, body, refusal], { expect }) => {
+    const { get } = await newIntegrator();
+    const parse = vi.spyOn(JSON, "parse");
+    const answer = await get(body);
+    const parsed = parse.mock.calls.filter(([text]) => text === body);
+    parse.mockRestore();
+    expect(codeOf(answer)).toEqual(refusal);
+    expect(parsed).toHaveLength(body.includes('"[') ? 1 : 0);
+    if (refusal[0] === 422)
+      expect(answer.body.error.issues).toMatchObject([
+        { path: expect.arrayContaining(["a"]), message: expect.stringMatching(/^Nest at most 64 levels/) },
+      ]);
+  });
+
+  it("counts no bracket in a string", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    expect((await get({ user_group_id: "acme", name: `\\"${"[{".repeat(100)}` })).status).toBe(200);
   });
 });

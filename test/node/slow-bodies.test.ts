@@ -1,8 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { ACCESS, type Access } from "../../src/http/access.ts";
-import { UNFINISHED_BODIES_MAX, UNFINISHED_BODIES_OF_CREDENTIAL_MAX } from "../../src/limits.ts";
+import {
+  SIGN_IN_BYTES_MAX,
+  UNFINISHED_BODIES_MAX,
+  UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
+  UNFINISHED_SIGN_INS_MAX,
+  UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
+} from "../../src/limits.ts";
 import { BODIES, type RouteWithBody } from "../support/bodies.ts";
 import type { Answer } from "./support/client.ts";
 import { canMeasureMemory, residentBytesOf } from "./support/memory.ts";
@@ -226,6 +234,59 @@ describe("unfinished bodies", () => {
     });
     await isFull;
     expect(residentBytesOf(service.pid) - before).toBeLessThan(GROWTH_BYTES_MAX);
+  });
+});
+
+/** The address of the client, of which loopback has many. */
+type Form = { bytes: number; sent: string; from?: string };
+
+/** Sends the headers of a form with which somebody signs in, and a part of it. Resolves to the status of the answer. */
+function signIn({ bytes, sent, from = "127.0.0.1" }: Form): { status: Promise<number>; socket: Socket } {
+  const { hostname, port, origin } = new URL(service.url);
+  const socket = connect({ host: hostname, port: Number(port), localAddress: from });
+  onTestFinished(() => void socket.destroy());
+  const headers = {
+    Host: `${hostname}:${port}`,
+    Origin: origin,
+    "Sec-Fetch-Site": "same-origin",
+    "Content-Type": "application/x-www-form-urlencoded",
+    "Content-Length": bytes,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST /console/sign-in HTTP/1.1\r\n${lines.join("")}\r\n${sent}`);
+  const status = once(socket, "data").then(([data]) => Number(String(data).split(" ")[1]));
+  status.catch(() => undefined);
+  return { status, socket };
+}
+
+describe("the form of a sign-in, for which nobody needs a credential", () => {
+  const STALLED = { bytes: 60_000, sent: "o" };
+
+  it("stops no call with a credential, however many do not end", async ({ expect }) => {
+    const forms = Array.from({ length: 520 }, (_, index) => signIn({ ...STALLED, from: `127.0.0.${1 + (index % 4)}` }));
+    const statuses = Promise.all(forms.map(({ status }) => status));
+    expect((await call("GET", "/api/user", LONG, service.key)).status).toBe(200);
+    const counts = Map.groupBy(await statuses, (status) => status);
+    expect([...counts.keys()].toSorted()).toEqual([408, 503]);
+    expect(counts.get(408)).toHaveLength(4 * UNFINISHED_SIGN_INS_OF_ADDRESS_MAX);
+    expect((await call("GET", "/api/user", LONG, service.key)).status).toBe(200);
+  });
+
+  it("has 32 places, of which one address takes 4", async ({ expect }) => {
+    const addresses = Array.from({ length: 12 }, (_, index) => `127.0.1.${index + 1}`);
+    const forms = addresses.flatMap((from) => Array.from({ length: 5 }, () => signIn({ ...STALLED, from })));
+    const counts = Map.groupBy(await Promise.all(forms.map(({ status }) => status)), (status) => status);
+    expect(counts.get(408)).toHaveLength(UNFINISHED_SIGN_INS_MAX);
+    expect(counts.get(503)).toHaveLength(forms.length - UNFINISHED_SIGN_INS_MAX);
+  });
+
+  it("is 413 beyond 1 KiB", async ({ expect }) => {
+    const fields = (length: number) => `operator_key=${"x".repeat(length - "operator_key=".length)}`;
+    for (const [length, status] of [
+      [SIGN_IN_BYTES_MAX, 401],
+      [SIGN_IN_BYTES_MAX + 1, 413],
+    ] as const)
+      expect(await signIn({ bytes: length, sent: fields(length), from: "127.0.2.1" }).status).toBe(status);
   });
 });
 

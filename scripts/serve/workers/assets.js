@@ -1,14 +1,14 @@
-/** The binding `ASSETS` of Cloudflare for one machine: the files of `public/`, which are bindings of this Worker. */
+/** The binding `ASSETS` of Cloudflare for one machine: the files of `public/` on the disk, with their media types and validators. */
 export default {
-  async fetch(request, { FILES, ...contents }) {
+  async fetch(request, { FILES, DISK }) {
     const { pathname } = new URL(request.url);
     const file = Object.hasOwn(FILES, pathname) ? FILES[pathname] : undefined;
     if (!file) return new Response(null, { status: 404 });
-    const { type, etag } = file;
+    const { type, bytes, etag } = file;
     const headers = { "Content-Type": type, ETag: etag, "Cache-Control": "public, max-age=0, must-revalidate" };
     const known = (request.headers.get("If-None-Match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
     if (known.includes(etag) || known.includes("*")) return new Response(null, { status: 304, headers });
-    const isHead = request.method === "HEAD";
-    return new Response(isHead ? null : contents[pathname], { headers });
+    const { body } = await DISK.fetch(new Request(request.url, { method: request.method }));
+    return new Response(body, { headers: { ...headers, "Content-Length": String(bytes) } });
   },
 };

@@ -1,4 +1,4 @@
-import { QUERY_PARAMETER_UNITS_MAX, QUERY_PARAMETERS_MAX } from "../../limits.ts";
+import { QUERY_PARAMETERS_BYTES_MAX, QUERY_PARAMETERS_MAX } from "../../limits.ts";
 import type { FailureOf } from "../failure.ts";
 import { fail, ok, type Result } from "../result.ts";
 import {
@@ -22,10 +22,14 @@ import {
 /** `dropped` names the missing variables for which optional clauses were dropped. */
 export type BoundQuery = { sql: string; params: unknown[]; dropped: string[] };
 
+export type BindFailure = FailureOf<
+  "invalid_template" | "unknown_variable" | "unusable_variable" | "variables_too_large"
+>;
+
 type Variables = ReadonlyMap<string, unknown>;
 type Piece = TextToken | VariableToken;
 type BoundPiece = TextToken | (VariableToken & { value: unknown });
-type Parameters = { values: unknown[]; units: number };
+type Parameters = { values: unknown[]; bytes: number };
 /** An optional clause, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] } & ClauseRange;
 /** Where an optional clause is in its template, with its brackets. */
@@ -37,6 +41,7 @@ const NAME_OF_GROUP = /^user_group(?:_id|_name|\..+)$/s;
 const NAME_OF_PERSON = /^viewer(?:_id$|\.)/;
 /** What separates tokens in every database. */
 const BLANK = /[\t-\r ]/;
+const utf8 = new TextEncoder();
 const SPACE: TextToken = { kind: "text", text: " ", quoted: undefined, end: 0 };
 
 /**
@@ -47,7 +52,7 @@ export function bindTemplate(
   template: string,
   variables: Variables,
   style: PlaceholderStyle,
-): Result<BoundQuery, FailureOf<"invalid_template" | "unknown_variable" | "unusable_variable">> {
+): Result<BoundQuery, BindFailure> {
   const parsed = parseTemplate({ template, style });
   if (!parsed.ok) return fail({ code: "invalid_template", ...parsed.failure });
   const kept = keepClauses(parsed.value, variables);
@@ -223,11 +228,12 @@ function mergesWith(before: Piece | undefined, next: Piece | undefined): boolean
 function writeSql(
   pieces: BoundPiece[],
   style: PlaceholderStyle,
-): Result<{ sql: string; params: unknown[] }, FailureOf<"invalid_template" | "unusable_variable">> {
+): Result<{ sql: string; params: unknown[] }, BindFailure> {
   const sql: string[] = [];
   const params: unknown[] = [];
   const known = new Map<unknown, Parameters | undefined>();
-  let units = 0;
+  // The brackets of the list.
+  let bytes = 1;
   for (const [index, piece] of pieces.entries()) {
     if (piece.kind === "text") {
       sql.push(textFor(piece.text, style));
@@ -240,14 +246,14 @@ function writeSql(
     if (!known.has(piece.value)) known.set(piece.value, parametersOf(piece.value));
     const parameters = known.get(piece.value);
     const first = params.length + 1;
-    units += parameters?.units ?? 0;
     if (
       !parameters ||
       (isList && !isListItem(pieces, index)) ||
-      params.length + parameters.values.length > QUERY_PARAMETERS_MAX ||
-      units > QUERY_PARAMETER_UNITS_MAX
+      params.length + parameters.values.length > QUERY_PARAMETERS_MAX
     )
       return fail({ code: "unusable_variable", variable: piece.name });
+    bytes += parameters.bytes;
+    if (bytes > QUERY_PARAMETERS_BYTES_MAX) return fail({ code: "variables_too_large" });
     params.push(...parameters.values);
     sql.push(parameters.values.map((_, offset) => placeholderFor(first + offset, style)).join(", "));
   }
@@ -259,11 +265,14 @@ const textFor = (text: string, style: PlaceholderStyle): string => (style === "%
 
 const placeholderFor = (number: number, style: PlaceholderStyle): string => (style === "$1" ? `$${number}` : style);
 
-/** The parameters that stand for a value, and their length as JSON; `undefined` for a value that cannot be a parameter. */
+/**
+ * The parameters that stand for a value, and what they add to the length of a list as JSON; `undefined` for a value that cannot be a
+ * parameter.
+ */
 function parametersOf(value: unknown): Parameters | undefined {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return values.length > 0 && values.every((each) => each === null || typeof each !== "object")
-    ? { values, units: JSON.stringify(values).length }
+    ? { values, bytes: utf8.encode(JSON.stringify(values)).length - 1 }
     : undefined;
 }
 

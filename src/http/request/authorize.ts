@@ -27,6 +27,7 @@ import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentO
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body/body-bytes.ts";
+import { CALLERS } from "./places.ts";
 import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */
@@ -158,6 +159,10 @@ async function authorize<Admitted>(
     (await admitBeforeBody(c, candidate.value)) ??
     (await readBody(c, candidate.value));
   if (failure) return fail(failure);
+  const place = await CALLERS.take(candidate.value.name);
+  if (!place) return fail({ code: "overloaded" });
+  c.set("place", place);
+  c.set("callerName", candidate.value.name);
   const admitted = await candidate.value.admit();
   if (!admitted.ok || access.hasQuery) return admitted;
   const query = checkNoQuery(c);

@@ -3,10 +3,14 @@ import type { Failure, FailureOf } from "../../domain/failure.ts";
 import {
   BODY_BYTES_MAX,
   BODY_SECONDS_MAX,
+  FORM_BYTES_MAX,
+  QUERY_PARAMETERS_BYTES_MAX,
   RATE_LIMIT_SECONDS,
   RESTORE_BYTES_MAX,
   SESSION_UNITS_MAX,
   SESSION_VARIABLES_BYTES_MAX,
+  SIGN_IN_BYTES_MAX,
+  SIGN_IN_SECONDS_MAX,
   UNAVAILABLE_RETRY_SECONDS,
 } from "../../limits.ts";
 import { acceptedCredentials } from "../access.ts";
@@ -33,7 +37,9 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   body_timeout: {
     status: 408,
-    message: `The body did not arrive within ${BODY_SECONDS_MAX} seconds. Send it without a pause, with the right Content-Length.`,
+    message:
+      `The body did not arrive within ${BODY_SECONDS_MAX} seconds, or the form of a sign-in within ${SIGN_IN_SECONDS_MAX}. Send it without a ` +
+      "pause, with the right Content-Length.",
   },
   unauthenticated: {
     status: 401,
@@ -140,7 +146,9 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   body_too_large: {
     status: 413,
-    message: `The body is larger than ${BODY_BYTES_MAX} bytes, or as a page of a backup than ${RESTORE_BYTES_MAX}. Send less.`,
+    message:
+      `The body is larger than ${BODY_BYTES_MAX} bytes, a page of a backup than ${RESTORE_BYTES_MAX}, a form of the console than ` +
+      `${FORM_BYTES_MAX}, or that of its sign-in than ${SIGN_IN_BYTES_MAX}. Send less.`,
   },
   unsupported_media_type: {
     status: 415,
@@ -177,7 +185,10 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   },
   variables_too_large: {
     status: 422,
-    message: `The variables are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON, or the session is longer than ${SESSION_UNITS_MAX} characters. Leave include_variables out, or shrink the properties or the list of origins.`,
+    message:
+      `The variables in a session are larger than ${SESSION_VARIABLES_BYTES_MAX} bytes of JSON, the session is longer than ${SESSION_UNITS_MAX} ` +
+      `characters, or the parameters of a query are larger than ${QUERY_PARAMETERS_BYTES_MAX} bytes of JSON in total. Leave include_variables ` +
+      "out, shrink the properties or the list of origins, or name a long variable once in the template.",
   },
   rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
   internal_error: {
@@ -187,7 +198,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   overloaded: {
     status: 503,
     message:
-      "The service is reading as many bodies as it can. Repeat the call after the time in Retry-After; it has changed nothing.",
+      "The service reads as many bodies, or works on as many calls of this caller, as it can at the same time. Read your answers, and " +
+      "repeat the call after the time in Retry-After; it has changed nothing.",
   },
   directory_unavailable: {
     status: 503,

@@ -1,5 +1,8 @@
 import type { AppEnv, RequestContext } from "../app-env.ts";
+import { clientAddress } from "../request/client-address.ts";
+import { CALLERS } from "../request/places.ts";
 import { refuse } from "./failures.ts";
+import { holdPlace } from "./hold-place.ts";
 
 /**
  * Responds with a file of `public/`, its own headers and `headers`. Refuses with `route_not_found` if the Worker was deployed
@@ -10,9 +13,14 @@ export async function respondWithFile(
   file: string,
   headers: Record<string, string>,
 ): Promise<Response> {
+  const place = await CALLERS.take(`file ${clientAddress(c)}`);
+  if (!place) return refuse(c, { code: "overloaded" });
+  c.set("place", place);
   const asset = await c.env.ASSETS.fetch(new Request(new URL(file, c.req.url), c.req.raw));
   if (!asset.ok && asset.status !== 304) return refuse(c, { code: "route_not_found" });
   const all = new Headers(c.get("headers"));
   for (const [name, value] of [...asset.headers, ...Object.entries(headers)]) all.set(name, value);
-  return new Response(asset.body, { status: asset.status, headers: all });
+  const bytes = Number(asset.headers.get("Content-Length"));
+  const body = asset.body && bytes > 0 ? holdPlace(c, asset.body, bytes) : asset.body;
+  return new Response(body, { status: asset.status, headers: all });
 }

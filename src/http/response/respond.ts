@@ -1,4 +1,6 @@
+import { ANSWER_HELD_BYTES_MIN } from "../../limits.ts";
 import type { RequestContext } from "../app-env.ts";
+import { holdPlace } from "./hold-place.ts";
 
 /** Responds with `body` as JSON, the request's headers and `headers`. */
 export const respond = (
@@ -18,4 +20,16 @@ export const respondWithJson = (
   headers: Record<string, string> = {},
   status = 200,
 ): Response =>
-  new Response(json, { status, headers: { ...c.get("headers"), "Content-Type": "application/json", ...headers } });
+  respondWithText(c, json, { ...c.get("headers"), "Content-Type": "application/json", ...headers }, status);
+
+/** Responds with a text and `headers`. The place of the request is kept until the client has taken a long one. */
+export function respondWithText(
+  c: RequestContext,
+  text: string | Blob,
+  headers: Record<string, string>,
+  status = 200,
+): Response {
+  if (typeof text === "string" && text.length < ANSWER_HELD_BYTES_MIN) return new Response(text, { status, headers });
+  const blob = typeof text === "string" ? new Blob([text]) : text;
+  return new Response(holdPlace(c, blob.stream(), blob.size), { status, headers });
+}

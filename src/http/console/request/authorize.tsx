@@ -3,10 +3,10 @@ import { routePath } from "hono/route";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
-import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../limits.ts";
+import { FORM_BYTES_MAX } from "../../../limits.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
-import { readBytes } from "../../request/body/body-bytes.ts";
+import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
@@ -28,8 +28,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  if (access.role === undefined)
-    return (await setForm(c, `console sign-in ${clientAddress(c)}`, BODY_BYTES_MAX)) ?? next();
+  if (access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
@@ -37,7 +36,8 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   c.set("session", session);
   c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
-  const refused = (await limited(c, name, access)) ?? (await setForm(c, name, FORM_BYTES_MAX));
+  const refused =
+    (await limited(c, name, access)) ?? (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
@@ -126,15 +126,11 @@ async function admitForm(
 
 const utf8 = new TextDecoder();
 
-/** Reads the fields of a form, within the bounds of every body. `sender` is the name under which unfinished bodies are counted. */
-async function setForm(
-  c: RequestContext<SignedInEnv>,
-  sender: string,
-  bytesMax: number,
-): Promise<Response | undefined> {
+/** Reads the fields of a form, within the bounds of its sender. `name` is that under which unfinished bodies are counted. */
+async function setForm(c: RequestContext<SignedInEnv>, name: string, sender: Sender): Promise<Response | undefined> {
   c.set("form", new URLSearchParams());
   if (c.req.method !== "POST") return undefined;
-  const bytes = await readBytes(c.req.raw, sender, { bodyType: "form", bytesMax });
+  const bytes = await readBytes(c.req.raw, name, { bodyType: "form" }, sender);
   if (!bytes.ok) return refuseWithPage(c, bytes.failure);
   c.set("form", new URLSearchParams(utf8.decode(bytes.value)));
   return undefined;

@@ -9,8 +9,12 @@ import {
   BODY_PIECE_BYTES_MAX,
   BODY_SECONDS_MAX,
   RESTORE_BYTES_MAX,
+  SIGN_IN_BYTES_MAX,
+  SIGN_IN_SECONDS_MAX,
   UNFINISHED_BODIES_MAX,
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
+  UNFINISHED_SIGN_INS_MAX,
+  UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
 } from "../../../limits.ts";
 import type { Access } from "../../access.ts";
 
@@ -18,25 +22,79 @@ type BytesFailure = FailureOf<
   "body_timeout" | "body_too_large" | "malformed_json" | "unsupported_media_type" | "rate_limited" | "overloaded"
 >;
 
-/** The unfinished bodies that this isolate reads, by credential. An isolate has one thread for all of its requests. */
-const unfinished = new Map<string, number>();
-let unfinishedCount = 0;
+/** How many bodies of one sender, and of all, may be unfinished at the same time, and how a sender with too many is refused. */
+type UnfinishedLimits = { ofSenderMax: number; allMax: number; refusal: FailureOf<"rate_limited" | "overloaded"> };
+
+/** Counts the unfinished bodies that this isolate reads, by sender. An isolate has one thread for all of its requests. */
+class UnfinishedBodies {
+  readonly #limits: UnfinishedLimits;
+  readonly #bySender = new Map<string, number>();
+  #count = 0;
+
+  constructor(limits: UnfinishedLimits) {
+    this.#limits = limits;
+  }
+
+  /** Runs `read` and counts it meanwhile, or refuses a sender. */
+  async count<Failure>(
+    sender: string,
+    read: () => Promise<Result<Uint8Array, Failure>>,
+  ): Promise<Result<Uint8Array, Failure | UnfinishedLimits["refusal"]>> {
+    const { ofSenderMax, allMax, refusal } = this.#limits;
+    const count = this.#bySender.get(sender) ?? 0;
+    if (count >= ofSenderMax) return fail(refusal);
+    if (this.#count >= allMax) return fail({ code: "overloaded" });
+    this.#bySender.set(sender, count + 1);
+    this.#count += 1;
+    try {
+      return await read();
+    } finally {
+      this.#count -= 1;
+      const left = (this.#bySender.get(sender) ?? 1) - 1;
+      if (left > 0) this.#bySender.set(sender, left);
+      else this.#bySender.delete(sender);
+    }
+  }
+}
+
+/** Who sends a body: the bounds of its size and time, and where it is counted while it is unfinished. */
+export type Sender = { bytesMax?: number; secondsMax: number; unfinished: UnfinishedBodies };
+
+/** A caller with a credential. */
+export const WITH_CREDENTIAL: Sender = {
+  secondsMax: BODY_SECONDS_MAX,
+  unfinished: new UnfinishedBodies({
+    ofSenderMax: UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
+    allMax: UNFINISHED_BODIES_MAX,
+    refusal: { code: "rate_limited" },
+  }),
+};
+
+/** Somebody who signs in, by the client's address: without a credential, nobody takes the places of those who have one. */
+export const WITHOUT_CREDENTIAL: Sender = {
+  bytesMax: SIGN_IN_BYTES_MAX,
+  secondsMax: SIGN_IN_SECONDS_MAX,
+  unfinished: new UnfinishedBodies({
+    ofSenderMax: UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
+    allMax: UNFINISHED_SIGN_INS_MAX,
+    refusal: { code: "overloaded" },
+  }),
+};
 
 /**
  * Reads the whole body of JSON, or of another type, within the bounds of its size and time, and of the number of unfinished bodies. Returns no
- * bytes for a request without a body. `credential` is the name under which the sender is counted.
+ * bytes for a request without a body. `name` is that under which the sender is counted.
  */
 export async function readBytes(
   request: Request,
-  credential: string,
-  {
-    bodyType,
-    bytesMax = bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX,
-  }: { bodyType?: Access["bodyType"] | "form"; bytesMax?: number },
+  name: string,
+  { bodyType }: { bodyType?: Access["bodyType"] | "form" },
+  sender: Sender = WITH_CREDENTIAL,
 ): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
+  const { bytesMax = bodyType === "ndjson" ? RESTORE_BYTES_MAX : BODY_BYTES_MAX } = sender;
   const reader = request.body.getReader({ mode: "byob" });
-  const bytes = await readWithin(reader, expectedBytes(request, bytesMax), credential);
+  const bytes = await readWithin(reader, name, { ...sender, bytesMax: expectedBytes(request, bytesMax) });
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
   const type = request.headers.get("Content-Type") ?? "";
   const isReadable = isAccepted(type, bodyType) && !isEncoded(request);
@@ -71,10 +129,10 @@ export const isMergePatch = (contentType = ""): boolean =>
  */
 async function readWithin(
   reader: ReadableStreamBYOBReader,
-  bytesMax: number,
-  credential: string,
+  name: string,
+  { bytesMax, secondsMax, unfinished }: Required<Sender>,
 ): Promise<Result<Uint8Array, BytesFailure>> {
-  const deadline = Date.now() + BODY_SECONDS_MAX * 1000;
+  const deadline = Date.now() + secondsMax * 1000;
   // One byte more than the body may have, to see whether it has more.
   const size = Math.min(BODY_BUFFER_BYTES_MIN, bytesMax + 1);
   let reading: Promise<Uint8Array> | undefined;
@@ -84,20 +142,10 @@ async function readWithin(
     if (first && first.byteLength < size) return ok(first);
   }
 
-  const count = unfinished.get(credential) ?? 0;
-  if (count >= UNFINISHED_BODIES_OF_CREDENTIAL_MAX) return fail({ code: "rate_limited" });
-  if (unfinishedCount >= UNFINISHED_BODIES_MAX) return fail({ code: "overloaded" });
-  unfinished.set(credential, count + 1);
-  unfinishedCount += 1;
-  try {
+  return unfinished.count(name, () => {
     const rest = readUpTo(reader, reading ?? readPiece(reader, size), bytesMax + 1);
-    return await readUnfinished(reader, rest, { bytesMax, deadline });
-  } finally {
-    unfinishedCount -= 1;
-    const left = (unfinished.get(credential) ?? 1) - 1;
-    if (left > 0) unfinished.set(credential, left);
-    else unfinished.delete(credential);
-  }
+    return readUnfinished(reader, rest, { bytesMax, deadline });
+  });
 }
 
 /**

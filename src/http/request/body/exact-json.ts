@@ -8,6 +8,43 @@ const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
 
 /**
+ * Finds where a text nests deeper than the service allows, before it is parsed: parsing 64 KB of brackets takes a thousand times as long
+ * as this. The text may be no JSON.
+ */
+export function findTooDeep(text: string): Issue[] {
+  const position = positionOfTooDeep(text);
+  if (position === undefined) return [];
+  const scan = new InexactScan();
+  for (const { 0: token, index } of text.slice(0, position + 1).matchAll(TOKENS)) if (!scan.take(token, index)) break;
+  return scan.issues;
+}
+
+/** The position of the first bracket that opens a level too many. */
+function positionOfTooDeep(text: string): number | undefined {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPENING_BRACKET || code === OPENING_BRACE) depth += 1;
+    else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) depth -= 1;
+    if (depth > BODY_DEPTH_MAX) return at;
+  }
+  return undefined;
+}
+
+const [QUOTE, BACKSLASH, OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [34, 92, 91, 93, 123, 125];
+
+/** The position of the quote that ends the string at `start`, or that of the text's end. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at += 1;
+    else if (code === QUOTE) return at;
+  }
+  return text.length;
+}
+
+/**
  * Finds what `JSON.parse` would change silently, and where: numbers that a double holds as another decimal value, duplicate
  * keys of an object, strings with lone surrogates; and nesting deeper than the service allows. `text` must be valid JSON. A
  * reviver does not suffice: it has no positions, does not see duplicate keys, and overflows the stack on deep nesting.
@@ -62,7 +99,7 @@ class InexactScan {
   }
 
   #takeString(token: string): void {
-    const text: string = JSON.parse(token);
+    const text = parseString(token);
     const frame = this.#frames.at(-1);
     if (frame?.kind === "object" && frame.atKey) {
       frame.key = text;
@@ -80,13 +117,21 @@ class InexactScan {
   }
 }
 
+/** The text of a string's token. In a text that is no JSON, the token may be none: then it stands for itself. */
+function parseString(token: string): string {
+  try {
+    return JSON.parse(token);
+  } catch {
+    return token;
+  }
+}
+
 /**
  * Whether `value` serializes to `text`, so that nothing was lost: a fast path for the many clients that serialize JSON as
- * JavaScript does. It does not decide on text that may nest too deep, nor on unpaired surrogates, which serialize unchanged.
+ * JavaScript does. It does not decide on text that nests too deep, nor on unpaired surrogates, which serialize unchanged.
  */
 function isCanonical(text: string, value: object): boolean {
-  const brackets = text.match(/[[{]/g)?.length ?? 0;
-  return brackets <= BODY_DEPTH_MAX && !text.includes("\\ud") && JSON.stringify(value) === text;
+  return positionOfTooDeep(text) === undefined && !text.includes("\\ud") && JSON.stringify(value) === text;
 }
 
 /** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */

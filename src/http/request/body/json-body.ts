@@ -2,10 +2,18 @@ import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { fail, type Result } from "../../../domain/result.ts";
+import {
+  BODY_BYTES_MAX,
+  BODY_PARSE_PAUSE_MS,
+  BODY_PARSED_AT_ONCE_BYTES_MAX,
+  PLACE_SECONDS_MAX,
+  PLACES_OF_CALLER_MAX,
+} from "../../../limits.ts";
 import type { CallEnv, RequestContext } from "../../app-env.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
+import { Places } from "../places.ts";
 import { isMergePatch } from "./body-bytes.ts";
-import { findInexact } from "./exact-json.ts";
+import { findInexact, findTooDeep } from "./exact-json.ts";
 import { validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -23,7 +31,7 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
       const { body: bytes, access } = c.var;
       const isPatch = patchSchema && isMergePatch(c.req.header("Content-Type"));
       const expected = isPatch ? patchSchema() : schema();
-      const body = parseBody(bytes, expected, access.body === "optional");
+      const body = await inTurn(c, () => parseBody(bytes, expected, access.body === "optional"));
       if (!body.ok) return refuseRequest(c, body.failure);
       c.set("fields", body.value as object);
       setReason(c, body.value as { reason?: string });
@@ -31,6 +39,23 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
       return next();
     },
   );
+
+/** The turns of callers, in which their long bodies are parsed. A request that waits for one has a place of its caller. */
+const turns = new Places({ placesMax: 1, waitingMax: PLACES_OF_CALLER_MAX, secondsMax: PLACE_SECONDS_MAX });
+
+/** Runs `parse` at once for a short body. Long ones of one caller take turns, with a pause after each in which other requests run. */
+async function inTurn<Value, Failure>(
+  c: RequestContext<CallEnv>,
+  parse: () => Result<Value, Failure>,
+): Promise<Result<Value, Failure | FailureOf<"overloaded">>> {
+  const { byteLength } = c.get("body");
+  if (byteLength <= BODY_PARSED_AT_ONCE_BYTES_MAX) return parse();
+  const turn = await turns.take(c.get("callerName"));
+  if (!turn) return fail({ code: "overloaded" });
+  const pauseMs = Math.ceil((BODY_PARSE_PAUSE_MS * byteLength) / BODY_BYTES_MAX);
+  c.executionCtx.waitUntil(scheduler.wait(pauseMs).then(turn.leave));
+  return parse();
+}
 
 /** Gives the reason of a call to its caller, for the event of its change. */
 function setReason(c: RequestContext<CallEnv>, { reason }: { reason?: string }): void {
@@ -48,16 +73,28 @@ function parseBody<Schema extends z.ZodMiniType>(
   isOptional: boolean,
 ): Result<z.output<Schema>, FailureOf<"body_required" | "malformed_json" | "invalid_body">> {
   if (bytes.byteLength === 0) return isOptional ? validate(schema, {}) : fail({ code: "body_required" });
-  const json = parseObject(bytes);
-  if (!json) return fail({ code: "malformed_json" });
-  return validate(schema, json.value, findInexact(json.text, json.value));
+  const text = decode(bytes);
+  // Only an object has fields with issues. It begins after JSON's blanks (RFC 8259, section 2).
+  if (text === undefined || !/^[ \t\n\r]*\{/.test(text)) return fail({ code: "malformed_json" });
+  const issues = findTooDeep(text);
+  if (issues.length > 0) return fail({ code: "invalid_body", issues });
+  const value = parseObject(text);
+  return value ? validate(schema, value, findInexact(text, value)) : fail({ code: "malformed_json" });
 }
 
-function parseObject(bytes: Uint8Array): { text: string; value: object } | undefined {
+/** The text of these bytes, if they are UTF-8. */
+function decode(bytes: Uint8Array): string | undefined {
   try {
-    const text = utf8.decode(bytes);
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { text, value } : undefined;
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object of a text that begins as one, if it is JSON. */
+function parseObject(text: string): object | undefined {
+  try {
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -12,7 +12,7 @@ import { allowMethods } from "../../request/methods.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
-import { respond } from "../../response/respond.ts";
+import { respond, respondWithText } from "../../response/respond.ts";
 import { type BackupCursor, itemsOf, pageText, parseCursor, readPage } from "./pages.ts";
 import { BackupQuery, RestoreQuery } from "./schemas.ts";
 
@@ -50,7 +50,7 @@ async function respondWithPage(
   cursor: BackupCursor | undefined,
 ): Promise<Response> {
   const headers = { ...c.get("headers"), "Content-Type": "application/x-ndjson" };
-  return new Response(await pageText({ environment, ring: c.get("ring") }, page, cursor), { headers });
+  return respondWithText(c, await pageText({ environment, ring: c.get("ring") }, page, cursor), headers);
 }
 
 /** Takes the pages of a backup into an empty environment, or into an empty registry. */

@@ -1,7 +1,7 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../domain/failure.ts";
-import { type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
+import { type BindFailure, type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
 import { type Person, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../limits.ts";
@@ -48,17 +48,18 @@ export const viewAs = factory.createHandlers(async (c) => {
   const variables = new Map(Object.entries(variablesOf(group, person)));
   const bound = bindTemplate(template, variables, placeholders);
   if (!bound.ok) {
-    const { failure } = bound;
-    const [issue] = issuesOf(failure);
-    const detail =
-      failure.code === "invalid_template"
-        ? `At position ${failure.position}: ${failure.reason}`
-        : `${failure.variable}: ${issue?.message}`;
-    return respondWithView(c, group, { person }, [{ path: ["sql"], message: detail }]);
+    return respondWithView(c, group, { person }, [{ path: ["sql"], message: detailOf(bound.failure) }]);
   }
   const droppedParts = droppedClauses(template, variables, placeholders);
   return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts } }, []);
 });
+
+/** What is wrong with a template, and where. */
+function detailOf(failure: BindFailure): string {
+  if (failure.code === "invalid_template") return `At position ${failure.position}: ${failure.reason}`;
+  const [issue] = issuesOf(failure);
+  return "variable" in failure ? `${failure.variable}: ${issue?.message}` : (issue?.message ?? "");
+}
 
 const templateIn = (c: Call): string => linesOf(c.get("form").get("sql") ?? "");
 
