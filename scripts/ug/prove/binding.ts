@@ -6,7 +6,7 @@ import { type Atom, type Atoms, atomsOf, partOf } from "./atoms.ts";
 import type { Catalogue, CatalogueType, Policy, Relation, StoredFunction } from "./catalogue.ts";
 import { parseBody, parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
-import { childrenOf, type Expression, type Select } from "./sql-tree.ts";
+import { childrenOf, type Expression, type Select, type TypeName } from "./sql-tree.ts";
 import { areComparable, elementOf, isInjective, type KnownType, keepsApart, knownType } from "./types.ts";
 
 /** The atoms to which a row is bound; `"any"` for what no row fulfils. */
@@ -54,6 +54,16 @@ export type Problem =
   | { kind: "temporary"; stored: StoredFunction; table: Relation }
   | { kind: "writable"; table: Relation; via: { table: Relation; column: string; parentColumn: string } };
 
+/** What is known of a condition of a policy. */
+export type Judged = {
+  bound: Bound;
+  problems: Problem[];
+  /** The columns of its table that are compared with the caller. */
+  columns: ReadonlySet<string>;
+  /** The columns that lead to a row of a table, which belongs to the caller: `column table-oid`. */
+  links: ReadonlySet<string>;
+};
+
 const DEPTH_MAX = 10;
 const UNKNOWN_TYPE: CatalogueType = { schema: "", name: "", array: false };
 
@@ -70,7 +80,8 @@ export type Tables = {
 export class Binding {
   readonly #catalogue: Catalogue;
   readonly #tables: Tables;
-  #problems: Problem[] = [];
+  /** What is noted about the condition that is read. */
+  #noted: { row: Row | undefined; problems: Problem[]; columns: Set<string>; links: Set<string> } = noteOf(undefined);
 
   constructor(catalogue: Catalogue, tables: Tables) {
     this.#catalogue = catalogue;
@@ -82,20 +93,20 @@ export class Binding {
     sql: string,
     relation: Relation,
     { policy, ofOneRole }: { policy: Policy; ofOneRole: boolean },
-  ): { bound: Bound; problems: Problem[] } {
-    const before = this.#problems;
-    this.#problems = [];
+  ): Judged {
+    const row: Row = { alias: relation.name, relation };
+    const [before, noted] = [this.#noted, noteOf(row)];
+    this.#noted = noted;
     try {
-      const row: Row = { alias: relation.name, relation };
-      const place: Place = { scopes: [{ rows: [row], values: [] }], called: undefined, asOwner: false, depth: 0, ofOneRole };
+      const place = { scopes: [{ rows: [row], values: [] }], called: undefined, asOwner: false, depth: 0, ofOneRole };
       const bound = this.#bound({ expression: parseExpression(sql), place }, row);
       // A function that writes rows somewhere could be called before the row is compared.
-      return { bound: this.#callsUnknown(policy) ? NOTHING : bound, problems: this.#problems };
+      return { ...noted, bound: this.#callsUnknown(policy) ? NOTHING : bound };
     } catch (error) {
-      if (error instanceof Unreadable) return { bound: NOTHING, problems: this.#problems };
+      if (error instanceof Unreadable) return { ...noted, bound: NOTHING };
       throw error;
     } finally {
-      this.#problems = before;
+      this.#noted = before;
     }
   }
 
@@ -191,18 +202,23 @@ export class Binding {
     const column = this.#column(one);
     if (column?.row !== row) return NOTHING;
     const term = this.#term(other);
-    if (term && !term.isList && areComparable(column.type, term.type)) return atomsOf(term.atom);
-    const isOfRole = other.place.ofOneRole && constantOf(other.expression) !== undefined;
+    if (term && !term.isList && areComparable(column.type, term.type)) return this.#boundTo(term, column);
+    const isOfRole = other.place.ofOneRole && this.#constant(other) !== undefined;
     if (isOfRole && areComparable(column.type, column.type)) return atomsOf({ kind: "user", of: "current" });
     const selected = this.#selected(other);
     return selected ? this.#member(row, column, selected) : NOTHING;
+  }
+
+  #boundTo({ atom }: Term, { row, name }: Column): Bound {
+    if (row === this.#noted.row) this.#noted.columns.add(name);
+    return atomsOf(atom);
   }
 
   /** `json ? column`: the array in a claim contains the text. */
   #contained(one: Closure, other: Closure, row: Row): Bound {
     const [term, column] = [this.#term(one), this.#column(other)];
     const isText = column?.row === row && column.type === "text";
-    return isText && term?.type === "jsonb" ? atomsOf(term.atom) : NOTHING;
+    return column && isText && term?.type === "jsonb" ? this.#boundTo(term, column) : NOTHING;
   }
 
   /** `column = ANY (list)`, `caller = ANY (column)` */
@@ -219,7 +235,7 @@ export class Binding {
       const element = list?.isList ? (elementOf(list.type) ?? list.type) : undefined;
       // The separator may be a part of a text, but of no number or UUID.
       const isExact = element !== undefined && areComparable(column.type, element) && !(list?.isSplit && column.type === "text");
-      if (list && isExact) return atomsOf(list.atom);
+      if (list && isExact) return this.#boundTo(list, column);
       const selected = this.#selected(many);
       return selected ? this.#member(row, column, selected) : NOTHING;
     }
@@ -303,18 +319,23 @@ export class Binding {
   #trusted(from: Column, to: Column, beyond: Bound): Bound {
     const table = to.row.relation;
     if (beyond !== "any" && beyond.size === 0) return NOTHING;
-    if (!this.#tables.isWritable(table)) return beyond;
+    if (!this.#tables.isWritable(table)) return this.#linked(beyond, from, to);
     if (this.#isForeignKey(from, to)) {
       const written = this.#tables.writesBound(table);
       const held = either(beyond, written);
-      if (held === "any" || held.size > 0) return held;
+      if (held === "any" || held.size > 0) return this.#linked(held, from, to);
     }
     const via = { table: from.row.relation, column: from.name, parentColumn: to.name };
-    this.#problems.push({ kind: "writable", table, via });
+    this.#noted.problems.push({ kind: "writable", table, via });
     return NOTHING;
   }
 
-  /** Whether a foreign key sees to it that the row exists that a row names, and no other can take its place. */
+  #linked(bound: Bound, { row, name }: Column, to: Column): Bound {
+    if (row === this.#noted.row) this.#noted.links.add(`${name} ${to.row.relation.oid}`);
+    return bound;
+  }
+
+  /** Whether a foreign key guarantees that the row exists that a row names, and no other can take its place. */
   #isForeignKey(from: Column, to: Column): boolean {
     const { relations, foreignKeys } = this.#catalogue;
     const child = from.row.relation;
@@ -360,7 +381,7 @@ export class Binding {
     const [table] = searched ? searched.flatMap((each) => found.filter((one) => one.schema === each)) : found;
     if (!table || !"rp".includes(table.kind) || (!searched && found.length !== 1)) return undefined;
     if (schema === undefined && stored?.parsedBody === null && mayCreateTemporary && searched?.at(-1) !== "pg_temp") {
-      this.#problems.push({ kind: "temporary", stored, table });
+      this.#noted.problems.push({ kind: "temporary", stored, table });
       return undefined;
     }
     return table;
@@ -436,24 +457,44 @@ export class Binding {
   }
 
   #column({ expression, place }: Closure): Column | undefined {
+    if (expression.kind === "bytes") return this.#textColumn({ expression: expression.of, place }, "bytes");
     if (expression.kind === "cast") {
       const column = this.#column({ expression: expression.of, place });
+      if (!column && isText(expression.type)) return this.#textColumn({ expression: expression.of, place }, "cast");
       const type = knownType(expression.type, this.#catalogue.types);
       return column && type !== undefined && isInjective(column.type, type) ? { ...column, type } : undefined;
     }
     const meant = this.#meant({ expression, place });
     if (meant) return this.#column(meant);
+    const named = this.#namedColumn({ expression, place });
+    const type = named && this.#typeOf(named.row.relation, named.name);
+    return named && type !== undefined ? { ...named, type } : undefined;
+  }
+
+  /** A column that folds or pads, such as one of citext, as a text of bytes. A cast keeps the column's collation. */
+  #textColumn(closure: Closure, by: "bytes" | "cast"): Column | undefined {
+    const column = this.#column(closure);
+    if (column) return isInjective(column.type, "text") ? { ...column, type: "text" } : undefined;
+    const meant = this.#meant(closure);
+    if (meant) return this.#textColumn(meant, by);
+    const { expression, place } = closure;
+    if (expression.kind === "cast")
+      return isText(expression.type) ? this.#textColumn({ expression: expression.of, place }, by) : undefined;
+    const named = this.#namedColumn(closure);
+    if (!named || (by === "cast" && named.row.relation.foldingCollations.includes(named.name))) return undefined;
+    const type = named.row.relation.types[named.name];
+    const isFolded = type !== undefined && !type.array && ["text", "varchar", "bpchar", "citext"].includes(type.name);
+    return isFolded ? { ...named, type: "text" } : undefined;
+  }
+
+  #namedColumn({ expression, place }: Closure): { row: Row; name: string } | undefined {
     if (expression.kind !== "name") return undefined;
     for (const { rows } of place.scopes) {
       const found = rows.flatMap((row) => {
         const name = columnOf(row, expression.path);
         return name === undefined ? [] : [{ row, name }];
       });
-      const [only] = found;
-      if (!only) continue;
-      const { row, name } = only;
-      const type = found.length === 1 ? this.#typeOf(row.relation, name) : undefined;
-      return type === undefined ? undefined : { row, name, type };
+      if (found.length > 0) return found.length === 1 ? found[0] : undefined;
     }
     return undefined;
   }
@@ -467,6 +508,15 @@ export class Binding {
     return knownType({ ...type, limited: false }, this.#catalogue.types);
   }
 
+  /** The value of a constant, perhaps one with which a function was called. */
+  #constant(closure: Closure): string | undefined {
+    const { expression, place } = closure;
+    if (expression.kind === "cast") return this.#constant({ expression: expression.of, place });
+    if (expression.kind === "constant") return expression.value ?? undefined;
+    const meant = this.#meant(closure);
+    return meant && this.#constant(meant);
+  }
+
   /** What identifies the caller. */
   #term({ expression, place }: Closure): Term | undefined {
     const of = (each: Expression): Term | undefined => this.#term({ expression: each, place });
@@ -478,10 +528,12 @@ export class Binding {
         const term = of(expression.of);
         return term && this.#cast(term, knownType(expression.type, this.#catalogue.types));
       }
+      case "bytes":
+        return of(expression.of);
       case "operation":
-        return this.#memberOf(expression, of(expression.left));
+        return this.#memberOf(expression.operator, { expression: expression.right, place }, of(expression.left));
       case "subscript":
-        return this.#memberOf({ operator: "->", right: expression.index }, of(expression.of));
+        return this.#memberOf("->", { expression: expression.index, place }, of(expression.of));
       case "subquery": {
         const { select, as } = expression;
         const [target] = select.targets;
@@ -506,8 +558,8 @@ export class Binding {
   }
 
   /** `json -> 'key'`, `json ->> 'key'`, `json #>> '{a,b}'` */
-  #memberOf({ operator, right }: { operator: string; right: Expression }, term: Term | undefined): Term | undefined {
-    const key = constantOf(right);
+  #memberOf(operator: string, right: Closure, term: Term | undefined): Term | undefined {
+    const key = this.#constant(right);
     if (!term || key === undefined || !["json", "jsonb"].includes(term.type) || term.isList) return undefined;
     const isPath = operator === "#>" || operator === "#>>";
     if (!isPath && operator !== "->" && operator !== "->>") return undefined;
@@ -522,12 +574,12 @@ export class Binding {
     const of = (each: Expression | undefined): Term | undefined =>
       each && this.#term({ expression: each, place });
     if (this.#isBuiltIn(name, "current_setting", place)) {
-      const setting = first && constantOf(first)?.toLowerCase();
+      const setting = first && this.#constant({ expression: first, place })?.toLowerCase();
       // Others than those of the integrator have values that nobody has set.
       if (!setting?.includes(".")) return undefined;
       return { atom: { kind: "setting", name: setting, path: [] }, type: "text", isList: false };
     }
-    if (isBuiltIn(name, "nullif")) return second && constantOf(second) !== undefined ? of(first) : undefined;
+    if (isBuiltIn(name, "nullif")) return second && this.#constant({ expression: second, place }) !== undefined ? of(first) : undefined;
     if (isBuiltIn(name, "coalesce")) return firstOf(args.filter((each) => !isNull(each)).map(of));
     return this.#listTerm(call, place) ?? this.#ownTerm(call, place);
   }
@@ -538,7 +590,7 @@ export class Binding {
     const [first, ...rest] = args;
     const term = first && this.#term({ expression: first, place });
     if (!first || !term) return undefined;
-    const keys = rest.map(constantOf);
+    const keys = rest.map((each) => this.#constant({ expression: each, place }));
     if (is("json_extract_path_text", "jsonb_extract_path_text") && keys.every((key) => key !== undefined)) {
       const atom = partOf(term.atom, keys);
       return atom && { atom, type: "text", isList: false };
@@ -575,7 +627,15 @@ const PURE = [
   ...["json_extract_path_text", "jsonb_extract_path_text", "json_array_elements_text", "jsonb_array_elements_text"],
 ];
 
+const noteOf = (row: Row | undefined) => ({
+  ...{ row, problems: [] as Problem[], columns: new Set<string>(), links: new Set<string>() },
+});
+
 type Column = { row: Row; name: string; type: KnownType };
+
+/** Whether a type is text without a limit, whose collation is the database's: that is never one that folds. */
+const isText = ({ name, schema, limited, array }: TypeName): boolean =>
+  ["text", "varchar"].includes(name) && (schema ?? "pg_catalog") === "pg_catalog" && !limited && !array;
 
 const within = (inner: Scope, place: Place): Place => ({ ...place, scopes: [inner, ...place.scopes] });
 
@@ -592,11 +652,6 @@ const conjunctsOf = (expression: Expression): Expression[] =>
 function columnOf({ alias, relation }: Row, path: readonly string[]): string | undefined {
   const [name = "", of] = path.toReversed();
   return path.length <= 2 && (of === undefined || of === alias) && relation.columns.includes(name) ? name : undefined;
-}
-
-function constantOf(expression: Expression): string | undefined {
-  if (expression.kind === "cast") return constantOf(expression.of);
-  return expression.kind === "constant" && expression.value !== null ? expression.value : undefined;
 }
 
 const isNull = (expression: Expression): boolean =>

@@ -38,6 +38,8 @@ export const RELATIONS = `
       JOIN pg_type t ON t.oid = a.atttypid
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
         AND (NOT l.collisdeterministic OR t.typname IN ('citext', 'bpchar'))) AS "foldedColumns",
+    ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_collation l ON l.oid = a.attcollation
+      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT l.collisdeterministic) AS "foldingCollations",
     coalesce((SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_index k, pg_attribute a
       WHERE k.indrelid = c.oid AND k.indisprimary AND a.attrelid = c.oid AND a.attnum = ANY(k.indkey::int2[])), '{}') AS "keyColumns",
     coalesce((SELECT jsonb_object_agg(r.rolname, ARRAY(
@@ -49,9 +51,10 @@ export const RELATIONS = `
         SELECT a.* FROM aclexplode(c.relacl) a
         UNION ALL SELECT a.* FROM pg_attribute t, aclexplode(t.attacl) a WHERE t.attrelid = c.oid) x
       WHERE x.grantee = 0 ORDER BY 1) AS "publicPrivileges",
-    ARRAY(SELECT DISTINCT d.refobjid::int8::float8 FROM pg_rewrite w, pg_depend d
-      WHERE w.ev_class = c.oid AND d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
-        AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> c.oid) AS reads,
+    ARRAY(SELECT DISTINCT (m)[1]::int8::float8 FROM pg_rewrite w, regexp_matches(w.ev_action::text, ':relid (\\d+)', 'g') m
+      WHERE w.ev_class = c.oid AND (m)[1]::int8 NOT IN (0, c.oid::int8)) AS reads,
+    ARRAY(SELECT a.attname::text FROM pg_index k JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.indkey[0]
+      WHERE k.indrelid = c.oid AND k.indisunique AND k.indisvalid AND k.indimmediate AND k.indnkeyatts = 1 AND k.indpred IS NULL) AS "uniqueColumns",
     ${extensionOf("pg_class", "c.oid")} AS extension,
     ${initiallyPublic("pg_class", "c.oid", "SELECT")} AS "sharedByExtension"
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
@@ -173,7 +176,7 @@ export const SYSTEM_TABLES = `
   ORDER BY 1, 2`;
 
 export const HIDDEN_FUNCTIONS = `
-  SELECT r.rolname::text AS role, format('%I.%I(%s)', n.nspname, f.proname, pg_get_function_identity_arguments(f.oid)) AS object,
+  SELECT r.rolname::text AS role, format('%I.%I(%s)', n.nspname, f.proname, oidvectortypes(f.proargtypes)) AS object,
     ${grantees("coalesce(f.proacl, acldefault('f', f.proowner))", "'EXECUTE'")} AS grantees
   FROM pg_roles r, pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
   WHERE r.oid = ANY($1::oid[]) AND has_function_privilege(r.oid, f.oid, 'EXECUTE')

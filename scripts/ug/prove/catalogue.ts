@@ -56,8 +56,12 @@ export type Relation = {
   columns: string[];
   types: Record<string, CatalogueType>;
   keyColumns: string[];
+  /** Columns that no two rows have the same value in. */
+  uniqueColumns: string[];
   /** Columns in which texts that differ are equal. */
   foldedColumns: string[];
+  /** Those of them whose collation does it, which a cast does not change. */
+  foldingCollations: string[];
   /** What each of the roles may do, by its name. */
   privileges: Record<string, Privilege[]>;
   /** What every role may do. */

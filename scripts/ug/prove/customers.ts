@@ -3,7 +3,7 @@ import type { Caller } from "./atoms.ts";
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
-import type { Policies } from "./policies.ts";
+import { isUnbound, type Policies } from "./policies.ts";
 import { isOfQueries, reachableRole } from "./roles.ts";
 import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
 
@@ -127,7 +127,7 @@ const seenWithoutSetting = (roles: readonly string[], table: Relation, policies:
 });
 
 /** SQL that binds the rows that customers read to one of them: in each policy that does not, or in a further one. */
-function boundFix(table: Relation, { catalogue, queries, bounds, callers, suggestions }: Policies): string {
+function boundFix(table: Relation, { catalogue, queries, bounds, suggestions }: Policies): string {
   const condition = suggestions.conditionFor(table);
   const roles = [...new Set(queries.customers)].map(identifier).join(", ");
   if (condition === undefined) return `REVOKE SELECT ON ${qualified(table)} FROM ${roles};`;
@@ -137,10 +137,9 @@ function boundFix(table: Relation, { catalogue, queries, bounds, callers, sugges
       policy.permissive &&
       "r*".includes(policy.command) &&
       policy.roles.some((role) => isOfQueries(role, queries)) &&
-      !callers.areSeparatedBy(bounds.judge(policy, "using").bound),
+      isUnbound(bounds.judge(policy, "using").bound),
   );
-  if (open.length === 0)
-    return `CREATE POLICY own_rows ON ${qualified(table)} AS RESTRICTIVE TO ${roles} USING (${condition});`;
+  if (open.length === 0) return suggestions.newPolicy(table, `AS RESTRICTIVE TO ${roles} USING (${condition})`);
   return open
     .map(({ name }) => `ALTER POLICY ${identifier(name)} ON ${qualified(table)} USING (${condition});`)
     .join(" ");

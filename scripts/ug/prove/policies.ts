@@ -1,5 +1,5 @@
 /** Finds policies that let a customer see or write rows of another one, and names those whose form it does not know. */
-import type { Problem } from "./binding.ts";
+import type { Bound, Problem } from "./binding.ts";
 import { type Catalogue, type Policy, qualified, type Relation, type StoredFunction } from "./catalogue.ts";
 import { settingNamesIn } from "./customer-sql.ts";
 import { identifier } from "./database.ts";
@@ -89,17 +89,24 @@ export function checkPolicies(policies: Policies, relation: Relation): Partial<F
     .filter(({ sides }) => sides.length > 0);
   const isOfOthers = ({ roles }: Policy) => !roles.some((role) => isOfQueries(role, policies.queries));
   const bound = open.filter(({ policy }) => !isOfOthers(policy));
+  const restrictive = joined(
+    ...own
+      .filter((policy) => !policy.permissive && !isOfOthers(policy))
+      .map((policy) => checkRestrictive(policies, table, policy, bound.length > 0)),
+  );
+  const isRestricted = restrictive.mistakes.length + restrictive.notJudged.length > 0;
   return joined(
-    ...bound.map(({ policy, sides }) => checkOpen(policies, table, policy, sides)),
+    ...bound
+      // A permissive policy that is exact by itself is not to blame for the restrictive one.
+      .filter(({ policy }) => !(isRestricted && !isUnbound(policies.bounds.judge(policy, "using").bound)))
+      .map(({ policy, sides }) => checkOpen(policies, table, policy, sides)),
     {
       mistakes: open
         .filter(({ policy }) => isOfOthers(policy))
         .flatMap(({ policy }) => policy.roles.map((role) => reachableRole(role, policies, relation))),
     },
     { mistakes: checkAlternatives(policies, table, bound.map(({ policy }) => policy)) },
-    ...own
-      .filter((policy) => !policy.permissive && !isOfOthers(policy))
-      .map((policy) => checkRestrictive(policies, table, policy, bound.length > 0)),
+    restrictive,
   );
 }
 
@@ -121,10 +128,18 @@ const mayWrite = (relation: Relation, policy: Policy): boolean =>
     ),
   );
 
+/** Whether a condition is not known to bind rows to anything. */
+export const isUnbound = (bound: Bound): boolean => bound !== "any" && bound.size === 0;
+
 /** SQL that makes a policy exact, or drops it if nothing shows what its table should be compared with. */
-function fixOf({ suggestions }: Policies, relation: Relation, policy: Policy): string {
-  const using = policy.using === null ? undefined : (suggestions.partOf(policy, "using") ?? suggestions.conditionFor(relation));
-  const check = policy.check === null ? undefined : (suggestions.partOf(policy, "check") ?? suggestions.conditionFor(relation));
+function fixOf({ suggestions, bounds }: Policies, relation: Relation, policy: Policy): string {
+  const condition = suggestions.conditionFor(relation);
+  const isExact = (["using", "check"] as const).every((side) => !isUnbound(bounds.judge(policy, side).bound));
+  // It keeps the customers apart, and not the two people.
+  if (isExact && condition !== undefined)
+    return suggestions.newPolicy(relation, `AS RESTRICTIVE TO ${policy.roles.map(identifier).join(", ")} USING (${condition})`);
+  const using = policy.using === null ? undefined : (suggestions.partOf(policy, "using") ?? condition);
+  const check = policy.check === null ? undefined : (suggestions.partOf(policy, "check") ?? condition);
   if ((policy.using !== null && using === undefined) || (policy.check !== null && check === undefined))
     return `DROP POLICY ${identifier(policy.name)} ON ${qualified(relation)};`;
   const parts = [using && `USING (${using})`, check && `WITH CHECK (${check})`].filter((part) => part !== undefined);
@@ -247,23 +262,36 @@ function problemMistake(problem: Problem, object: string, { catalogue, bounds }:
     ];
   }
   const { table } = problem;
-  const roles = ["INSERT", "UPDATE"].flatMap((right) =>
-    Object.entries(table.privileges).flatMap(([role, held]) => (held.some((each) => each === right) ? [role] : [])),
-  );
-  // Rows of a parent that belong to the caller are another matter: see notJudgedPolicy.
-  const writes = bounds.writesBound(table);
-  if (writes === "any" || writes.size > 0) return [];
-  const isPublic = table.publicPrivileges.some((each) => each === "INSERT" || each === "UPDATE");
-  const from = [...(isPublic ? ["PUBLIC"] : []), ...[...new Set(roles)].map(identifier)];
-  const cascades = catalogue.foreignKeys.some((key) => key.table === table.oid && from.length === 0);
+  if (isParent(problem, bounds)) return [];
+  const written = bounds.writtenBy(table);
+  const fixes = written.map((each) => {
+    const isPublic = each.publicPrivileges.some((right) => right === "INSERT" || right === "UPDATE");
+    const from = [...(isPublic ? ["PUBLIC"] : []), ...rolesThatWrite(each).map(identifier)];
+    return `REVOKE INSERT, UPDATE ON ${qualified(each)} FROM ${from.join(", ")};`;
+  });
+  const keys = catalogue.foreignKeys.filter((key) => key.table === table.oid && /[cd]/.test(key.onUpdate + key.onDelete));
+  const writers = [...new Set(written.flatMap(rolesThatWrite))].map(identifier);
   return [
     {
       code: "membership_writable",
       object: qualified(table),
-      message: `${object} lets those through who have a row in this table, and ${listed(from) || "queries"} may write into it${cascades ? ", by a foreign key" : ""}. So a customer can make themselves a member of another one.`,
-      fix: `REVOKE INSERT, UPDATE ON ${qualified(table)} FROM ${from.join(", ") || "PUBLIC"}; -- Or judge it: --accept`,
+      message: `${object} lets those through who have a row in this table, and ${listed(writers) || "a foreign key"} may write into it. So a customer can make themselves a member of another one.`,
+      fix:
+        fixes.join(" ") ||
+        keys.map((key) => `ALTER TABLE ${qualified(table)} DROP CONSTRAINT ${identifier(key.name)};`).join(" "),
     },
   ];
+}
+
+const rolesThatWrite = ({ privileges }: Relation): string[] =>
+  Object.entries(privileges).flatMap(([role, held]) =>
+    held.some((right) => right === "INSERT" || right === "UPDATE") ? [role] : [],
+  );
+
+/** Whether a row names one other row, which belongs to the caller by policies of its own: then a foreign key would hold them together. */
+function isParent({ table, via }: Problem & { kind: "writable" }, bounds: TableBounds): boolean {
+  const writes = bounds.writesBound(table);
+  return table.uniqueColumns.includes(via.parentColumn) && (writes === "any" || writes.size > 0);
 }
 
 /** Whether a policy, or a function in it, gives a missing setting a meaning. */
@@ -297,8 +325,7 @@ function checkRestrictive(
   const conditions = [policy.using, policy.check].filter((each) => each !== null);
   if (!conditions.some((each) => dependsOnCaller(each, names.callerFunctions))) return {};
   const inexact = (["using", "check"] as const).filter((side) => {
-    const { bound } = policies.bounds.judge(policy, side);
-    return bound !== "any" && bound.size === 0;
+    return isUnbound(policies.bounds.judge(policy, side).bound);
   });
   if (inexact.length === 0) return {};
   const fix = fixOf(policies, relation, policy);

@@ -69,7 +69,8 @@ export async function prove(connect: Connect, question: Question): Promise<Proof
   for (const setup of question.setups)
     proof.mistakes.push(...(await connect((database) => checkSurvival(database, setup, settings))));
   proof.mistakes = withoutRepeats(proof.mistakes);
-  proof.notJudged = accepted(proof.notJudged, question.accept);
+  const fixes = new Set(proof.mistakes.map(({ fix }) => sqlOf(fix)));
+  proof.notJudged = accepted(proof.notJudged, question.accept).filter(({ fix }) => !fixes.has(sqlOf(fix)));
   proof.outcome = outcomeOf(proof);
   if (proof.outcome === "proven" && proof.compared.length === 0)
     throw couldNotTell(
@@ -90,6 +91,9 @@ const accepted = (notJudged: readonly NotJudged[], accept: readonly string[]): N
       .map((each) => [`${each.object} ${each.message}`, each]),
   ).values(),
 ];
+
+/** A fix without its comment. */
+const sqlOf = (fix: string): string => fix.split(" -- ")[0] ?? fix;
 
 const isNamed = (object: string, name: string): boolean => object === name || object.replaceAll('"', "") === name;
 
@@ -160,8 +164,8 @@ function policiesOf(
     const isGiven = relation && accept.some((name) => isNamed(policyName(policy, relation), name));
     return isGiven === true && mayBeAccepted({ catalogue, callerFunctions }, policy);
   });
-  const suggestions = new Suggestions(catalogue, { bounds, callers });
   const arePeople = arePeopleOf(catalogue, { bounds, callers, queries });
+  const suggestions = new Suggestions(catalogue, { bounds, callers, arePeople });
   return { catalogue, callerFunctions, queries, callers, bounds, suggestions, arePeople };
 }
 

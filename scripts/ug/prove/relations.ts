@@ -109,15 +109,13 @@ function checkTable(policies: Policies, relation: Relation): Findings {
 }
 
 /** SQL that gives a table a policy for its customers; without a column to compare, it takes the rights away. */
-function policyFix({ catalogue, suggestions }: Policies, relation: Relation): string {
+function policyFix({ suggestions }: Policies, relation: Relation): string {
   const condition = suggestions.conditionFor(relation);
   const roles = rolesThat(relation, ROWS).map(identifier);
   if (condition === undefined) return `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)};`;
-  const names = catalogue.policies.filter((policy) => policy.relation === relation.oid).map(({ name }) => name);
-  const name = ["own_rows", "own_rows_2", "own_rows_3"].find((each) => !names.includes(each)) ?? "own_rows_4";
-  const command = rolesThat(relation, ["INSERT", "UPDATE", "DELETE"]).length > 0 ? "" : " FOR SELECT";
+  const command = rolesThat(relation, ["INSERT", "UPDATE", "DELETE"]).length > 0 ? "" : "FOR SELECT ";
   const whom = relation.publicPrivileges.length > 0 || roles.length === 0 ? "PUBLIC" : roles.join(", ");
-  return `CREATE POLICY ${name} ON ${qualified(relation)}${command} TO ${whom} USING (${condition});`;
+  return suggestions.newPolicy(relation, `${command}TO ${whom} USING (${condition})`);
 }
 
 /** A table without row-level security, perhaps a part of one that has it. */

@@ -1,5 +1,5 @@
 /** Finds rights with which queries reach rows without naming their table. */
-import { type Catalogue, type ForeignKey, qualified, type Relation, type Right } from "./catalogue.ts";
+import { type Catalogue, type ForeignKey, qualified, type Right } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { type Findings, joined, listed, type Mistake } from "./finding.ts";
 import type { Policies } from "./policies.ts";
@@ -84,7 +84,7 @@ function checkCascade(policies: Policies, key: ForeignKey, isAllowed: Allowed): 
     ...(isDone(key.onDelete, "DELETE") ? [`ON DELETE ${ACTIONS[key.onDelete]}`] : []),
     ...(isDone(key.onUpdate, "UPDATE") ? [`ON UPDATE ${ACTIONS[key.onUpdate]}`] : []),
   ];
-  if (done.length === 0 || bindsBoth(policies, key, [table, parent])) return {};
+  if (done.length === 0 || bindsBoth(policies, key)) return {};
   const [name, constraint] = [qualified(table), identifier(key.name)];
   const columns = (names: readonly string[]) => names.map(identifier).join(", ");
   const fix = `ALTER TABLE ${name} DROP CONSTRAINT ${constraint}, ADD CONSTRAINT ${constraint} FOREIGN KEY (${columns(key.columns)}) REFERENCES ${qualified(parent)} (${columns(key.parentColumns)});`;
@@ -100,22 +100,22 @@ function checkCascade(policies: Policies, key: ForeignKey, isAllowed: Allowed): 
 }
 
 /** Whether a foreign key names the customer, too, or rows of its table belong to whom the parent belongs to. */
-function bindsBoth({ catalogue, suggestions }: Policies, key: ForeignKey, [table, parent]: readonly [Relation, Relation]): boolean {
-  const own = suggestions.columnsOf(parent);
-  const composite = key.columns.some((column, index) => {
-    const named = key.parentColumns[index];
-    return named !== undefined && own.includes(named) && suggestions.columnsOf(table).includes(column);
-  });
-  const follows = catalogue.policies
-    .filter(({ relation, permissive, roles }) => relation === table.oid && permissive && roles.length > 0)
-    .map(({ using, check }) => `${using} ${check}`);
-  const isChild =
-    follows.length > 0 &&
-    follows.every(
-      (text) => text.includes(qualified(parent)) && key.columns.every((column) => text.includes(`${identifier(table.name)}.${identifier(column)}`)),
-    ) &&
-    suggestions.isExact(table);
-  return composite || isChild;
+function bindsBoth({ catalogue, bounds }: Policies, key: ForeignKey): boolean {
+  const judged = (oid: number) =>
+    catalogue.policies
+      .filter(({ relation, permissive, roles }) => relation === oid && permissive && roles.length > 0)
+      .map((policy) => bounds.judge(policy, policy.using === null ? "check" : "using"));
+  const [children, parents] = [judged(key.table), judged(key.parent)];
+  const isChild = key.columns.some((column) => children.every(({ links }) => links.has(`${column} ${key.parent}`)));
+  return (
+    children.length > 0 &&
+    (isChild ||
+      key.columns.some(
+        (column, index) =>
+          children.every(({ columns }) => columns.has(column)) &&
+          parents.every(({ columns }) => columns.has(key.parentColumns[index] ?? "")),
+      ))
+  );
 }
 
 /** Rules, and triggers whose functions run as their owner, on tables that queries change. */

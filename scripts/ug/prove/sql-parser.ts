@@ -122,7 +122,7 @@ class Parser {
       case "operator":
         return minimum <= OTHER ? this.#namedOperation(left) : undefined;
       case "collate":
-        return minimum <= COLLATE ? this.#collation() : undefined;
+        return minimum <= COLLATE ? this.#collation(left) : undefined;
       case "at":
         throw new Unreadable();
       default:
@@ -215,11 +215,11 @@ class Parser {
     return isNot ? OPAQUE : { kind: "any", left, array };
   }
 
-  /** Any collation may make texts equal that differ, so none is judged. */
-  #collation(): Expression {
+  /** Any other collation may make texts equal that differ, so none is judged. */
+  #collation(of: Expression): Expression {
     this.#at += 1;
-    this.#path();
-    return OPAQUE;
+    const [name = "", schema = "pg_catalog"] = this.#path().toReversed();
+    return schema === "pg_catalog" && ["C", "POSIX"].includes(name) ? { kind: "bytes", of } : OPAQUE;
   }
 
   #operand(): Expression {

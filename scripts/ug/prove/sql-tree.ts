@@ -28,6 +28,8 @@ export type Expression =
   /** A subquery: one value, `EXISTS`, a list for `IN`, or `ARRAY(SELECT …)`. */
   | { kind: "subquery"; as: "value" | "exists" | "list"; select: Select }
   | { kind: "isTrue"; of: Expression }
+  /** `COLLATE "C"`, under which texts are equal only if their bytes are */
+  | { kind: "bytes"; of: Expression }
   /** What the prover does not judge. It narrows what it is joined to with AND. */
   | { kind: "opaque" };
 
@@ -51,6 +53,7 @@ export function childrenOf(expression: Expression): Expression[] {
       return expression.parts;
     case "cast":
     case "isTrue":
+    case "bytes":
       return [expression.of];
     case "any":
       return [expression.left, expression.array];

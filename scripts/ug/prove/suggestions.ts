@@ -4,6 +4,7 @@ import { type Catalogue, type Policy, qualified, type Relation } from "./catalog
 import { identifier } from "./database.ts";
 import { conditionPartsOf } from "./expression.ts";
 import type { Bound } from "./binding.ts";
+import { knownType } from "./types.ts";
 import { isOfQueries, type QueryRoles } from "./roles.ts";
 import { conditionOf, type Side, type TableBounds } from "./table-bounds.ts";
 
@@ -63,12 +64,29 @@ export class Suggestions {
   readonly #catalogue: Catalogue;
   readonly #bounds: TableBounds;
   readonly #callers: Callers;
+  readonly #arePeople: boolean;
   #comparisons: Comparison[] | undefined;
 
-  constructor(catalogue: Catalogue, { bounds, callers }: { bounds: TableBounds; callers: Callers }) {
+  constructor(
+    catalogue: Catalogue,
+    { bounds, callers, arePeople }: { bounds: TableBounds; callers: Callers; arePeople: boolean },
+  ) {
     this.#catalogue = catalogue;
     this.#bounds = bounds;
     this.#callers = callers;
+    this.#arePeople = arePeople;
+  }
+
+  /** SQL that adds a policy to a table. */
+  newPolicy(relation: Relation, rest: string): string {
+    const names = this.#policiesOf(relation).map(({ name }) => name);
+    const free = (count: number): string => {
+      const name = count === 1 ? "own_rows" : `own_rows_${count}`;
+      return names.includes(name) ? free(count + 1) : name;
+    };
+    const [name, table] = [free(1), qualified(relation)];
+    // Two mistakes of a table may have this fix.
+    return `DROP POLICY IF EXISTS ${name} ON ${table}; CREATE POLICY ${name} ON ${table} ${rest};`;
   }
 
   /** The part of a condition that binds the row to one of the callers. */
@@ -86,24 +104,13 @@ export class Suggestions {
       }
     this.#comparisons ??= this.#readComparisons();
     const known = this.#comparisons.find(
-      ({ column, type }) => relation.types[column] !== undefined && typeName(relation, column) === type,
+      ({ column, type }) =>
+        relation.types[column] !== undefined &&
+        typeName(relation, column) === type &&
+        !relation.foldedColumns.includes(column),
     );
     if (known) return `${identifier(known.column)} = ${known.caller}`;
     return this.#guessFor(relation);
-  }
-
-  /** The columns of a table that its exact policies compare with the caller. */
-  columnsOf(relation: Relation): string[] {
-    const parts = this.#policiesOf(relation).map((policy) => this.partOf(policy, "using"));
-    return relation.columns.filter((column) =>
-      parts.some((part) => part?.startsWith(`(${identifier(column)} = `) || part?.startsWith(`${identifier(column)} = `)),
-    );
-  }
-
-  /** Whether each permissive policy of a table is exact. */
-  isExact(relation: Relation): boolean {
-    const own = this.#policiesOf(relation).filter(({ permissive, roles }) => permissive && roles.length > 0);
-    return own.every((policy) => this.#callers.areSeparatedBy(this.#bounds.judge(policy, "using").bound));
   }
 
   #policiesOf({ oid }: Relation): Policy[] {
@@ -135,11 +142,16 @@ export class Suggestions {
   /** A comparison of a column with a name that columns of customers have, and what the SQL of the callers has set. */
   #guessFor(relation: Relation): string | undefined {
     const atom = this.#callers.differences()[0];
-    const column = NAMES.flatMap((name) => [name, `${name}_id`, `${name}_uuid`]).find((name) =>
-      relation.columns.includes(name),
-    );
+    const own = atom?.kind === "setting" ? ([...atom.name.split("."), ...atom.path].at(-1) ?? "") : "";
+    // The columns of customers are not those of people.
+    const column = [own, own.replace(/_id$/, ""), ...(this.#arePeople ? [] : NAMES)]
+      .flatMap((name) => [name, `${name}_id`, `${name}_uuid`])
+      .find((name) => relation.columns.includes(name));
     const type = column === undefined ? undefined : relation.types[column];
     if (!atom || column === undefined || !type || type.array) return undefined;
+    if (relation.foldingCollations.includes(column)) return `${identifier(column)} COLLATE "C" = ${callerSql(atom, "pg_catalog.text")}`;
+    if (relation.foldedColumns.includes(column)) return `${identifier(column)}::text = ${callerSql(atom, "pg_catalog.text")}`;
+    if (knownType({ ...type, limited: false }, this.#catalogue.types) === undefined) return undefined;
     return `${identifier(column)} = ${callerSql(atom, `${identifier(type.schema)}.${identifier(type.name)}`)}`;
   }
 }
@@ -180,9 +192,9 @@ function weightsOf(catalogue: Catalogue, { bounds, queries }: Pick<Known, "bound
 
 /** Whether what most tables compare is the same for both callers, who are then people of one customer. */
 export function arePeopleOf(catalogue: Catalogue, known: Known & { queries: QueryRoles }): boolean {
-  const [first, ...others] = weightsOf(catalogue, known).map(({ atom }) => atom);
-  const [value, other] = first ? known.callers.both.map((caller) => valueOf(first, caller)) : [];
-  return value !== undefined && value === other && others.some((atom) => known.callers.differIn(atom));
+  const [first] = weightsOf(catalogue, known);
+  const [value, other] = first ? known.callers.both.map((caller) => valueOf(first.atom, caller)) : [];
+  return value !== undefined && value === other;
 }
 
 /** What policies compare, and one of the callers has not set. */

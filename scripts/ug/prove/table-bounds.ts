@@ -1,11 +1,12 @@
 /** To which callers the policies of each table bind the rows that queries read and write. */
 import type { Atom } from "./atoms.ts";
-import { Binding, type Bound, both, either, type Problem } from "./binding.ts";
+import { Binding, type Bound, both, either, type Judged } from "./binding.ts";
 import type { Catalogue, Policy, Relation, Role } from "./catalogue.ts";
 import { isOfQueries, type QueryRoles } from "./roles.ts";
 
 /** A command, as in `pg_policy`: r SELECT, a INSERT, w UPDATE, d DELETE. */
 export type Command = "r" | "a" | "w" | "d";
+type Write = "INSERT" | "UPDATE" | "DELETE";
 /** The condition for rows that are there, or for new ones. */
 export type Side = "using" | "check";
 
@@ -17,10 +18,7 @@ const SIDES: readonly (readonly [Command, Side])[] = [
   ["d", "using"],
 ];
 
-/** What is known of one condition of a policy. */
-export type Judged = { bound: Bound; problems: Problem[] };
-
-const UNKNOWN: Judged = { bound: new Map(), problems: [] };
+const UNKNOWN: Judged = { bound: new Map(), problems: [], columns: new Set(), links: new Set() };
 
 /** The condition of a policy for existing or new rows. Without WITH CHECK, PostgreSQL checks new rows by USING. */
 export const conditionOf = ({ using, check }: Policy, side: Side): string | null =>
@@ -88,21 +86,26 @@ export class TableBounds {
     const applied = this.applied(relation, role, command);
     const boundOf = (policy: Policy): Bound =>
       this.#isAccepted(policy) ? "any" : this.judge(policy, side).bound;
-    const permissive = applied.filter((policy) => policy.permissive).map(boundOf);
-    return applied
-      .filter((policy) => !policy.permissive && !this.#isAccepted(policy))
-      .map(boundOf)
-      .reduce(both, permissive.reduce(either, "any"));
+    const permissive = applied.filter((policy) => policy.permissive).map(boundOf).reduce(either, "any");
+    const restrictive = applied.filter((policy) => !policy.permissive);
+    // Somebody has judged that it keeps people apart, whose customer is bound by what is permissive.
+    if (restrictive.some(this.#isAccepted) && permissive !== "any" && permissive.size > 0) return "any";
+    return restrictive.filter((policy) => !this.#isAccepted(policy)).map(boundOf).reduce(both, permissive);
   }
 
   /** Whether a query can add or change rows of a table, by its name, its parents or children, or a view. */
-  isWritable(relation: Relation, privileges: readonly ("INSERT" | "UPDATE" | "DELETE")[] = ["INSERT", "UPDATE"]): boolean {
-    return this.#family(relation).some(
-      (each) => this.#isWritten(each, privileges) || this.#isWrittenByView(each, privileges) || this.#isCascaded(each),
-    );
+  isWritable(relation: Relation, privileges: readonly Write[] = ["INSERT", "UPDATE"]): boolean {
+    return this.writtenBy(relation, privileges).length > 0 || this.#family(relation).some((each) => this.#isCascaded(each));
   }
 
-  #isWritten(relation: Relation, privileges: readonly ("INSERT" | "UPDATE" | "DELETE")[]): boolean {
+  /** The tables and views by which a query can write into a table. */
+  writtenBy(relation: Relation, privileges: readonly Write[] = ["INSERT", "UPDATE"]): Relation[] {
+    const family = this.#family(relation);
+    const views = family.flatMap((each) => this.#viewsThatWrite(each, privileges));
+    return [...family.filter((each) => this.#isWritten(each, privileges)), ...views];
+  }
+
+  #isWritten(relation: Relation, privileges: readonly Write[]): boolean {
     const commands = { INSERT: "a", UPDATE: "w", DELETE: "d" } as const;
     return Object.entries(relation.privileges).some(([role, held]) =>
       privileges.some(
@@ -118,14 +121,19 @@ export class TableBounds {
   }
 
   /** A view that runs as its owner writes with the owner's rights. */
-  #isWrittenByView(relation: Relation, privileges: readonly string[]): boolean {
-    return this.#catalogue.relations.some(
+  #viewsThatWrite(relation: Relation, privileges: readonly string[]): Relation[] {
+    return this.#catalogue.relations.filter(
       (view) =>
         view.kind === "v" &&
         !isInvoker(view) &&
-        view.reads.includes(relation.oid) &&
+        this.#reads(view, relation.oid) &&
         Object.values(view.privileges).some((held) => held.some((each) => privileges.includes(each))),
     );
+  }
+
+  #reads(view: Relation, oid: number): boolean {
+    const below = this.#catalogue.relations.filter((each) => each.kind === "v" && view.reads.includes(each.oid));
+    return view.reads.includes(oid) || below.some((each) => this.#reads(each, oid));
   }
 
   /** A foreign key that writes new values into its table, if somebody changes the row that it names. */

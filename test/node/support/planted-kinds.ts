@@ -4,11 +4,9 @@ import { asCustomer } from "./planted-mistakes.ts";
 export type PlantedKind = {
   name: string;
   sql: string;
-  /** What the prover must name: a code and an object, or an object alone if it cannot judge it. */
+  /** What the prover must name. Without a code, it is enough that it does not judge the object. */
   found: { code?: string; object: string };
   as?: (number: number) => string;
-  /** The fixes take away the rights on the only table. */
-  endsBare?: true;
 };
 
 const OWN = "own on public.orders";
@@ -55,8 +53,8 @@ const RIGHTS: readonly PlantedKind[] = [
   },
   {
     name: "an extension's function that the extension hides",
-    sql: "CREATE EXTENSION pageinspect; GRANT EXECUTE ON FUNCTION get_raw_page(text, bigint) TO dashboard",
-    found: { code: "builtin_function", object: "public.get_raw_page(text, bigint)" },
+    sql: "CREATE EXTENSION pgstattuple; GRANT EXECUTE ON FUNCTION pgstattuple(text) TO dashboard",
+    found: { code: "builtin_function", object: "public.pgstattuple(text)" },
   },
   {
     name: "a foreign server",
@@ -180,9 +178,9 @@ const MEMBERSHIPS: readonly PlantedKind[] = [
     sql: members(
       "GRANT INSERT ON members TO dashboard; CREATE POLICY join_in ON members FOR INSERT TO dashboard WITH CHECK (person = current_setting('app.person', true))",
       IS_MEMBER,
-    ).replace(", 2)", ", 2)"),
+    ),
     as: asPerson,
-    found: { object: "public.orders.own" },
+    found: { code: "membership_writable", object: "public.members" },
   },
   {
     name: "members without row-level security that a customer may change",
