@@ -102,7 +102,8 @@ const bodyOf = ({ outcome, serverVersion, roles, compared, mistakes, notJudged, 
 const style = (format: Parameters<typeof styleText>[0], text: string) =>
   styleText(format, text, { stream: process.stdout });
 
-const counted = (count: number, [one, several]: readonly [string, string]) => (count === 1 ? one : `${count} ${several}`);
+const counted = (count: number, [one, several]: readonly [string, string]) =>
+  count === 1 ? one : `${count} ${several}`;
 
 /** The first line. */
 function verdictOf({ outcome, mistakes, notJudged, arePeople }: Proof): string {
@@ -117,7 +118,10 @@ function verdictOf({ outcome, mistakes, notJudged, arePeople }: Proof): string {
     case "mistakes":
       return style("red", `${counted(mistakes.length, ["1 mistake", "mistakes"])}.`);
     case "not_judged":
-      return style("yellow", `Not proven: no mistake was found, and ${counted(notJudged.length, ["1 object was", "objects were"])} not judged.`);
+      return style(
+        "yellow",
+        `Not proven: no mistake was found, and ${counted(notJudged.length, ["1 object was", "objects were"])} not judged.`,
+      );
   }
 }
 

@@ -6,7 +6,7 @@ export type Atom =
   /** The first that has a value. */
   | { kind: "first"; of: Atom[] };
 
-/** Atoms by their keys. A condition is bound to each of them if it is true only for rows that have the atom's value. */
+/** Atoms by their keys, each with the column that is compared: alternatives that compare different columns have none in common. */
 export type Atoms = ReadonlyMap<string, Atom>;
 
 /** The text by which an atom is known, also to people. */
@@ -16,7 +16,9 @@ export function keyOf(atom: Atom): string {
   return [atom.name, ...atom.path].join(" → ");
 }
 
-export const atomsOf = (...atoms: Atom[]): Atoms => new Map(atoms.map((atom) => [keyOf(atom), atom]));
+/** What a row is bound to by one of its columns. */
+export const boundBy = (column: string, atoms: Iterable<Atom>): Atoms =>
+  new Map([...atoms].map((atom) => [`${column} = ${keyOf(atom)}`, atom]));
 
 /** The names of the settings in an atom. */
 export function settingsIn(atom: Atom): string[] {
@@ -36,9 +38,9 @@ export function partOf(atom: Atom, path: readonly string[]): Atom | undefined {
 export type Caller = { role: string; settings: ReadonlyMap<string, string> };
 
 /** The value of an atom for a caller; `undefined` if it has none. */
-export function valueOf(atom: Atom, caller: Caller): string | undefined {
+export function heldValue(atom: Atom, caller: Caller): string | undefined {
   if (atom.kind === "user") return atom.of === "current" ? caller.role : undefined;
-  if (atom.kind === "first") return atom.of.map((each) => valueOf(each, caller)).find((value) => value !== undefined);
+  if (atom.kind === "first") return atom.of.map((each) => heldValue(each, caller)).find((value) => value !== undefined);
   let value: unknown = caller.settings.get(atom.name);
   for (const key of atom.path) value = memberOf(typeof value === "string" ? parsed(value) : value, key);
   if (value === undefined || value === null || value === "") return undefined;

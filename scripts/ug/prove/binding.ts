@@ -2,8 +2,15 @@
  * Finds out to which callers a condition binds a row. It knows a few forms, and gives nothing for any other: a column that is equal to
  * what identifies the caller, a list of that, and rows that lead to such a row in a table that queries cannot change.
  */
-import { type Atom, type Atoms, atomsOf, partOf } from "./atoms.ts";
-import type { Catalogue, CatalogueType, Policy, Relation, StoredFunction } from "./catalogue.ts";
+import { type Atom, type Atoms, boundBy, partOf } from "./atoms.ts";
+import {
+  type Catalogue,
+  type CatalogueType,
+  isPathSafe,
+  type Policy,
+  type Relation,
+  type StoredFunction,
+} from "./catalogue.ts";
 import { parseBody, parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
 import { childrenOf, type Expression, type Select, type TypeName } from "./sql-tree.ts";
@@ -89,11 +96,7 @@ export class Binding {
   }
 
   /** The atoms to which a condition of a policy binds the rows of its table, and the problems of known forms in it. */
-  ofCondition(
-    sql: string,
-    relation: Relation,
-    { policy, ofOneRole }: { policy: Policy; ofOneRole: boolean },
-  ): Judged {
+  ofCondition(sql: string, relation: Relation, { policy, ofOneRole }: { policy: Policy; ofOneRole: boolean }): Judged {
     const row: Row = { alias: relation.name, relation };
     const [before, noted] = [this.#noted, noteOf(row)];
     this.#noted = noted;
@@ -154,7 +157,9 @@ export class Binding {
     if (expression.kind === "call") {
       const place = { scopes: [], called: { stored: within, args: [] }, asOwner: false, depth, ofOneRole: false };
       const stored = this.#function(expression, place);
-      if (stored ? !this.#isPure(stored, depth + 1) : !PURE.some((name) => this.#isBuiltIn(expression.name, name, place)))
+      if (
+        stored ? !this.#isPure(stored, depth + 1) : !PURE.some((name) => this.#isBuiltIn(expression.name, name, place))
+      )
         return false;
     }
     return childrenOf(expression).every((each) => this.#callsPure(each, within, depth));
@@ -204,14 +209,15 @@ export class Binding {
     const term = this.#term(other);
     if (term && !term.isList && areComparable(column.type, term.type)) return this.#boundTo(term, column);
     const isOfRole = other.place.ofOneRole && this.#constant(other) !== undefined;
-    if (isOfRole && areComparable(column.type, column.type)) return atomsOf({ kind: "user", of: "current" });
+    if (isOfRole && areComparable(column.type, column.type))
+      return boundBy(column.name, [{ kind: "user", of: "current" }]);
     const selected = this.#selected(other);
     return selected ? this.#member(row, column, selected) : NOTHING;
   }
 
   #boundTo({ atom }: Term, { row, name }: Column): Bound {
     if (row === this.#noted.row) this.#noted.columns.add(name);
-    return atomsOf(atom);
+    return boundBy(name, [atom]);
   }
 
   /** `json ? column`: the array in a claim contains the text. */
@@ -223,38 +229,44 @@ export class Binding {
 
   /** `column = ANY (list)`, `caller = ANY (column)` */
   #listed({ left, array }: Expression & { kind: "any" }, { place, row }: { place: Place; row: Row }): Bound {
-    const [one, many] = [
-      { expression: left, place },
-      { expression: array, place },
-    ] as const;
-    if (array.kind === "array")
-      return array.items.map((item) => this.#compared({ kind: "operation", operator: "=", left, right: item }, { place, row })).reduce(either, "any");
-    const column = this.#column(one);
-    if (column?.row === row) {
-      const list = this.#term(many);
-      const element = list?.isList ? (elementOf(list.type) ?? list.type) : undefined;
-      // The separator may be a part of a text, but of no number or UUID.
-      const isExact = element !== undefined && areComparable(column.type, element) && !(list?.isSplit && column.type === "text");
-      if (list && isExact) return this.#boundTo(list, column);
-      const selected = this.#selected(many);
-      return selected ? this.#member(row, column, selected) : NOTHING;
+    if (array.kind === "array") {
+      const equals = array.items.map((right): Expression => ({ kind: "operation", operator: "=", left, right }));
+      return equals.map((expression) => this.#bound({ expression, place }, row)).reduce(either, "any");
     }
-    const members = this.#column(many);
-    const [term, element] = [this.#term(one), members && elementOf(members.type)];
-    const isExact = members?.row === row && element !== undefined && term && !term.isList && areComparable(element, term.type);
-    return isExact && term ? atomsOf(term.atom) : NOTHING;
+    const [one, many] = [left, array].map((expression) => ({ expression, place })) as [Closure, Closure];
+    const column = this.#column(one);
+    return column?.row === row ? this.#inList(column, many) : this.#inColumn(one, many, row);
   }
 
-  #subqueried(
-    { select, as }: Expression & { kind: "subquery" },
-    { place, row }: { place: Place; row: Row },
-  ): Bound {
+  #inList(column: Column, many: Closure): Bound {
+    const list = this.#term(many);
+    const element = list?.isList ? (elementOf(list.type) ?? list.type) : undefined;
+    // The separator may be a part of a text, but of no number or UUID.
+    const isExact =
+      element !== undefined &&
+      areComparable(column.type, element) &&
+      !(list?.isSplit && areComparable(column.type, "text"));
+    if (list && isExact) return this.#boundTo(list, column);
+    const selected = this.#selected(many);
+    return selected ? this.#member(column.row, column, selected) : NOTHING;
+  }
+
+  #inColumn(one: Closure, many: Closure, row: Row): Bound {
+    const members = this.#column(many);
+    const [term, element] = [this.#term(one), members && elementOf(members.type)];
+    if (members?.row !== row || element === undefined || !term || term.isList) return NOTHING;
+    return areComparable(element, term.type) ? this.#boundTo(term, members) : NOTHING;
+  }
+
+  #subqueried({ select, as }: Expression & { kind: "subquery" }, { place, row }: { place: Place; row: Row }): Bound {
     const [target] = select.targets;
     const isValue = as === "value" && target !== undefined && target !== "*";
     if (select.sources.length > 0) {
       const member = this.#member(row, undefined, { select, place });
       const inner = isValue ? this.#entered(select, place) : undefined;
-      return inner && isValue ? both(member, this.#bound({ expression: target, place: within(inner, place) }, row)) : member;
+      return inner && isValue
+        ? both(member, this.#bound({ expression: target, place: within(inner, place) }, row))
+        : member;
     }
     const conditions = select.conditions.map((each) => this.#bound({ expression: each, place }, row));
     const own = isValue ? this.#bound({ expression: target, place }, row) : NOTHING;
@@ -332,14 +344,17 @@ export class Binding {
 
   #linked(bound: Bound, { row, name }: Column, to: Column): Bound {
     if (row === this.#noted.row) this.#noted.links.add(`${name} ${to.row.relation.oid}`);
-    return bound;
+    return bound === "any" ? bound : boundBy(name, bound.values());
   }
 
   /** Whether a foreign key guarantees that the row exists that a row names, and no other can take its place. */
   #isForeignKey(from: Column, to: Column): boolean {
     const { relations, foreignKeys } = this.#catalogue;
     const child = from.row.relation;
-    const hasChildren = child.kind === "r" && relations.some(({ parents }) => parents.includes(child.oid));
+    // Keys and unique columns do not reach the children of a table, other than its partitions.
+    const hasChildren = [child, to.row.relation].some(
+      ({ kind, oid }) => kind === "r" && relations.some(({ parents }) => parents.includes(oid)),
+    );
     return (
       !hasChildren &&
       foreignKeys.some(
@@ -431,7 +446,9 @@ export class Binding {
 
   /** The body of a function in SQL, or of one in PL/pgSQL that does nothing but return. */
   #body(stored: StoredFunction): Expression | undefined {
-    if (!["sql", "plpgsql"].includes(stored.language)) return undefined;
+    if (!["sql", "plpgsql"].includes(stored.language) || stored.setsOthers) return undefined;
+    const isSafe = stored.searchPath === null ? this.#catalogue.isPathSafe : isPathSafe(stored.searchPath);
+    if (stored.parsedBody === null && !isSafe) return undefined;
     try {
       return parseBody(stored.parsedBody ?? stored.body);
     } catch (error) {
@@ -571,15 +588,15 @@ export class Binding {
   #callTerm(call: Expression & { kind: "call" }, place: Place): Term | undefined {
     const { args, name } = call;
     const [first, second] = args;
-    const of = (each: Expression | undefined): Term | undefined =>
-      each && this.#term({ expression: each, place });
+    const of = (each: Expression | undefined): Term | undefined => each && this.#term({ expression: each, place });
     if (this.#isBuiltIn(name, "current_setting", place)) {
       const setting = first && this.#constant({ expression: first, place })?.toLowerCase();
       // Others than those of the integrator have values that nobody has set.
       if (!setting?.includes(".")) return undefined;
       return { atom: { kind: "setting", name: setting, path: [] }, type: "text", isList: false };
     }
-    if (isBuiltIn(name, "nullif")) return second && this.#constant({ expression: second, place }) !== undefined ? of(first) : undefined;
+    if (isBuiltIn(name, "nullif"))
+      return second && this.#constant({ expression: second, place }) !== undefined ? of(first) : undefined;
     if (isBuiltIn(name, "coalesce")) return firstOf(args.filter((each) => !isNull(each)).map(of));
     return this.#listTerm(call, place) ?? this.#ownTerm(call, place);
   }

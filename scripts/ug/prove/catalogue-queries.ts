@@ -3,7 +3,10 @@
 /** What initdb has not made, wherever it is. */
 const OF_USERS = (oid: string) => `${oid}::int8 >= 16384 AND n.nspname !~ '^pg_(?:toast|temp)'`;
 
-const extensionOf = (catalogue: string, oid: string) => `(SELECT x.extname::text FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid
+const extensionOf = (
+  catalogue: string,
+  oid: string,
+) => `(SELECT x.extname::text FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid
     WHERE e.classid = '${catalogue}'::regclass AND e.objid = ${oid} AND e.refclassid = 'pg_extension'::regclass AND e.deptype = 'e')`;
 
 /** Whether everybody had a right on an object when PostgreSQL or an extension made it. */
@@ -12,11 +15,16 @@ const initiallyPublic = (catalogue: string, oid: string, privilege: string) => `
       AND i.objsubid = 0 AND a.grantee = 0 AND a.privilege_type = '${privilege}')`;
 
 /** By whom a role has a right: PUBLIC, itself, or a role whose rights it inherits. */
-const grantees = (acl: string, privileges: string) => `ARRAY(SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(g.rolname) END
+const grantees = (
+  acl: string,
+  privileges: string,
+) => `ARRAY(SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(g.rolname) END
     FROM aclexplode(${acl}) a LEFT JOIN pg_roles g ON g.oid = a.grantee
     WHERE a.privilege_type IN (${privileges}) AND (a.grantee = 0 OR pg_has_role(r.oid, g.oid, 'USAGE')))`;
 
-const TYPE = (oid: string) => `(SELECT jsonb_build_object('schema', n.nspname, 'name', coalesce(l.typname, t.typname), 'array', l.oid IS NOT NULL)
+const TYPE = (
+  oid: string,
+) => `(SELECT jsonb_build_object('schema', n.nspname, 'name', coalesce(l.typname, t.typname), 'array', l.oid IS NOT NULL)
     FROM pg_type t LEFT JOIN pg_type l ON l.oid = t.typelem AND t.typcategory = 'A'
       JOIN pg_namespace n ON n.oid = coalesce(l.typnamespace, t.typnamespace) WHERE t.oid = ${oid})`;
 
@@ -86,6 +94,7 @@ export const functionsQuery = (version: number): string => `
     ${TYPE("f.prorettype")} AS returns, f.proretset AS "returnsSet",
     (SELECT string_to_array(replace(replace(split_part(e, '=', 2), '"', ''), ' ', ''), ',') FROM unnest(f.proconfig) e
       WHERE e LIKE 'search\\_path=%') AS "searchPath",
+    EXISTS (SELECT FROM unnest(f.proconfig) e WHERE e NOT LIKE 'search\\_path=%') AS "setsOthers",
     ARRAY(SELECT r.rolname::text FROM pg_roles r WHERE r.oid = ANY($1::oid[])
       AND has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_function_privilege(r.oid, f.oid, 'EXECUTE')) AS callers,
     ARRAY(SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) FROM pg_depend d LEFT JOIN pg_proc u ON d.classid = 'pg_proc'::regclass AND u.oid = d.objid
@@ -223,4 +232,8 @@ export const OWNERS_CODE = `
     format('The trigger %I of %s calls %s, which runs as its owner.', t.tgname, t.tgrelid::regclass, f.oid::regprocedure),
     format('ALTER FUNCTION %s SECURITY INVOKER;', f.oid::regprocedure)
   FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid WHERE f.prosecdef AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+  UNION ALL
+  SELECT 0, t.evtname::text, ARRAY['DDL'], format('The event trigger %I calls %s, which runs as its owner.', t.evtname, f.oid::regprocedure),
+    format('ALTER FUNCTION %s SECURITY INVOKER;', f.oid::regprocedure)
+  FROM pg_event_trigger t JOIN pg_proc f ON f.oid = t.evtfoid WHERE f.prosecdef AND t.evtenabled <> 'D'
   ORDER BY 2`;

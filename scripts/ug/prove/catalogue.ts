@@ -1,5 +1,5 @@
 /** What PostgreSQL's catalogue says of the objects that the dashboards' roles can reach. */
-import { type Database, identifier, rowsOf, withSavepoint } from "./database.ts";
+
 import {
   CREATABLE,
   DATABASE,
@@ -21,6 +21,7 @@ import {
   SYSTEM_TABLES,
   TYPES,
 } from "./catalogue-queries.ts";
+import { type Database, identifier, rowsOf, withSavepoint } from "./database.ts";
 import type { UserType } from "./types.ts";
 
 /** A role that the backend has logged in as, or can become. */
@@ -114,6 +115,8 @@ export type StoredFunction = {
   returnsSet: boolean;
   /** The schemas of its own `search_path`; `null` if it uses that of its caller. */
   searchPath: string[] | null;
+  /** Whether it sets anything else, such as the setting that it reads. */
+  setsOthers: boolean;
   /** The roles, by name, that can call it. */
   callers: string[];
   /** What calls it without its name: aggregates, operators, casts, types. */
@@ -134,7 +137,7 @@ export type ForeignKey = {
   onUpdate: string;
 };
 
-/** Code that a statement on a table runs as somebody else. */
+/** Code that a statement on a table, or one that makes objects (`relation` is then 0), runs as somebody else. */
 export type OwnersCode = { relation: number; name: string; events: string[]; message: string; fix: string };
 
 /** A right of one of the roles on an object that is no table. `grantees` have it by name: PUBLIC, the role, or one that it inherits. */
@@ -146,6 +149,8 @@ export type Catalogue = {
   database: string;
   /** The role that the server was made with. */
   bootstrap: string;
+  /** Whether the names of PostgreSQL come first for the login, as they do unless somebody has set another order. */
+  isPathSafe: boolean;
   roles: Role[];
   relations: Relation[];
   policies: Policy[];
@@ -181,15 +186,21 @@ export type Catalogue = {
 export const qualified = ({ schema, name }: { schema: string; name: string }): string =>
   `${identifier(schema)}.${identifier(name)}`;
 
-/** A bound for the roles of one login, so that a deployment with a role for each customer stays readable. */
-export const ROLES_MAX = 50;
+/** A bound for the roles of one login. */
+export const ROLES_MAX = 1_000;
+
+const OWN_PATH = "SET LOCAL search_path = pg_catalog, pg_temp";
 
 /** Runs the prover's own queries: no schema of the integrator's can put its objects before those of PostgreSQL. */
 export const withOwnPath = <T>(database: Database, work: () => Promise<T>): Promise<T> =>
   withSavepoint(database, async () => {
-    await database.query("SET LOCAL search_path = pg_catalog, pg_temp");
+    await database.query(OWN_PATH);
     return work();
   });
+
+/** Whether PostgreSQL looks into its own schema first. */
+export const isPathSafe = (schemas: readonly string[]): boolean =>
+  schemas.map((schema) => schema.trim().replaceAll('"', "")).indexOf("pg_catalog") <= 0;
 
 /**
  * The roles that queries can have: that of the login, those that it can become, and those among `named`, which the customers' SQL
@@ -211,7 +222,12 @@ export const readRoles = (database: Database, named: readonly string[]): Promise
 
 /** Reads the catalogue for these roles. */
 export function readCatalogue(database: Database, roles: Role[]): Promise<Catalogue> {
-  return withOwnPath(database, async () => {
+  return withSavepoint(database, async () => {
+    const [path] = await rowsOf<{ setting: string }>(
+      database,
+      "SELECT pg_catalog.current_setting('search_path') AS setting",
+    );
+    await database.query(OWN_PATH);
     // With these, PostgreSQL would write expressions in another way.
     await database.query("SET LOCAL quote_all_identifiers = off");
     await database.query("SET LOCAL standard_conforming_strings = on");
@@ -231,6 +247,7 @@ export function readCatalogue(database: Database, roles: Role[]): Promise<Catalo
       login: about?.login ?? "",
       database: about?.database ?? "",
       bootstrap: about?.bootstrap ?? "",
+      isPathSafe: isPathSafe(path?.setting.split(",") ?? []),
       roles,
       relations: await read(RELATIONS),
       policies: await read(POLICIES),

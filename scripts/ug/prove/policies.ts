@@ -7,7 +7,7 @@ import { allowsMissingSetting, dependsOnCaller, type Names, type Weakness, weakn
 import { type Findings, joined, listed, type Mistake, type NotJudged } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
 import { type Callers, namesOf, policyName, type Suggestions } from "./suggestions.ts";
-import { type Command, type Side, TableBounds } from "./table-bounds.ts";
+import { type Command, conditionOf, type Side, TableBounds } from "./table-bounds.ts";
 
 /** Languages whose bodies the prover searches. */
 const READ_LANGUAGES = ["sql", "plpgsql"];
@@ -105,7 +105,11 @@ export function checkPolicies(policies: Policies, relation: Relation): Partial<F
         .filter(({ policy }) => isOfOthers(policy))
         .flatMap(({ policy }) => policy.roles.map((role) => reachableRole(role, policies, relation))),
     },
-    { mistakes: checkAlternatives(policies, table, bound.map(({ policy }) => policy)) },
+    checkAlternatives(
+      policies,
+      table,
+      bound.map(({ policy }) => policy),
+    ),
     restrictive,
   );
 }
@@ -137,7 +141,10 @@ function fixOf({ suggestions, bounds }: Policies, relation: Relation, policy: Po
   const isExact = (["using", "check"] as const).every((side) => !isUnbound(bounds.judge(policy, side).bound));
   // It keeps the customers apart, and not the two people.
   if (isExact && condition !== undefined)
-    return suggestions.newPolicy(relation, `AS RESTRICTIVE TO ${policy.roles.map(identifier).join(", ")} USING (${condition})`);
+    return suggestions.newPolicy(
+      relation,
+      `AS RESTRICTIVE TO ${policy.roles.map(identifier).join(", ")} USING (${condition})`,
+    );
   const using = policy.using === null ? undefined : (suggestions.partOf(policy, "using") ?? condition);
   const check = policy.check === null ? undefined : (suggestions.partOf(policy, "check") ?? condition);
   if ((policy.using !== null && using === undefined) || (policy.check !== null && check === undefined))
@@ -269,7 +276,9 @@ function problemMistake(problem: Problem, object: string, { catalogue, bounds }:
     const from = [...(isPublic ? ["PUBLIC"] : []), ...rolesThatWrite(each).map(identifier)];
     return `REVOKE INSERT, UPDATE ON ${qualified(each)} FROM ${from.join(", ")};`;
   });
-  const keys = catalogue.foreignKeys.filter((key) => key.table === table.oid && /[cd]/.test(key.onUpdate + key.onDelete));
+  const keys = catalogue.foreignKeys.filter(
+    (key) => key.table === table.oid && /[cd]/.test(key.onUpdate + key.onDelete),
+  );
   const writers = [...new Set(written.flatMap(rolesThatWrite))].map(identifier);
   return [
     {
@@ -341,32 +350,56 @@ function checkRestrictive(
 }
 
 /** PostgreSQL joins permissive policies with OR. */
-function checkAlternatives(policies: Policies, { relation }: Table, open: readonly Policy[]): Mistake[] {
+function checkAlternatives(policies: Policies, { relation }: Table, open: readonly Policy[]): Partial<Findings> {
   const { bounds, callers, queries, suggestions } = policies;
   const roles = new Set(open.flatMap((policy) => policy.roles).filter((role) => isOfQueries(role, queries)));
   for (const role of roles)
-    for (const side of [["r", "using"], ["w", "using"], ["d", "using"], ["a", "check"]] as const) {
+    for (const side of ALTERNATIVES) {
       const [command, condition] = side;
       const applied = bounds.applied(relation, role, command).filter(({ permissive }) => permissive);
       const isSeparated = callers.areSeparatedBy(bounds.ofTable(relation, role, side));
-      const texts = new Set(applied.map((each) => (condition === "check" ? (each.check ?? each.using) : each.using)));
+      const texts = new Set(applied.map((each) => conditionOf(each, condition)));
       const unknown = applied.filter((each) => !isKnown(policies, each, condition));
       if (isSeparated || texts.size < 2 || unknown.length > 0) continue;
-      const guard = suggestions.conditionFor(relation);
       const others = applied.filter((each) => !callers.areSeparatedBy(bounds.judge(each, condition).bound));
-      const blamed = others.length > 0 ? others : applied.slice(1);
-      const names = applied.map(({ name }) => identifier(name));
-      return [
-        {
-          code: "policies_or",
-          object: qualified(relation),
-          message: `The permissive policies ${listed(names)} apply to ${identifier(role)} together for ${COMMANDS[command]}. PostgreSQL joins them with OR, so a row that one of them lets through is visible, whatever the others say.`,
-          fix: blamed.map((policy) => narrowed(policy, relation, guard)).join(" "),
-        },
-      ];
+      const names = listed(applied.map(({ name }) => identifier(name)));
+      const together = `The permissive policies ${names} apply to ${identifier(role)} together for ${COMMANDS[command]}. PostgreSQL joins them with OR, so a row that one of them lets through is visible, whatever the others say.`;
+      const guard = suggestions.conditionFor(relation);
+      const fix = (blamed: readonly Policy[]) => blamed.map((policy) => narrowed(policy, relation, guard)).join(" ");
+      if (others.length > 0 || !haveCommonAtom(applied.map((each) => bounds.judge(each, condition).bound)))
+        return {
+          mistakes: [
+            {
+              code: "policies_or",
+              object: qualified(relation),
+              message: together,
+              fix: fix(others.length > 0 ? others : applied.slice(1)),
+            },
+          ],
+        };
+      return {
+        notJudged: applied.slice(1).map((policy) => ({
+          object: policyName(policy, relation),
+          message: `${together} Each is exact by itself, but they compare different columns.`,
+          fix: `${fix([policy])} -- If you have judged it: --accept ${policyName(policy, relation)}`,
+        })),
+      };
     }
-  return [];
+  return {};
 }
+
+/** Whether alternatives are about the same caller, if by different columns. */
+const haveCommonAtom = (bounds: readonly Bound[]): boolean =>
+  bounds
+    .map((bound) => new Set(namesOf(bound)))
+    .reduce((one, other) => one.intersection(other)).size > 0;
+
+const ALTERNATIVES = [
+  ["r", "using"],
+  ["w", "using"],
+  ["d", "using"],
+  ["a", "check"],
+] as const;
 
 /** Whether the form of a policy is known: exact, or wrong. */
 function isKnown({ bounds, ...policies }: Policies, policy: Policy, side: Side): boolean {

@@ -7,23 +7,19 @@ import {
   type Compared,
   checkFurtherCustomers,
   checkNobody,
+  checkPresent,
   checkSurvival,
   comparableTables,
   compareCustomers,
   readAfterEnd,
   readAsCustomer,
   readAsNobody,
+  readPresent,
   type Setup,
 } from "./customers.ts";
 import { couldNotTell, type Database, identifier, withRollback } from "./database.ts";
 import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
-import {
-  callerFunctionsOf,
-  checkPolicyFunctions,
-  mayBeAccepted,
-  type Policies,
-  settingNamesOf,
-} from "./policies.ts";
+import { callerFunctionsOf, checkPolicyFunctions, mayBeAccepted, type Policies, settingNamesOf } from "./policies.ts";
 import { type Allowed, checkFunctions, checkRelations, rolesThat } from "./relations.ts";
 import { checkRights } from "./rights.ts";
 import { checkDefaultPrivileges, checkRoleSettings, checkRoles, type QueryRoles } from "./roles.ts";
@@ -107,6 +103,7 @@ async function examine(database: Database, question: Question): Promise<Examined
   const isAllowed = allowedOf(catalogue, question.allow);
   checkAccepted(catalogue, question.accept);
   const tables = comparableTables(catalogue, (table) => isReadable(table) && !isAllowed(table));
+  const present = await readPresent(database, settings);
   // Before the first customer: later, a setting that has ended is no longer NULL.
   const asNobody = await readAsNobody(database, boundRoles(catalogue), tables);
 
@@ -132,6 +129,8 @@ async function examine(database: Database, question: Question): Promise<Examined
     checkCatalogue(policies, { settings, isAllowed }),
     { mistakes: checkFurtherCustomers(asNobody, [first.role, second.role], catalogue) },
     checkNobody([before, ended], tables, policies),
+    { mistakes: checkPresent(present, catalogue) },
+    { notJudged: roles.length >= ROLES_MAX ? [tooManyRoles(catalogue.login)] : [] },
     compared,
   );
   const proof: Proof = {
@@ -141,9 +140,6 @@ async function examine(database: Database, question: Question): Promise<Examined
     roles: { login: catalogue.login, customers: [first.role, second.role] },
     ...found,
     limits: [
-      ...(roles.length >= ROLES_MAX
-        ? [`Only ${ROLES_MAX} of the roles that ${catalogue.login} can become were checked.`]
-        : []),
       ...found.limits,
       ...question.allow.map((name) => `${name} was not checked, because of --allow.`),
       ...question.accept.map((name) => `${name} was judged by a person, because of --accept.`),
@@ -152,6 +148,12 @@ async function examine(database: Database, question: Question): Promise<Examined
   };
   return { proof, settings, unset: unsetSentence(policies) };
 }
+
+const tooManyRoles = (login: string): NotJudged => ({
+  object: identifier(login),
+  message: `It can become more than ${ROLES_MAX} roles, and the others were not checked.`,
+  fix: `-- Give the roles to several logins, and prove each. If you have judged the others: --accept ${identifier(login)}`,
+});
 
 /** What the checks of policies read. */
 function policiesOf(
@@ -202,13 +204,17 @@ function checkCatalogue(
 }
 
 /** @throws CommandError if --accept names nothing that could be judged. */
-function checkAccepted({ relations, policies, ownersCode, foreignKeys }: Catalogue, accept: readonly string[]): void {
+function checkAccepted(
+  { login, relations, policies, ownersCode, foreignKeys }: Catalogue,
+  accept: readonly string[],
+): void {
   const nameOf = (oid: number, name: string) =>
     relations.filter((each) => each.oid === oid).map((relation) => `${qualified(relation)}.${identifier(name)}`);
   const all = [
+    identifier(login),
     ...relations.map(qualified),
     ...policies.flatMap(({ relation, name }) => nameOf(relation, name)),
-    ...ownersCode.flatMap(({ relation, name }) => nameOf(relation, name)),
+    ...ownersCode.flatMap(({ relation, name }) => (relation === 0 ? [identifier(name)] : nameOf(relation, name))),
     ...foreignKeys.flatMap(({ table, name }) => nameOf(table, name)),
   ];
   if (accept.some((name) => !all.some((object) => isNamed(object, name))))

@@ -22,7 +22,8 @@ export const isReachable = (relation: Relation): boolean =>
   rolesThat(relation, ROWS).length > 0 || relation.publicPrivileges.some((each) => ROWS.includes(each));
 
 /** Relations of extensions that everybody may read, and that have no rows of customers. */
-const REFERENCE = /^(?:postgis\w*\.(?:spatial_ref_sys|(?:geometry|geography|raster)_(?:columns|overviews))|pg_stat_statements\..*)$/;
+const REFERENCE =
+  /^(?:postgis\w*\.(?:spatial_ref_sys|(?:geometry|geography|raster)_(?:columns|overviews))|pg_stat_statements\..*)$/;
 
 /** Finds mistakes in each relation that one of the roles can read or write. */
 export function checkRelations(policies: Policies, isAllowed: Allowed): Findings {
@@ -31,7 +32,9 @@ export function checkRelations(policies: Policies, isAllowed: Allowed): Findings
     ...relations
       .filter((relation) => isReachable(relation) && !isAllowed(relation))
       .map((relation) =>
-        isOfExtension(relation) ? checkExtension(relation) : joined(checkRelation(policies, relation, isAllowed), { mistakes: checkGrants(relation) }),
+        isOfExtension(relation)
+          ? checkExtension(relation)
+          : joined(checkRelation(policies, relation, isAllowed), { mistakes: checkGrants(relation) }),
       ),
   );
 }
@@ -44,7 +47,11 @@ const isOfExtension = ({ extension, sharedByExtension, publicPrivileges, privile
 
 const checkExtension = (relation: Relation): Partial<Findings> =>
   REFERENCE.test(`${relation.extension}.${relation.name}`)
-    ? { limits: [`${qualified(relation)} belongs to the extension ${relation.extension}, which lets everybody read it.`] }
+    ? {
+        limits: [
+          `${qualified(relation)} belongs to the extension ${relation.extension}, which lets everybody read it.`,
+        ],
+      }
     : {
         notJudged: [
           {
@@ -65,7 +72,8 @@ function checkRelation(policies: Policies, relation: Relation, isAllowed: Allowe
           {
             code: "materialized_view",
             object: qualified(relation),
-            message: "This materialized view has its own copy of the rows of all customers, and no policy applies to it.",
+            message:
+              "This materialized view has its own copy of the rows of all customers, and no policy applies to it.",
             fix: `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)}; -- Give a view with security_invoker instead, or a table with policies.`,
           },
         ],
@@ -203,7 +211,10 @@ function checkGrants(relation: Relation): Mistake[] {
     const kept = relation.publicPrivileges.filter((each) => ROWS.includes(each));
     const roles = rolesThat(relation, kept).map(identifier);
     // Those rights of a column alone would grow to the table.
-    const grant = kept.length > 0 && roles.length > 0 ? ` -- For the customers: GRANT ${kept.join(", ")} ON ${object} TO ${roles.join(", ")};` : "";
+    const grant =
+      kept.length > 0 && roles.length > 0
+        ? ` -- For the customers: GRANT ${kept.join(", ")} ON ${object} TO ${roles.join(", ")};`
+        : "";
     mistakes.push({
       code: "granted_to_public",
       object,

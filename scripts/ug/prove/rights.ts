@@ -1,5 +1,5 @@
 /** Finds rights with which queries reach rows without naming their table. */
-import { type Catalogue, type ForeignKey, qualified, type Right } from "./catalogue.ts";
+import { type Catalogue, type ForeignKey, qualified, type Relation, type Right } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { type Findings, joined, listed, type Mistake } from "./finding.ts";
 import type { Policies } from "./policies.ts";
@@ -79,7 +79,7 @@ function checkCascade(policies: Policies, key: ForeignKey, isAllowed: Allowed): 
   const [table, parent] = [key.table, key.parent].map((oid) => catalogue.relations.find((each) => each.oid === oid));
   if (!table || !parent || isAllowed(table)) return {};
   const isDone = (action: string, privilege: "DELETE" | "UPDATE") =>
-    ACTIONS[action] !== undefined && bounds.isWritable(parent, [privilege]);
+    ACTIONS[action] !== undefined && isReached(policies, parent, privilege);
   const done = [
     ...(isDone(key.onDelete, "DELETE") ? [`ON DELETE ${ACTIONS[key.onDelete]}`] : []),
     ...(isDone(key.onUpdate, "UPDATE") ? [`ON UPDATE ${ACTIONS[key.onUpdate]}`] : []),
@@ -91,12 +91,33 @@ function checkCascade(policies: Policies, key: ForeignKey, isAllowed: Allowed): 
   const isProtected =
     parent.enabled &&
     rolesThat(parent, ["DELETE", "UPDATE"]).every((role) =>
-      (["d", "w"] as const).every((command) => callers.areSeparatedBy(bounds.ofTable(parent, role, [command, "using"]))),
+      (["d", "w"] as const).every((command) =>
+        callers.areSeparatedBy(bounds.ofTable(parent, role, [command, "using"])),
+      ),
     );
   const message = `The foreign key ${constraint} (${done.join(", ")}) deletes or changes rows of this table when a customer deletes or changes rows of ${qualified(parent)}. Policies do not limit that, and nothing says that both rows belong to the same customer.`;
   if (!isProtected) return { mistakes: [{ code: "cascade", object: name, message, fix }] };
   const object = `${name}.${constraint}`;
-  return { notJudged: [{ object, message, fix: `${fix} -- If both always belong to the same customer: --accept ${object}` }] };
+  return {
+    notJudged: [{ object, message, fix: `${fix} -- If both always belong to the same customer: --accept ${object}` }],
+  };
+}
+
+/** Whether a customer deletes or changes rows of a table, perhaps by foreign keys. */
+function isReached(
+  { catalogue, bounds }: Pick<Policies, "catalogue" | "bounds">,
+  table: Relation,
+  privilege: "DELETE" | "UPDATE",
+  seen = new Set<number>(),
+): boolean {
+  if (seen.has(table.oid)) return false;
+  seen.add(table.oid);
+  if (bounds.isWritable(table, [privilege])) return true;
+  return catalogue.foreignKeys.some((key) => {
+    const parent = catalogue.relations.find(({ oid }) => oid === key.parent);
+    const isPassed = key.table === table.oid && (privilege === "DELETE" ? key.onDelete === "c" : key.onUpdate === "c");
+    return isPassed && parent !== undefined && isReached({ catalogue, bounds }, parent, privilege, seen);
+  });
 }
 
 /** Whether a foreign key names the customer, too, or rows of its table belong to whom the parent belongs to. */
@@ -123,11 +144,16 @@ function checkOwnersCode({ catalogue, bounds }: Policies): Partial<Findings> {
   return {
     notJudged: catalogue.ownersCode.flatMap(({ relation: oid, name, events, message, fix }) => {
       const relation = catalogue.relations.find((each) => each.oid === oid);
-      if (!relation) return [];
+      if (!relation) {
+        const object = identifier(name);
+        return oid === 0 ? [{ object, message, fix: `${fix} -- If you have read it: --accept ${object}` }] : [];
+      }
       const isRun =
         rolesThat(relation, events).length > 0 ||
         bounds.isWritable(relation, ["INSERT", "UPDATE", "DELETE"]) ||
-        catalogue.foreignKeys.some(({ table, onDelete, onUpdate }) => table === oid && (ACTIONS[onDelete] ?? ACTIONS[onUpdate]));
+        catalogue.foreignKeys.some(
+          ({ table, onDelete, onUpdate }) => table === oid && (ACTIONS[onDelete] ?? ACTIONS[onUpdate]),
+        );
       if (!isRun) return [];
       const object = `${qualified(relation)}.${identifier(name)}`;
       return [{ object, message, fix: `${fix} -- If you have read it: --accept ${object}` }];

@@ -44,7 +44,11 @@ function leave(name: string, { memberships }: Catalogue): string {
 }
 
 /** A role of another program that the login can become, and that is no customer. */
-export const reachableRole = (name: string, { catalogue, queries }: About, { schema, name: table }: Relation): Mistake => ({
+export const reachableRole = (
+  name: string,
+  { catalogue, queries }: About,
+  { schema, name: table }: Relation,
+): Mistake => ({
   code: "reachable_role",
   object: identifier(name),
   message: `${identifier(name)}, ${wayTo(name, queries)}, may use rows of ${qualified({ schema, name: table })} of more than one customer.`,
@@ -152,7 +156,8 @@ function checkCustomers({ catalogue, queries }: About): Mistake[] {
   const [first, second] = queries.customers;
   return catalogue.memberships
     .filter(
-      ({ role, member }) => (role === first && member === second) || (role === second && member === first && first !== second),
+      ({ role, member }) =>
+        (role === first && member === second) || (role === second && member === first && first !== second),
     )
     .map(({ role, member }) => ({
       code: "customer_role_granted",
@@ -164,19 +169,21 @@ function checkCustomers({ catalogue, queries }: About): Mistake[] {
 
 /** Finds settings of the customer that a role or a database has by default, so that no setting is ever missing. */
 export const checkRoleSettings = ({ roleSettings, database }: Catalogue, settings: readonly string[]): Mistake[] =>
-  roleSettings.flatMap(({ role, inDatabase, names }) =>
-    names
+  roleSettings.flatMap(({ role, inDatabase, names }) => {
+    const within = inDatabase ? ` IN DATABASE ${identifier(database)}` : "";
+    const [kind, altered] =
+      role === null && inDatabase
+        ? ["DATABASE", `DATABASE ${identifier(database)}`]
+        : ["ROLE", `ROLE ${role === null ? "ALL" : identifier(role)}${within}`];
+    return names
       .filter((name) => settings.includes(name.toLowerCase()))
       .map((name) => ({
         code: "default_setting",
         object: role === null ? "the database" : identifier(role),
-        message: `${name} has a value by default (ALTER ${role === null ? "DATABASE" : "ROLE"} … SET), so a connection on which nobody has set the customer sees the rows of one.`,
-        fix:
-          role === null
-            ? `ALTER ${inDatabase ? `DATABASE ${identifier(database)}` : "ROLE ALL"} RESET ${name};`
-            : `ALTER ROLE ${identifier(role)}${inDatabase ? ` IN DATABASE ${identifier(database)}` : ""} RESET ${name};`,
-      })),
-  );
+        message: `${name} has a value by default (ALTER ${kind} … SET), so a connection on which nobody has set the customer sees the rows of one.`,
+        fix: `ALTER ${altered} RESET ${name};`,
+      }));
+  });
 
 /** Finds rights that tables made in the future will have before anybody has enabled row-level security. */
 export const checkDefaultPrivileges = ({ defaultPrivileges }: Catalogue): Mistake[] =>

@@ -1,6 +1,7 @@
 /** Reads expressions and subqueries, both as PostgreSQL writes them back and as people write them in functions. */
-import type { Expression, Select, Source, TypeName } from "./sql-tree.ts";
+
 import { type Token, tokensOf, Unreadable } from "./sql-tokens.ts";
+import type { Expression, Select, Source, TypeName } from "./sql-tree.ts";
 
 /** How strongly operators bind, as in PostgreSQL's grammar. */
 const OR = 1;
@@ -174,7 +175,12 @@ class Parser {
     const operator = this.#next();
     this.#expect(")");
     const any = this.#isWord("any", "some", "all") ? this.#anyOf(left, operator.text) : undefined;
-    const made: Expression = any ?? { kind: "operation", operator: operator.text, left, right: this.expression(OTHER + 1) };
+    const made: Expression = any ?? {
+      kind: "operation",
+      operator: operator.text,
+      left,
+      right: this.expression(OTHER + 1),
+    };
     return schema === "pg_catalog" ? made : OPAQUE;
   }
 

@@ -1,12 +1,12 @@
 /** Finds conditions that would be right, so that a fix is SQL that can be pasted. */
-import { type Atom, type Caller, keyOf, valueOf } from "./atoms.ts";
+import { type Atom, type Caller, heldValue, keyOf } from "./atoms.ts";
+import type { Bound } from "./binding.ts";
 import { type Catalogue, type Policy, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { conditionPartsOf } from "./expression.ts";
-import type { Bound } from "./binding.ts";
-import { knownType } from "./types.ts";
 import { isOfQueries, type QueryRoles } from "./roles.ts";
 import { conditionOf, type Side, type TableBounds } from "./table-bounds.ts";
+import { knownType } from "./types.ts";
 
 /** Names that columns of customers and people have. The first that a table has is taken. */
 const NAMES = [
@@ -26,7 +26,7 @@ export class Callers {
   }
 
   differIn(atom: Atom): boolean {
-    const [one, other] = this.both.map((caller) => valueOf(atom, caller));
+    const [one, other] = this.both.map((caller) => heldValue(atom, caller));
     return one !== undefined && other !== undefined && one !== other;
   }
 
@@ -45,7 +45,7 @@ export class Callers {
   /** The parts of JSON that differ, or the setting itself. */
   #partsOf(atom: Atom & { kind: "setting" }): Atom[] {
     if (!this.differIn(atom)) return [];
-    const keys = keysOfJson(valueOf(atom, this.both[0]));
+    const keys = keysOfJson(heldValue(atom, this.both[0]));
     const parts = keys.flatMap((key) => this.#partsOf({ ...atom, path: [...atom.path, key] }));
     return keys.length > 0 ? parts : [atom];
   }
@@ -149,8 +149,10 @@ export class Suggestions {
       .find((name) => relation.columns.includes(name));
     const type = column === undefined ? undefined : relation.types[column];
     if (!atom || column === undefined || !type || type.array) return undefined;
-    if (relation.foldingCollations.includes(column)) return `${identifier(column)} COLLATE "C" = ${callerSql(atom, "pg_catalog.text")}`;
-    if (relation.foldedColumns.includes(column)) return `${identifier(column)}::text = ${callerSql(atom, "pg_catalog.text")}`;
+    if (relation.foldingCollations.includes(column))
+      return `${identifier(column)} COLLATE "C" = ${callerSql(atom, "pg_catalog.text")}`;
+    if (relation.foldedColumns.includes(column))
+      return `${identifier(column)}::text = ${callerSql(atom, "pg_catalog.text")}`;
     if (knownType({ ...type, limited: false }, this.#catalogue.types) === undefined) return undefined;
     return `${identifier(column)} = ${callerSql(atom, `${identifier(type.schema)}.${identifier(type.name)}`)}`;
   }
@@ -178,7 +180,10 @@ export const namesOf = (bound: Bound): string[] => (bound === "any" ? [] : [...b
 type Known = { bounds: TableBounds; callers: Callers };
 
 /** Each atom that the policies of the customers' roles compare, with the weight of the tables that do. */
-function weightsOf(catalogue: Catalogue, { bounds, queries }: Pick<Known, "bounds"> & { queries: QueryRoles }): { atom: Atom; weight: number }[] {
+function weightsOf(
+  catalogue: Catalogue,
+  { bounds, queries }: Pick<Known, "bounds"> & { queries: QueryRoles },
+): { atom: Atom; weight: number }[] {
   const found = new Map<string, { atom: Atom; weight: number }>();
   for (const policy of catalogue.policies.filter(({ roles }) => roles.some((role) => isOfQueries(role, queries)))) {
     const { bound } = bounds.judge(policy, policy.using === null ? "check" : "using");
@@ -193,12 +198,14 @@ function weightsOf(catalogue: Catalogue, { bounds, queries }: Pick<Known, "bound
 /** Whether what most tables compare is the same for both callers, who are then people of one customer. */
 export function arePeopleOf(catalogue: Catalogue, known: Known & { queries: QueryRoles }): boolean {
   const [first] = weightsOf(catalogue, known);
-  const [value, other] = first ? known.callers.both.map((caller) => valueOf(first.atom, caller)) : [];
+  const [value, other] = first ? known.callers.both.map((caller) => heldValue(first.atom, caller)) : [];
   return value !== undefined && value === other;
 }
 
 /** What policies compare, and one of the callers has not set. */
 export const unsetNames = (catalogue: Catalogue, known: Known & { queries: QueryRoles }): string[] =>
   weightsOf(catalogue, known)
-    .filter(({ atom }) => atom.kind !== "user" && known.callers.both.some((caller) => valueOf(atom, caller) === undefined))
+    .filter(
+      ({ atom }) => atom.kind !== "user" && known.callers.both.some((caller) => heldValue(atom, caller) === undefined),
+    )
     .map(({ atom }) => keyOf(atom));

@@ -2,7 +2,7 @@
 import type { Atom } from "./atoms.ts";
 import { Binding, type Bound, both, either, type Judged } from "./binding.ts";
 import type { Catalogue, Policy, Relation, Role } from "./catalogue.ts";
-import { isOfQueries, type QueryRoles } from "./roles.ts";
+import type { QueryRoles } from "./roles.ts";
 
 /** A command, as in `pg_policy`: r SELECT, a INSERT, w UPDATE, d DELETE. */
 export type Command = "r" | "a" | "w" | "d";
@@ -84,18 +84,25 @@ export class TableBounds {
   ofTable(relation: Relation, role: string, [command, side]: readonly [Command, Side]): Bound {
     if (!relation.enabled || !this.#binds(role, relation)) return new Map();
     const applied = this.applied(relation, role, command);
-    const boundOf = (policy: Policy): Bound =>
-      this.#isAccepted(policy) ? "any" : this.judge(policy, side).bound;
-    const permissive = applied.filter((policy) => policy.permissive).map(boundOf).reduce(either, "any");
+    const boundOf = (policy: Policy): Bound => (this.#isAccepted(policy) ? "any" : this.judge(policy, side).bound);
+    const permissive = applied
+      .filter((policy) => policy.permissive)
+      .map(boundOf)
+      .reduce(either, "any");
     const restrictive = applied.filter((policy) => !policy.permissive);
     // Somebody has judged that it keeps people apart, whose customer is bound by what is permissive.
     if (restrictive.some(this.#isAccepted) && permissive !== "any" && permissive.size > 0) return "any";
-    return restrictive.filter((policy) => !this.#isAccepted(policy)).map(boundOf).reduce(both, permissive);
+    return restrictive
+      .filter((policy) => !this.#isAccepted(policy))
+      .map(boundOf)
+      .reduce(both, permissive);
   }
 
   /** Whether a query can add or change rows of a table, by its name, its parents or children, or a view. */
   isWritable(relation: Relation, privileges: readonly Write[] = ["INSERT", "UPDATE"]): boolean {
-    return this.writtenBy(relation, privileges).length > 0 || this.#family(relation).some((each) => this.#isCascaded(each));
+    return (
+      this.writtenBy(relation, privileges).length > 0 || this.#family(relation).some((each) => this.#isCascaded(each))
+    );
   }
 
   /** The tables and views by which a query can write into a table. */
@@ -165,6 +172,7 @@ export class TableBounds {
 
   /** The atoms to which rows are bound that a query can write into a table. */
   writesBound(relation: Relation): Bound {
+    if (this.writtenBy(relation).some((each) => each !== relation)) return new Map();
     const inserted = this.#rolesWith(relation, "INSERT").map((role) => this.ofTable(relation, role, ["a", "check"]));
     const updated = this.#rolesWith(relation, "UPDATE").flatMap((role) =>
       (["using", "check"] as const).map((side) => this.ofTable(relation, role, ["w", side])),
@@ -184,11 +192,10 @@ export class TableBounds {
     return role !== undefined && !isUnbound(role) && (relation.forced || role.oid !== relation.ownerOid);
   }
 
-  /** Whether a policy applies to the role of one of two customers alone, who have roles of their own. */
+  /** Whether a policy applies to one role alone, and customers have roles of their own. */
   #isOfOneCustomer({ roles }: Policy): boolean {
     const [first, second] = this.#queries.customers;
-    const bound = roles.filter((role) => isOfQueries(role, this.#queries));
-    return first !== second && bound.length === 1 && bound[0] !== this.#queries.login;
+    return first !== second && roles.length === 1 && roles[0] !== this.#queries.login;
   }
 }
 

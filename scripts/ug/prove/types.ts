@@ -26,7 +26,8 @@ export function knownType(type: TypeName, types: readonly UserType[]): KnownType
   const suffix = array ? "[]" : "";
   if (found.length === 0) return isBuiltIn && KNOWN.includes(name) ? name + suffix : undefined;
   const [only] = found;
-  if (!only || found.length > 1 || (schema === undefined && KNOWN.includes(name)) || !only.deterministic) return undefined;
+  if (!only || found.length > 1 || (schema === undefined && KNOWN.includes(name)) || !only.deterministic)
+    return undefined;
   if (only.base === null) return `enum ${only.schema}.${only.name}${suffix}`;
   const base = knownType({ ...only.base, limited: false }, types);
   return base === undefined || (array && base.endsWith("[]")) ? undefined : base + suffix;

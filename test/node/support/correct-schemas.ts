@@ -266,13 +266,7 @@ const OTHERS: readonly CorrectSchema[] = [
   },
 ];
 
-export const CORRECT_SCHEMAS: readonly CorrectSchema[] = [
-  ...RECIPES,
-  ...SUPABASES,
-  ...RAILS,
-  ...MEMBERS,
-  ...OTHERS,
-];
+export const CORRECT_SCHEMAS: readonly CorrectSchema[] = [...RECIPES, ...SUPABASES, ...RAILS, ...MEMBERS, ...OTHERS];
 
 /** The product's schema, in which a person sees one store, or all as `*`: a person must judge that. */
 export const PRODUCT_SCHEMA: CorrectSchema = {

@@ -294,18 +294,34 @@ const INEXACT: readonly PlantedKind[] = [
   { name: "a cast that cuts", sql: notes(`customer::varchar(3) = ${SETTING}`), found: NOTES },
   { name: "a setting that is cut", sql: notes(`customer = ${SETTING}::varchar(1)`), found: NOTES },
   { name: "a cast that pads", sql: notes(`customer = ${SETTING}::char(5)`, "char(5)"), found: NOTES },
-  { name: "a cast that rounds", sql: using(`customer = nullif(${SETTING}, '')::numeric::bigint`), found: { object: OWN } },
+  {
+    name: "a cast that rounds",
+    sql: using(`customer = nullif(${SETTING}, '')::numeric::bigint`),
+    found: { object: OWN },
+  },
   { name: "a floating number", sql: using(`customer = nullif(${SETTING}, '')::float8`), found: { object: OWN } },
   { name: "a number in JSON", sql: using(`customer = (${SETTING}::jsonb)::bigint`), found: { object: OWN } },
   { name: "a text that is compared as a number", sql: notes("customer::bigint = customer()"), found: NOTES },
-  { name: "a list of texts with a separator", sql: notes(`customer = ANY (string_to_array(${SETTING}, ','))`), found: NOTES },
+  {
+    name: "a list of texts with a separator",
+    sql: notes(`customer = ANY (string_to_array(${SETTING}, ','))`),
+    found: NOTES,
+  },
   { name: "an overlap of arrays", sql: notes(`ARRAY[customer] && ARRAY[${SETTING}, 'x']`), found: NOTES },
   { name: "starts_with", sql: notes(`starts_with(customer, ${SETTING})`), found: NOTES },
   { name: "position", sql: notes(`strpos(${SETTING}, customer) > 0`), found: NOTES },
-  { name: "an operator of one's own", sql: `CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN lower($1) = lower($2);
-      CREATE OPERATOR === (FUNCTION = same, LEFTARG = text, RIGHTARG = text); ${notes(`customer === ${SETTING}`)}`, found: NOTES },
+  {
+    name: "an operator of one's own",
+    sql: `CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN lower($1) = lower($2);
+      CREATE OPERATOR === (FUNCTION = same, LEFTARG = text, RIGHTARG = text); ${notes(`customer === ${SETTING}`)}`,
+    found: NOTES,
+  },
   { name: "a hash", sql: notes(`hashtext(customer) = hashtext(${SETTING})`), found: NOTES },
-  { name: "date_trunc", sql: using("to_timestamp(customer) = date_trunc('hour', to_timestamp(customer()))"), found: { object: OWN } },
+  {
+    name: "date_trunc",
+    sql: using("to_timestamp(customer) = date_trunc('hour', to_timestamp(customer()))"),
+    found: { object: OWN },
+  },
 ];
 
 const FUNCTIONS: readonly PlantedKind[] = (
@@ -382,7 +398,9 @@ const OTHERS: readonly PlantedKind[] = [
 ];
 
 const MESSAGE = "SET LOCAL ROLE dashboard; SELECT set_config('app.claims', ";
-const PEOPLE_SQL = (policy: string) => `CREATE FUNCTION claim(text) RETURNS text STABLE LANGUAGE sql RETURN nullif(current_setting('app.claims', true), '')::jsonb ->> $1;
+const PEOPLE_SQL = (
+  policy: string,
+) => `CREATE FUNCTION claim(text) RETURNS text STABLE LANGUAGE sql RETURN nullif(current_setting('app.claims', true), '')::jsonb ->> $1;
   CREATE OR REPLACE FUNCTION customer() RETURNS bigint STABLE LANGUAGE sql RETURN claim('team_id')::bigint; ${policy}`;
 
 /** Two people of the first customer, of different stores. */
