@@ -1,6 +1,7 @@
 /** The connection of `ug prove`. It is read-only, and hides PostgreSQL's messages, because they quote values of rows. */
 import pg from "pg";
 import { CommandError } from "../errors.ts";
+import { targetOf } from "./tls.ts";
 
 /** The part of a connection that the prover uses, such as a client of `pg`, or PGlite. It sends one statement at a time. */
 export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
@@ -31,15 +32,27 @@ const MEANINGS: Record<string, string> = {
   "55P03": "another session locks the table",
   "57014": "it took too long",
   "57P03": "the server is starting or stopping",
+  CERT_HAS_EXPIRED: "the server's certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    "the server's certificate is self-signed: name it with sslrootcert=FILE, or use sslmode=require",
   ECONNREFUSED: "no server listens there",
   ENOENT: "there is no such socket",
   ENOTFOUND: "the host does not exist",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host: use its name, or sslmode=verify-ca",
+  NO_TLS: "the server offers no TLS: use sslmode=prefer or disable",
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
   unknown: "the server does not respond, or closed the connection",
 };
 
 /** PostgreSQL's code of an error, or that of the system, such as ECONNREFUSED. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (error instanceof Error && error.message === "The server does not support SSL connections") return "NO_TLS";
   return /^[A-Z0-9_]{4,40}$/.test(code) ? code : "unknown";
 }
 
@@ -59,23 +72,36 @@ function extended(text: string, values: unknown[]): pg.QueryConfig {
   return config;
 }
 
+/** Errors after which another attempt with other TLS would end in the same way. */
+const FINAL = ["ECONNREFUSED", "ENOENT", "ENOTFOUND", "28P01"];
+
+async function connected(address: string): Promise<pg.Client> {
+  const { url, attempts } = targetOf(address);
+  const failures: unknown[] = [];
+  for (const ssl of attempts)
+    try {
+      const client = new pg.Client({
+        connectionString: url,
+        ssl,
+        connectionTimeoutMillis: CONNECT_MS_MAX,
+        application_name: "ug prove",
+      });
+      // A lost connection also rejects the query that waits, so this event needs no handling.
+      client.on("error", () => undefined);
+      await client.connect();
+      return client;
+    } catch (error) {
+      failures.push(error);
+      if (FINAL.includes(codeOf(error))) break;
+    }
+  throw couldNotTell(
+    `the database in DATABASE_URL cannot be used (${reasonOf(failures.at(-1))}). Give it as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.`,
+  );
+}
+
 /** Opens a connection to `url` for `use`, and closes it. @throws CommandError if nobody responds, or refuses. */
 export async function withDatabase<T>(url: string, use: (database: Database) => Promise<T>): Promise<T> {
-  let client: pg.Client;
-  try {
-    client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: CONNECT_MS_MAX,
-      application_name: "ug prove",
-    });
-    // A lost connection also rejects the query that waits, so this event needs no handling.
-    client.on("error", () => undefined);
-    await client.connect();
-  } catch (error) {
-    throw couldNotTell(
-      `the database in DATABASE_URL cannot be used (${reasonOf(error)}). Give it as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.`,
-    );
-  }
+  const client = await connected(url);
   try {
     return await use({ query: (text, values = []) => client.query(extended(text, values)) });
   } finally {

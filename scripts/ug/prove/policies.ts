@@ -389,10 +389,10 @@ function checkAlternatives(policies: Policies, { relation }: Table, open: readon
 }
 
 /** Whether alternatives are about the same caller, if by different columns. */
-const haveCommonAtom = (bounds: readonly Bound[]): boolean =>
-  bounds
-    .map((bound) => new Set(namesOf(bound)))
-    .reduce((one, other) => one.intersection(other)).size > 0;
+function haveCommonAtom(bounds: readonly Bound[]): boolean {
+  const [first = [], ...others] = bounds.map(namesOf);
+  return first.some((name) => others.every((names) => names.includes(name)));
+}
 
 const ALTERNATIVES = [
   ["r", "using"],

@@ -15,16 +15,12 @@ export const checkRights = (policies: Policies, isAllowed: Allowed): Findings =>
   );
 
 /** The same right of several roles is one mistake. */
-const byObject = <R extends Right>(rights: readonly R[]): R[] => [
-  ...Map.groupBy(rights, ({ object }) => object)
-    .values()
-    .flatMap(([first, ...others]) => {
-      if (!first) return [];
-      const all = [first, ...others];
-      const names = [...new Set(all.flatMap((right) => grantees(right).split(", ")))];
-      return [{ ...first, role: listed(all.map(({ role }) => identifier(role))), grantees: names }];
-    }),
-];
+const byObject = <R extends Right>(rights: readonly R[]): R[] =>
+  [...new Map(rights.map((right) => [right.object, right])).values()].map((first) => {
+    const all = rights.filter(({ object }) => object === first.object);
+    const names = [...new Set(all.flatMap((right) => grantees(right).split(", ")))];
+    return { ...first, role: listed(all.map(({ role }) => identifier(role))), grantees: names };
+  });
 
 const checkHidden = ({ hiddenFunctions, servers, parameters }: Catalogue): Mistake[] => [
   ...byObject(hiddenFunctions).map(({ role, object, grantees: from }) => ({
