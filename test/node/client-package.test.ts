@@ -155,7 +155,7 @@ describe("the examples in the docstrings", () => {
     "and the programs of the pages compile with the types as %s find them",
     ([, args], { expect }) => {
       const files = [...examples.map((_, index) => fileOf(index)), ...shown.map((_, index) => `shown-${index}.ts`)];
-      expect(shown).toHaveLength(7);
+      expect(shown).toHaveLength(8);
       // The types of Express and Fastify do not compile themselves without this.
       expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
     },

@@ -73,8 +73,7 @@ describe("withSession on a server", () => {
   });
 
   const AMOUNTS = "SELECT amount FROM orders ORDER BY amount";
-  const amounts = (client: pg.PoolClient) =>
-    client.query(AMOUNTS).then(({ rows }) => rows.map(({ amount }) => amount));
+  const amounts = (client: pg.PoolClient) => client.query(AMOUNTS).then(({ rows }) => rows.map(({ amount }) => amount));
   const as = <T>(teamId: number, work: (client: pg.PoolClient) => Promise<T>) =>
     withSession(pool, sessionOf(teamId), work, { audience });
   /** Role and claims of each connection that the pool has. */

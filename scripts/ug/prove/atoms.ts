@@ -20,12 +20,6 @@ export function keyOf(atom: Atom): string {
 export const boundBy = (column: string, atoms: Iterable<Atom>): Atoms =>
   new Map([...atoms].map((atom) => [`${column} = ${keyOf(atom)}`, atom]));
 
-/** The names of the settings in an atom. */
-export function settingsIn(atom: Atom): string[] {
-  if (atom.kind === "setting") return [atom.name];
-  return atom.kind === "first" ? atom.of.flatMap(settingsIn) : [];
-}
-
 /** The atom of a part of the JSON that an atom contains. */
 export function partOf(atom: Atom, path: readonly string[]): Atom | undefined {
   if (atom.kind === "setting") return { ...atom, path: [...atom.path, ...path] };

@@ -138,7 +138,7 @@ export type ForeignKey = {
 };
 
 /** Code that a statement on a table, or one that makes objects (`relation` is then 0), runs as somebody else. */
-export type OwnersCode = { relation: number; name: string; events: string[]; message: string; fix: string };
+type OwnersCode = { relation: number; name: string; events: string[]; message: string; fix: string };
 
 /** A right of one of the roles on an object that is no table. `grantees` have it by name: PUBLIC, the role, or one that it inherits. */
 export type Right = { role: string; object: string; grantees: string[] };
@@ -192,7 +192,7 @@ export const ROLES_MAX = 1_000;
 const OWN_PATH = "SET LOCAL search_path = pg_catalog, pg_temp";
 
 /** Runs the prover's own queries: no schema of the integrator's can put its objects before those of PostgreSQL. */
-export const withOwnPath = <T>(database: Database, work: () => Promise<T>): Promise<T> =>
+const withOwnPath = <T>(database: Database, work: () => Promise<T>): Promise<T> =>
   withSavepoint(database, async () => {
     await database.query(OWN_PATH);
     return work();

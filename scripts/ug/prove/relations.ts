@@ -18,7 +18,7 @@ export const rolesThat = (relation: Relation, privileges: readonly string[]): st
   );
 
 /** Whether queries can use a relation. */
-export const isReachable = (relation: Relation): boolean =>
+const isReachable = (relation: Relation): boolean =>
   rolesThat(relation, ROWS).length > 0 || relation.publicPrivileges.some((each) => ROWS.includes(each));
 
 /** Relations of extensions that everybody may read, and that have no rows of customers. */

@@ -412,7 +412,7 @@ export const PEOPLE_CORRECT = PEOPLE_SQL(
   "CREATE POLICY store ON orders AS RESTRICTIVE TO dashboard USING (store = (claim('viewer_properties')::jsonb ->> 'store')::int)",
 );
 
-export const PEOPLE: readonly PlantedKind[] = [
+const PEOPLE: readonly PlantedKind[] = [
   {
     name: "people without a policy of theirs",
     sql: `${PEOPLE_SQL("")}; CREATE TABLE visits (id int PRIMARY KEY, customer bigint, store int); INSERT INTO visits VALUES (1, 1, 7), (2, 1, 8);
