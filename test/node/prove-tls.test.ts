@@ -55,7 +55,7 @@ describe("the TLS of ug prove", () => {
     );
   });
 
-  it.skipIf(!hasPostgres)(`prefers TLS, and requires it only if it is told to${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`prefers TLS, and requires it only with sslmode=require${skipped}`, async ({ expect }) => {
     await postgres.run("ALTER SYSTEM SET ssl = off");
     await postgres.run("SELECT pg_reload_conf()");
     await expect.poll(() => outcomeOf("?sslmode=prefer")).toBe(WITHOUT);

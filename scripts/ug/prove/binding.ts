@@ -37,6 +37,17 @@ type Value = { names: string[][]; closure: Closure };
 
 type Scope = { rows: Row[]; values: Value[] };
 
+/** A subquery that is followed from row to row. */
+type Query = {
+  inner: Scope;
+  at: Place;
+  select: Select;
+  /** A column outside that is equal to what the subquery selects. */
+  joined?: { one: Column; other: Column | undefined }[];
+  /** The row whose selected column is equal to the caller. */
+  caller?: { row: Row; bound: Bound };
+};
+
 /** Where names are looked up. */
 type Place = {
   scopes: Scope[];
@@ -254,8 +265,23 @@ export class Binding {
   #inColumn(one: Closure, many: Closure, row: Row): Bound {
     const members = this.#column(many);
     const [term, element] = [this.#term(one), members && elementOf(members.type)];
-    if (members?.row !== row || element === undefined || !term || term.isList) return NOTHING;
+    if (!term || term.isList) return NOTHING;
+    const selected = members ? undefined : this.#selected(many);
+    if (selected) return this.#memberOfCaller(row, term, selected);
+    if (members?.row !== row || element === undefined) return NOTHING;
     return areComparable(element, term.type) ? this.#boundTo(term, members) : NOTHING;
+  }
+
+  /** `caller IN (SELECT person FROM members WHERE …)` */
+  #memberOfCaller(row: Row, term: Term, { select, place }: { select: Select; place: Place }): Bound {
+    const [target] = select.targets;
+    const inner = this.#entered(select, place);
+    if (!inner || target === undefined || target === "*") return NOTHING;
+    const at = within(inner, place);
+    const column = this.#column({ expression: target, place: at });
+    if (!column || !areComparable(column.type, term.type)) return NOTHING;
+    const caller = { row: column.row, bound: boundBy(column.name, [term.atom]) };
+    return this.#reached(row, { inner, at, select, caller }, new Set([row]));
   }
 
   #subqueried({ select, as }: Expression & { kind: "subquery" }, { place, row }: { place: Place; row: Row }): Bound {
@@ -294,15 +320,12 @@ export class Binding {
   }
 
   /** The atoms of a row, and of those that it leads to in a subquery. */
-  #reached(
-    row: Row,
-    query: { inner: Scope; at: Place; select: Select; joined?: { one: Column; other: Column | undefined }[] },
-    seen: Set<Row>,
-  ): Bound {
+  #reached(row: Row, query: Query, seen: Set<Row>): Bound {
     const { inner, at, select, joined = [] } = query;
     const conditions = select.conditions.flatMap(conjunctsOf);
     let bound: Bound = NOTHING;
     if (inner.rows.includes(row)) {
+      if (query.caller?.row === row) bound = query.caller.bound;
       for (const expression of conditions) bound = both(bound, this.#bound({ expression, place: at }, row));
       // Row-level security applies to what the caller reads, but not within a function that runs as its owner.
       if (!at.asOwner) bound = both(bound, this.#tables.readsBound(row.relation));

@@ -199,7 +199,7 @@ const atomsIn = ({ bounds }: Policies, policy: Policy, side: Side) => {
 function notJudgedPolicy(
   policy: Policy,
   about: { relation: Relation; missed: string[]; problem: Problem | undefined; fix: string },
-  { arePeople }: Policies,
+  { arePeople, bounds }: Policies,
 ): NotJudged {
   const { relation, missed, problem, fix } = about;
   const object = policyName(policy, relation);
@@ -210,6 +210,12 @@ function notJudgedPolicy(
       object,
       message: `This policy binds rows to ${listed(missed)} alone, which is missing or the same in the SQL of both ${callers}.`,
       fix: `${fix.split(" -- ")[0]} ${accept}`,
+    };
+  if (problem?.kind === "writable" && !isParent(problem, bounds))
+    return {
+      object,
+      message: `This policy lets those through who have a row in ${qualified(problem.table)}, and queries may write into it: the prover does not know whether a customer can make themselves a member of another one.`,
+      fix: `${revokeWrites(bounds.writtenBy(problem.table))} ${accept}`,
     };
   if (problem?.kind === "writable") {
     const { table, column, parentColumn } = problem.via;
@@ -253,7 +259,8 @@ function checkNewRows(
 }
 
 /** Mistakes in forms that would be exact without them. */
-function problemMistake(problem: Problem, object: string, { catalogue, bounds }: Policies): Mistake[] {
+function problemMistake(problem: Problem, object: string, policies: Policies): Mistake[] {
+  const { catalogue, bounds } = policies;
   if (problem.kind === "temporary") {
     const { stored, table } = problem;
     const schemas = [...new Set([table.schema, stored.schema, ...(stored.searchPath ?? [])])].filter(
@@ -269,13 +276,8 @@ function problemMistake(problem: Problem, object: string, { catalogue, bounds }:
     ];
   }
   const { table } = problem;
-  if (isParent(problem, bounds)) return [];
+  if (isParent(problem, bounds) || !isOpenToWrites(problem, policies)) return [];
   const written = bounds.writtenBy(table);
-  const fixes = written.map((each) => {
-    const isPublic = each.publicPrivileges.some((right) => right === "INSERT" || right === "UPDATE");
-    const from = [...(isPublic ? ["PUBLIC"] : []), ...rolesThatWrite(each).map(identifier)];
-    return `REVOKE INSERT, UPDATE ON ${qualified(each)} FROM ${from.join(", ")};`;
-  });
   const keys = catalogue.foreignKeys.filter(
     (key) => key.table === table.oid && /[cd]/.test(key.onUpdate + key.onDelete),
   );
@@ -286,11 +288,21 @@ function problemMistake(problem: Problem, object: string, { catalogue, bounds }:
       object: qualified(table),
       message: `${object} lets those through who have a row in this table, and ${listed(writers) || "a foreign key"} may write into it. So a customer can make themselves a member of another one.`,
       fix:
-        fixes.join(" ") ||
+        revokeWrites(written) ||
         keys.map((key) => `ALTER TABLE ${qualified(table)} DROP CONSTRAINT ${identifier(key.name)};`).join(" "),
     },
   ];
 }
+
+/** SQL that takes the rights to write. */
+const revokeWrites = (written: readonly Relation[]): string =>
+  written
+    .map((each) => {
+      const isPublic = each.publicPrivileges.some((right) => right === "INSERT" || right === "UPDATE");
+      const from = [...(isPublic ? ["PUBLIC"] : []), ...rolesThatWrite(each).map(identifier)];
+      return `REVOKE INSERT, UPDATE ON ${qualified(each)} FROM ${from.join(", ")};`;
+    })
+    .join(" ");
 
 const rolesThatWrite = ({ privileges }: Relation): string[] =>
   Object.entries(privileges).flatMap(([role, held]) =>
@@ -301,6 +313,26 @@ const rolesThatWrite = ({ privileges }: Relation): string[] =>
 function isParent({ table, via }: Problem & { kind: "writable" }, bounds: TableBounds): boolean {
   const writes = bounds.writesBound(table);
   return table.uniqueColumns.includes(via.parentColumn) && (writes === "any" || writes.size > 0);
+}
+
+/** Whether somebody may write rows of any customer into a membership table, as far as its policies are understood. */
+function isOpenToWrites({ table, via }: Problem & { kind: "writable" }, policies: Policies): boolean {
+  const { catalogue, bounds, callerFunctions } = policies;
+  const written = catalogue.policies.filter(
+    ({ relation, permissive, command, roles }) =>
+      relation === table.oid && permissive && "aw*".includes(command) && roles.length > 0,
+  );
+  return (
+    !table.enabled ||
+    bounds.writtenBy(table).some((each) => each !== table) ||
+    written.some((policy) => {
+      const { bound } = bounds.judge(policy, "check");
+      if (bound === "any") return false;
+      const isKnown = bound.size > 0 && ![...bound.keys()].some((key) => key.startsWith(`${via.parentColumn} = `));
+      const check = conditionOf(policy, "check") ?? "true";
+      return isKnown || weaknessesOf(check, namesIn(table, callerFunctions)).length > 0;
+    })
+  );
 }
 
 /** Whether a policy, or a function in it, gives a missing setting a meaning. */

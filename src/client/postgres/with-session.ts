@@ -119,7 +119,7 @@ const isRolledBack = (client: PoolClient): Promise<boolean> =>
     () => false,
   );
 
-/** A connection until the transaction ends: work that goes on after that would run as whoever has the connection next. */
+/** A connection until the transaction ends: later work would run as the next customer who has the connection. */
 function guarded<Client extends PoolClient>(client: Client): { client: Client; end: () => void } {
   let isEnded = false;
   const get = (target: Client, name: string | symbol): unknown => {

@@ -72,6 +72,12 @@ const SUPABASE = `
       (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')
     )::uuid
   $$;
+  CREATE FUNCTION auth.role() RETURNS text LANGUAGE sql STABLE AS $$
+    select coalesce(
+      nullif(current_setting('request.jwt.claim.role', true), ''),
+      (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role')
+    )::text
+  $$;
   CREATE FUNCTION auth.jwt() RETURNS jsonb LANGUAGE sql STABLE AS $$
     select coalesce(nullif(current_setting('request.jwt.claim', true), ''), nullif(current_setting('request.jwt.claims', true), ''))::jsonb
   $$;`;
@@ -114,6 +120,21 @@ const SUPABASES: readonly CorrectSchema[] = [
       CREATE POLICY own ON members FOR SELECT TO authenticated USING (org_id IN (SELECT orgs()));
       CREATE POLICY own ON docs FOR SELECT TO authenticated USING (is_member(org_id));
       CREATE POLICY new ON docs FOR INSERT TO authenticated WITH CHECK (org_id IN (SELECT orgs()))`,
+    as: asUser,
+  },
+  {
+    name: "Supabase as its documents write policies",
+    sql: `${SUPABASE} CREATE TABLE teams (id uuid PRIMARY KEY, name text); INSERT INTO teams VALUES ('${uuid(3)}', 'a'), ('${uuid(4)}', 'b');
+      CREATE TABLE team_user (team_id uuid REFERENCES teams ON DELETE CASCADE, user_id uuid); INSERT INTO team_user VALUES ('${uuid(3)}', '${uuid(1)}'), ('${uuid(4)}', '${uuid(2)}');
+      CREATE TABLE plans (id int PRIMARY KEY, team_id uuid); INSERT INTO plans VALUES (1, '${uuid(3)}'), (2, '${uuid(4)}');
+      CREATE TABLE files (id int PRIMARY KEY, team text); INSERT INTO files VALUES (1, '${uuid(3)}'), (2, '${uuid(4)}');
+      CREATE FUNCTION my_teams() RETURNS uuid[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
+        'select array(select team_id from team_user where user_id = auth.uid())';
+      ${secured("teams", "team_user", "plans", "files")} GRANT SELECT ON teams, team_user TO authenticated; GRANT SELECT, UPDATE ON plans, files TO authenticated;
+      CREATE POLICY "Members see their teams" ON teams TO authenticated USING (auth.uid() in (select user_id from team_user where team_user.team_id = teams.id));
+      CREATE POLICY "Members see members" ON team_user FOR SELECT USING (auth.role() = 'authenticated' and user_id = (select auth.uid()));
+      CREATE POLICY "Members see plans" ON plans USING (team_id = ANY (my_teams())) WITH CHECK (team_id = ANY (my_teams()));
+      CREATE POLICY "Members see files" ON files USING (team = (auth.jwt() -> 'app_metadata' ->> 'org_id'))`,
     as: asUser,
   },
   {
@@ -254,6 +275,21 @@ const OTHERS: readonly CorrectSchema[] = [
       CREATE POLICY own ON f USING (coalesce(customer = nullif(current_setting('app.code', true), ''), false))`,
     as: (number) =>
       `SET LOCAL ROLE dashboard; SET LOCAL app.code = 'c${number}'; SET LOCAL app.place = 'p${number}'; SET LOCAL app.number = '${number}'`,
+  },
+  {
+    name: "the forms that guides to multi-tenancy show",
+    sql: `${ROLES} CREATE TABLE a (id int PRIMARY KEY, tenant_id uuid); INSERT INTO a VALUES (1, '${uuid(1)}'), (2, '${uuid(2)}');
+      CREATE TABLE b (LIKE a INCLUDING ALL); INSERT INTO b TABLE a; CREATE TABLE c (LIKE a INCLUDING ALL); INSERT INTO c TABLE a;
+      CREATE TABLE d (LIKE a INCLUDING ALL); INSERT INTO d TABLE a; CREATE TABLE e (LIKE a INCLUDING ALL); INSERT INTO e TABLE a;
+      CREATE FUNCTION current_tenant_id() RETURNS uuid AS $$ BEGIN RETURN current_setting('app.tenant_id')::uuid; END; $$ LANGUAGE plpgsql STABLE;
+      CREATE FUNCTION is_mine(tenant uuid) RETURNS boolean AS $$ SELECT tenant = CAST(current_setting('app.tenant_id') AS uuid) $$ LANGUAGE sql STABLE;
+      ${secured("a", "b", "c", "d", "e")} GRANT SELECT, INSERT, UPDATE, DELETE ON a, b, c, d, e TO dashboard;
+      CREATE POLICY isolation ON a USING (tenant_id = (SELECT current_setting('app.tenant_id')::uuid));
+      CREATE POLICY isolation ON b USING (tenant_id::TEXT = current_setting('app.tenant_id')::TEXT);
+      CREATE POLICY isolation ON c USING (current_setting('app.tenant_id')::uuid = tenant_id);
+      CREATE POLICY isolation ON d USING (tenant_id = current_tenant_id()) WITH CHECK (tenant_id = current_tenant_id());
+      CREATE POLICY isolation ON e USING (is_mine(tenant_id)); CREATE POLICY kept ON e AS RESTRICTIVE FOR DELETE USING (false)`,
+    as: setting("app.tenant_id", uuid),
   },
   {
     name: "a session with its number in a temporary setting, and a table that all share",

@@ -207,6 +207,25 @@ const MEMBERSHIPS: readonly PlantedKind[] = [
     found: { code: "rls_disabled", object: "public.people" },
   },
   {
+    name: "members that administrators add, by a policy that leads to itself",
+    sql: members(
+      "GRANT INSERT ON members TO dashboard; CREATE POLICY add ON members FOR INSERT TO dashboard WITH CHECK (EXISTS (SELECT FROM members m WHERE m.customer = members.customer AND m.person = current_setting('app.person', true)))",
+      IS_MEMBER,
+    ),
+    as: asPerson,
+    found: { object: "public.orders.own" },
+  },
+  {
+    name: "a profile whose customer the person may change",
+    sql: `CREATE TABLE profiles (person text PRIMARY KEY, customer bigint, name text); INSERT INTO profiles VALUES ('p1', 1), ('p2', 2);
+      ALTER TABLE profiles OWNER TO owner; ALTER TABLE profiles ENABLE ROW LEVEL SECURITY; ALTER TABLE profiles FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON profiles TO dashboard USING (person = current_setting('app.person', true)); GRANT SELECT, UPDATE ON profiles TO dashboard;
+      ALTER POLICY own ON orders USING (customer = (SELECT customer FROM profiles WHERE person = current_setting('app.person', true)))
+        WITH CHECK (customer = (SELECT customer FROM profiles WHERE person = current_setting('app.person', true)))`,
+    as: asPerson,
+    found: { code: "membership_writable", object: "public.profiles" },
+  },
+  {
     name: "a subquery that compares a column with itself",
     sql: members(
       "SELECT 1",
