@@ -41,7 +41,7 @@ export const RELATIONS = `
     coalesce((SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '{}') AS columns,
     coalesce((SELECT jsonb_object_agg(a.attname, ${TYPE("a.atttypid")}) FROM pg_attribute a
-      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '{}') AS types,
+      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''), '{}') AS types,
     ARRAY(SELECT a.attname::text FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
       JOIN pg_type t ON t.oid = a.atttypid
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -55,6 +55,7 @@ export type Relation = {
   parents: number[];
   options: string[];
   columns: string[];
+  /** The types of the columns but generated ones, whose values may be the same for rows of several customers. */
   types: Record<string, CatalogueType>;
   keyColumns: string[];
   /** Columns that no two rows have the same value in. */

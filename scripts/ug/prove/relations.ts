@@ -65,7 +65,7 @@ const checkExtension = (relation: Relation): Partial<Findings> =>
 function checkRelation(policies: Policies, relation: Relation, isAllowed: Allowed): Partial<Findings> {
   switch (relation.kind) {
     case "v":
-      return { mistakes: checkView(policies.catalogue, relation, isAllowed) };
+      return { mistakes: checkView(policies, relation, isAllowed) };
     case "m":
       return {
         mistakes: [
@@ -188,7 +188,28 @@ function readsOnlyAllowed(catalogue: Catalogue, view: Relation, isAllowed: Allow
   );
 }
 
-function checkView(catalogue: Catalogue, view: Relation, isAllowed: Allowed): Mistake[] {
+/** SQL by which a view reads as the caller, who needs a policy and the right to read each table below it. */
+function invokerFix(policies: Policies, view: Relation): string {
+  const customers = [...new Set(policies.queries.customers)];
+  const below = policies.catalogue.relations.filter(
+    ({ oid, privileges }) =>
+      view.reads.includes(oid) && !customers.some((role) => privileges[role]?.includes("SELECT")),
+  );
+  const whom = customers.map(identifier).join(", ");
+  const fixes = below.map((table) => {
+    const condition = policies.suggestions.conditionFor(table);
+    if (!"rp".includes(table.kind) || (!table.enabled && condition === undefined)) return undefined;
+    const name = qualified(table);
+    const policy = policies.suggestions.newPolicy(table, `FOR SELECT TO ${whom} USING (${condition})`);
+    const protect = `ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY; ALTER TABLE ${name} FORCE ROW LEVEL SECURITY; ${policy} `;
+    return `${table.enabled ? "" : protect}GRANT SELECT ON ${name} TO ${whom}; `;
+  });
+  if (fixes.includes(undefined)) return `REVOKE ALL ON ${qualified(view)} FROM ${holders(view)};`;
+  return `${fixes.join("")}ALTER VIEW ${qualified(view)} SET (security_invoker = true);`;
+}
+
+function checkView(policies: Policies, view: Relation, isAllowed: Allowed): Mistake[] {
+  const { catalogue } = policies;
   if (isInvoker(view) || readsOnlyAllowed(catalogue, view, isAllowed)) return [];
   const isPossible = catalogue.version >= 150000;
   return [
@@ -197,7 +218,7 @@ function checkView(catalogue: Catalogue, view: Relation, isAllowed: Allowed): Mi
       object: qualified(view),
       message: `This view reads its tables as its owner (${identifier(view.owner)}), and not as the customer's role.`,
       fix: isPossible
-        ? `ALTER VIEW ${qualified(view)} SET (security_invoker = true);`
+        ? invokerFix(policies, view)
         : `REVOKE ALL ON ${qualified(view)} FROM ${holders(view)}; -- Views can run as the caller from PostgreSQL 15 on.`,
     },
   ];

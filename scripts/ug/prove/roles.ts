@@ -40,6 +40,7 @@ type About = { catalogue: Catalogue; queries: QueryRoles };
 /** SQL by which the login can no longer become a role: that of each membership that leads there. */
 function leave(name: string, { memberships }: Catalogue): string {
   const members = memberships.filter(({ role }) => role === name).map(({ member }) => identifier(member));
+  if (members.length === 0) return "-- Log in as a role that is no superuser, and no member of this one.";
   return `REVOKE ${identifier(name)} FROM ${members.join(", ")};`;
 }
 

@@ -335,6 +335,14 @@ const INEXACT: readonly PlantedKind[] = [
       CREATE OPERATOR === (FUNCTION = same, LEFTARG = text, RIGHTARG = text); ${notes(`customer === ${SETTING}`)}`,
     found: NOTES,
   },
+  {
+    name: "a generated column that is a part of the id",
+    sql: notes("part = customer()").replace(
+      "customer text)",
+      "customer text, part int GENERATED ALWAYS AS (length(customer)) STORED)",
+    ),
+    found: NOTES,
+  },
   { name: "a hash", sql: notes(`hashtext(customer) = hashtext(${SETTING})`), found: NOTES },
   {
     name: "date_trunc",
