@@ -140,11 +140,11 @@ function fixOf({ suggestions, bounds }: Policies, relation: Relation, policy: Po
   const condition = suggestions.conditionFor(relation);
   const isExact = (["using", "check"] as const).every((side) => !isUnbound(bounds.judge(policy, side).bound));
   // It keeps the customers apart, and not the two people.
-  if (isExact && condition !== undefined)
-    return suggestions.newPolicy(
-      relation,
-      `AS RESTRICTIVE TO ${policy.roles.map(identifier).join(", ")} USING (${condition})`,
-    );
+  const roles = policy.roles.map(identifier).join(", ");
+  if (isExact)
+    return condition === undefined
+      ? `REVOKE ALL ON ${qualified(relation)} FROM ${roles};`
+      : suggestions.newPolicy(relation, `AS RESTRICTIVE TO ${roles} USING (${condition})`);
   const using = policy.using === null ? undefined : (suggestions.partOf(policy, "using") ?? condition);
   const check = policy.check === null ? undefined : (suggestions.partOf(policy, "check") ?? condition);
   if ((policy.using !== null && using === undefined) || (policy.check !== null && check === undefined))
@@ -209,7 +209,7 @@ function notJudgedPolicy(
     return {
       object,
       message: `This policy binds rows to ${listed(missed)} alone, which is missing or the same in the SQL of both ${callers}.`,
-      fix: `${fix.split(" -- ")[0]} ${accept}`,
+      fix: `${fix.split(" -- ")[0]} -- If both may use the same rows: --allow ${qualified(relation)}`,
     };
   if (problem?.kind === "writable" && !isParent(problem, bounds))
     return {

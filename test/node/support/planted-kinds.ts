@@ -470,6 +470,13 @@ const PEOPLE: readonly PlantedKind[] = [
     found: { code: "seen_by_both", object: "public.orders" },
   },
   {
+    name: "a table of the customer's without a column for people",
+    sql: `${PEOPLE_CORRECT}; CREATE TABLE bills (id int PRIMARY KEY, customer bigint); ALTER TABLE bills ENABLE ROW LEVEL SECURITY;
+      ALTER TABLE bills FORCE ROW LEVEL SECURITY; CREATE POLICY own ON bills FOR SELECT TO dashboard USING (customer = customer()); GRANT SELECT ON bills TO dashboard`,
+    as: asOneOfTwo,
+    found: { object: "public.bills.own" },
+  },
+  {
     name: "a person's policy for reading alone",
     sql: PEOPLE_SQL(
       "CREATE POLICY store ON orders AS RESTRICTIVE FOR SELECT TO dashboard USING (store = (claim('viewer_properties')::jsonb ->> 'store')::int)",
