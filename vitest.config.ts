@@ -44,6 +44,14 @@ const inWorkerd = () =>
  */
 const WITH_SOURCE_MAPS = { fsModuleCache: false };
 
+/** The entries of the client's package that the examples import, from their sources: nothing has built the package. */
+const CLIENT_ENTRIES = Object.fromEntries(
+  Object.entries({ client: "index", postgres: "postgres", server: "server" }).map(([entry, file]) => [
+    `user-group-service/${entry}`,
+    join(import.meta.dirname, `src/client/${file}.ts`),
+  ]),
+);
+
 /** Files share a runtime, whose start takes longer than most of them: each test leaves it as it was. */
 const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
 
@@ -81,6 +89,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: { alias: CLIENT_ENTRIES },
         test: {
           name: "node",
           include: ["test/node/**/*.test.ts"],

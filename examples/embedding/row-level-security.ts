@@ -1,8 +1,6 @@
 /** Queries PostgreSQL as the customer of a viewer session: row-level-security.sql shows each customer their own rows. */
 import { type JWTVerifyGetKey, jwtVerify } from "jose";
-
-/** The part that is used of a connection to PostgreSQL, such as a client of `pg`, or PGlite. */
-export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
+import { type Pool, withSession } from "user-group-service/postgres";
 
 /**
  * Whose sessions are accepted. `audience` is the environment, such as `acme/Customer`. `origin` is the header `Origin` of the
@@ -10,12 +8,9 @@ export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows:
  */
 export type Verification = { keys: JWTVerifyGetKey; issuer: string; audience: string; origin: string | undefined };
 
-/**
- * Runs your own SQL. It must not be text that viewers write: SQL can change the setting in which the claims are. The
- * connection must be in no other use until the promise settles, so take one from a pool.
- */
+/** Runs your own SQL. It must not be text that viewers write: SQL can change the setting in which the claims are. */
 export async function queryAs(
-  database: Database,
+  pool: Pool,
   session: string,
   { keys, issuer, audience, origin }: Verification,
   query: { sql: string; params?: unknown[] },
@@ -30,16 +25,8 @@ export async function queryAs(
   const { origins } = payload;
   if (origin !== undefined && Array.isArray(origins) && !origins.includes(origin))
     throw new Error("The session is for pages of other origins.");
-  await database.query("BEGIN");
-  try {
-    // Both end with the transaction.
-    await database.query("SELECT set_config('viewer_session.claims', $1, true)", [JSON.stringify(payload)]);
-    await database.query("SET LOCAL ROLE dashboard");
-    const { rows } = await database.query(query.sql, query.params);
-    await database.query("COMMIT");
-    return rows;
-  } catch (error) {
-    await database.query("ROLLBACK");
-    throw error;
-  }
+  const { rows } = await withSession(pool, { claims: payload }, (client) => client.query(query.sql, query.params), {
+    audience,
+  });
+  return rows;
 }

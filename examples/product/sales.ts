@@ -1,8 +1,10 @@
 /** The product's database: PostgreSQL, in which row-level security shows each customer, and each manager, their own rows. */
 import { readFileSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
+import { withSession } from "user-group-service/postgres";
 import type { VerifiedSession } from "user-group-service/server";
 import type { CUSTOMERS } from "./people.ts";
+import { poolOf } from "./pool.ts";
 
 const MONTHS = 12;
 
@@ -28,8 +30,8 @@ function monthBefore(count: number, now = new Date()): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - count, 1)).toISOString().slice(0, 10);
 }
 
-/** Makes the database, in memory, with a year of sales for each customer. */
-export async function openSales(customers: readonly Customer[]) {
+/** Makes the database, in memory, with a year of sales for each customer of an environment such as `acme/Customer`. */
+export async function openSales(customers: readonly Customer[], audience: string) {
   const database = await PGlite.create();
   await database.exec(readFileSync(new URL("schema.sql", import.meta.url), "utf8"));
   const rows = customers.flatMap(salesOf);
@@ -38,28 +40,29 @@ export async function openSales(customers: readonly Customer[]) {
      SELECT * FROM json_to_recordset($1) AS row(customer bigint, store text, product text, month date, orders int, amount int)`,
     [JSON.stringify(rows)],
   );
+  const pool = poolOf(database);
 
   return {
-    /** Sums up the last months, as the viewer of the session sees them. */
+    /** Sums up the last months, as the viewer of the session sees them: the connection's own role would see all rows. */
     report: (session: VerifiedSession, months: number): Promise<Report> =>
-      database.transaction(async (transaction) => {
-        // Both end with the transaction. The connection's own role would see all rows.
-        await transaction.query("SELECT set_config('viewer_session.claims', $1, true)", [
-          JSON.stringify(session.claims),
-        ]);
-        await transaction.query("SET LOCAL ROLE dashboard");
-        const from = [monthBefore(months - 1)];
-        const orders = await transaction.query<{ orders: number }>(
-          "SELECT coalesce(sum(orders), 0)::int AS orders FROM sales WHERE month >= $1",
-          from,
-        );
-        return {
-          orders: orders.rows[0]?.orders ?? 0,
-          months: (await transaction.query<Amount>(QUERIES.months, from)).rows,
-          stores: (await transaction.query<Amount>(QUERIES.stores, from)).rows,
-          products: (await transaction.query<Amount>(QUERIES.products, from)).rows,
-        };
-      }),
+      withSession(
+        pool,
+        session,
+        async (client) => {
+          const from = [monthBefore(months - 1)];
+          const orders = await client.query<{ orders: number }>(
+            "SELECT coalesce(sum(orders), 0)::int AS orders FROM sales WHERE month >= $1",
+            from,
+          );
+          return {
+            orders: orders.rows[0]?.orders ?? 0,
+            months: (await client.query<Amount>(QUERIES.months, from)).rows,
+            stores: (await client.query<Amount>(QUERIES.stores, from)).rows,
+            products: (await client.query<Amount>(QUERIES.products, from)).rows,
+          };
+        },
+        { audience },
+      ),
     close: () => database.close(),
   };
 }

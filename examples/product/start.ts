@@ -16,7 +16,7 @@ const customers = await Promise.all(
     return { ...customer, teamId: group.teamId };
   }),
 );
-const sales = await openSales(customers);
+const sales = await openSales(customers, AUDIENCE);
 const app = productApp({ origin, serviceUrl: SERVICE_URL, audience: AUDIENCE, groups, sales });
 const server = serve({ fetch: app.fetch, hostname: "localhost", port: Number(PORT) }, () =>
   console.info(`The product is at ${origin}`),

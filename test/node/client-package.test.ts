@@ -56,15 +56,16 @@ it("the package holds the client, its types, and nothing of the service", ({ exp
     expect.arrayContaining([
       "README.md",
       "package.json",
-      ...["index", "server", "viewer"].flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.d.ts`]),
+      ...["index", "postgres", "server", "viewer"].flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.d.ts`]),
     ]),
   );
   expect(
     files.filter(
-      (file) => !/^(README\.md|package\.json|dist\/((index|server|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
+      (file) =>
+        !/^(README\.md|package\.json|dist\/((index|postgres|server|viewer)\.js|([\w-]+\/)?[\w-]+\.d\.ts))$/.test(file),
     ),
   ).toEqual([]);
-  for (const entry of ["index.js", "server.js", "viewer.js"])
+  for (const entry of ["index.js", "postgres.js", "server.js", "viewer.js"])
     expect(readFileSync(join(installed, "dist", entry), "utf8")).not.toMatch(/\b(import|require)\b[\s(]*["'{*]/);
 });
 
@@ -143,7 +144,7 @@ describe("the examples in the docstrings", () => {
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     symlinkSync(installed, join(folder, "node_modules", "user-group-service"));
     // Those of the adapters need their frameworks.
-    for (const name of ["express", "fastify", "hono", "@types"])
+    for (const name of ["express", "fastify", "hono", "pg", "@types"])
       symlinkSync(resolve("node_modules", name), join(folder, "node_modules", name));
     for (const [index, { program }] of examples.entries())
       writeFileSync(join(folder, fileOf(index)), program.replaceAll("http://localhost:8787", url));

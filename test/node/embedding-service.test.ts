@@ -9,6 +9,7 @@ import { createRemoteJWKSet } from "jose";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { poolOf } from "../../examples/product/pool.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../scripts/browser.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { freePort } from "./support/free-port.ts";
@@ -326,11 +327,11 @@ describe("a session of the service", () => {
     for (const { teamId, userGroupId } of [a.group, b.group]) {
       const { token } = await new UserGroupClient({ url, apiKey }).mintSession({ userGroupId });
       const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
-      expect(await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" })).toEqual([
+      expect(await queryAs(poolOf(postgres), token, verification, { sql: "SELECT amount FROM orders" })).toEqual([
         { amount: teamId * 10 },
       ]);
       await expect(
-        queryAs(postgres, token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
+        queryAs(poolOf(postgres), token, { ...verification, audience: "embedding/Testing" }, { sql: "SELECT 1" }),
       ).rejects.toThrow(/"aud"/);
     }
   });
@@ -352,7 +353,7 @@ it("selects the rows of one person by viewer_properties, and none without them",
     const client = new UserGroupClient({ url, apiKey: mintingKey.key });
     const { token } = await client.mintSession({ userGroupId: "rows of persons", ...viewer });
     const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
-    const rows = await queryAs(postgres, token, verification, { sql: "SELECT amount FROM orders" });
+    const rows = await queryAs(poolOf(postgres), token, verification, { sql: "SELECT amount FROM orders" });
     return rows.map((row) => (row as { amount: number }).amount);
   };
   expect(await amountsOf({ viewerProperties: { store: 2 } })).toEqual([2]);

@@ -6,6 +6,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { poolOf } from "../../examples/product/pool.ts";
 import { OperatorClient, UserGroupClient } from "../../src/client/index.ts";
 import { forgedSessions, mintSessions } from "./support/sessions.ts";
 import { standIn } from "./support/stand-in.ts";
@@ -185,7 +186,7 @@ describe("row-level security", () => {
       session,
       url,
       verification,
-      query: (sql: string, params: unknown[] = []) => queryAs(postgres, session, verification, { sql, params }),
+      query: (sql: string, params: unknown[] = []) => queryAs(poolOf(postgres), session, verification, { sql, params }),
     };
   };
   const amounts = (rows: unknown[]) => rows.map((row) => Object(row).amount);
@@ -263,20 +264,24 @@ describe("row-level security", () => {
       origins: ["https://app.example"],
     });
     const query = { sql: "SELECT amount FROM orders WHERE id = 1" };
-    expect(await queryAs(postgres, session, { ...verification, origin: "https://app.example" }, query)).toHaveLength(1);
+    expect(
+      await queryAs(poolOf(postgres), session, { ...verification, origin: "https://app.example" }, query),
+    ).toHaveLength(1);
     for (const origin of ["https://thief.example", "null"])
-      await expect(queryAs(postgres, session, { ...verification, origin }, query)).rejects.toThrow("other origins");
+      await expect(queryAs(poolOf(postgres), session, { ...verification, origin }, query)).rejects.toThrow(
+        "other origins",
+      );
   });
 
   it("refuses every text that is no session", async ({ expect }) => {
     const { url, verification } = await asCustomer({ teamId: 1, providedId: "a" });
     const { valid, wrong } = forgedSessions(url, 1);
     expect(
-      await queryAs(postgres, valid, verification, { sql: "SELECT amount FROM orders WHERE id = 1" }),
+      await queryAs(poolOf(postgres), valid, verification, { sql: "SELECT amount FROM orders WHERE id = 1" }),
     ).toHaveLength(1);
     for (const [what, forged] of Object.entries(wrong))
       await expect(
-        queryAs(postgres, forged, verification, { sql: "SELECT amount FROM orders" }),
+        queryAs(poolOf(postgres), forged, verification, { sql: "SELECT amount FROM orders" }),
         what,
       ).rejects.toThrow();
   });

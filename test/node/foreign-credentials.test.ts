@@ -150,7 +150,8 @@ const RECIPES: Recipe[] = [
   {
     file: "row-level-security.ts",
     present: async (credential) => {
-      const shown = { query: async () => ({ rows: [{ amount: 7 }] }) };
+      const client = { query: async () => ({ rows: [{ amount: 7 }], command: "COMMIT" }), release: () => undefined };
+      const shown = { connect: async () => client };
       const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
       const verification = { keys, issuer: url, audience: AUDIENCE, origin: ORIGIN };
       return JSON.stringify(

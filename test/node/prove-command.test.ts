@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { outcomeOf, runCommand } from "./support/commands.ts";
+import { KINDS } from "./support/planted-kinds.ts";
 import { asCustomer, CORRECT, PLANTED, RESET, SECRET } from "./support/planted-mistakes.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
 import { runIn } from "./support/service.ts";
@@ -35,7 +36,8 @@ describe("ug prove", () => {
 
   it("has a page that explains each mistake", ({ expect }) => {
     const page = readFileSync("docs/proving-isolation.md", "utf8");
-    expect(PLANTED.map(({ code }) => code).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+    const codes = [...PLANTED.map(({ code }) => code), ...KINDS.flatMap(({ found }) => found.code ?? [])];
+    expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 
   it("says that it could not tell if it cannot connect, without the password", async ({ expect }) => {
@@ -85,7 +87,7 @@ describe("ug prove on a server", () => {
       expect([status, stderr]).toEqual([0, ""]);
       expect(stdout).toMatch(/^Proven: /);
       expect(stdout).toMatch(/^public\.orders +2 +2$/m);
-      expect(stdout).toContain("Not judged:\n- countries was not checked");
+      expect(stdout).toContain("Never judged:\n- countries was not checked");
       expect(stdout).toContain("- Pools:");
       expect(postgres.dump()).toBe(before);
     },
@@ -198,6 +200,96 @@ describe("ug prove on a server", () => {
     },
   );
 
+  it.skipIf(!hasPostgres)(
+    `proves two people with the lines of the documents, and names what is not set${skipped}`,
+    async ({ expect }) => {
+      const [policy = ""] = /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/verifying.md", "utf8")) ?? [];
+      await postgres.run(RESET);
+      await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+      await postgres.run(`ALTER TABLE orders ADD store int; ${policy}
+        INSERT INTO orders (customer, amount, store) VALUES (1, 10, 7), (1, 200, 8), (2, 300, 7)`);
+      const runPage = (command: string) => {
+        const script = command
+          .replaceAll("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
+          .replaceAll("npx ug", `'${process.execPath}' -- scripts/ug.mjs`);
+        return outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
+      };
+      const proven = "Proven: neither person sees a row of the other, and without a person nobody sees any.";
+      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const [customers = "", people = ""] = [...page.matchAll(/\n( {4}(?:export|npx ug prove)[\s\S]*?)\n\n/g)].map(
+        ([, text]) => text,
+      );
+      const address = "export DATABASE_URL=postgresql://backend@localhost:5432/shop\n";
+
+      expect(await runPage(customers)).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("The policies read viewer_session.claims → viewer_properties → store"),
+      });
+      expect(await runPage(address + people)).toMatchObject({ status: 0, stdout: expect.stringContaining(proven) });
+      expect(page).toContain(proven);
+      const [, embedding = ""] =
+        /\n( {7}export DATABASE_URL[\s\S]*?)\n\n/.exec(readFileSync("docs/embedding.md", "utf8")) ?? [];
+      const both = await runPage(embedding);
+      expect(both.stdout).toContain(proven);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `ends with 4 for what it does not know, until somebody accepts it${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables("ALTER POLICY own ON orders USING (customer = abs(customer()))");
+      const both = bothFrom(asCustomer(1), asCustomer(2));
+      const text = await proveAt(url, ...both);
+      expect(text).toMatchObject({ status: 4, stderr: "" });
+      expect(text.stdout).toMatch(
+        /^Not proven: no mistake was found, and 1 object was not judged\.\n\n1\. public\.orders\.own \(not judged\)/,
+      );
+      const json = await proveAt(url, ...both, "--json");
+      expect(JSON.parse(json.stdout)).toMatchObject({
+        success: 0,
+        outcome: "not_judged",
+        mistakes: [],
+        not_judged: [
+          {
+            object: "public.orders.own",
+            message: expect.stringContaining("not one of those that are known to be exact"),
+            fix: expect.stringMatching(/^ALTER POLICY own ON public\.orders USING .*--accept public\.orders\.own$/),
+          },
+        ],
+      });
+      const accepted = await proveAt(url, ...both, "--accept", "public.orders.own");
+      expect(accepted.status).toBe(0);
+      expect(accepted.stdout).toContain("public.orders.own was judged by a person, because of --accept.");
+      const unknown = await proveAt(url, ...both, "--accept", "public.orders.other");
+      expect(unknown.stderr).toContain("--accept names a policy, trigger, rule or foreign key that does not exist");
+      await postgres.run("ALTER POLICY own ON orders USING (true)");
+      const mistaken = await proveAt(url, ...both, "--accept", "public.orders.own");
+      expect(mistaken).toMatchObject({ status: 1, stdout: expect.stringContaining("(policy_open)") });
+    },
+  );
+
+  it.skipIf(!hasPostgres)(`is not misled by objects before those of PostgreSQL${skipped}`, async ({ expect }) => {
+    const url = await withTables(`
+      CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
+      CREATE VIEW evil.pg_policy AS SELECT * FROM pg_catalog.pg_policy WHERE false;
+      CREATE VIEW evil.pg_roles AS SELECT * FROM pg_catalog.pg_roles WHERE rolname <> 'backend';
+      CREATE FUNCTION evil.has_table_privilege(oid, oid, text) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE FUNCTION evil.same(tid, tid) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE OPERATOR evil.= (FUNCTION = evil.same, LEFTARG = tid, RIGHTARG = tid);
+      CREATE FUNCTION evil.same(text, text) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE OPERATOR evil.= (FUNCTION = evil.same, LEFTARG = text, RIGHTARG = text);
+      CREATE FUNCTION evil.current_setting(text, boolean) RETURNS text LANGUAGE sql AS 'SELECT ''1''::text';
+      GRANT SELECT ON evil.pg_policy, evil.pg_roles TO PUBLIC;
+      ALTER ROLE backend SET search_path = evil, pg_catalog, public; ALTER ROLE backend SET quote_all_identifiers = on;
+      ALTER POLICY own ON orders USING (true)`);
+    const allowed = ["evil.pg_policy", "evil.pg_roles"].flatMap((name) => ["--allow", name]);
+    const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), ...allowed, "--json");
+    const { mistakes } = JSON.parse(stdout);
+    expect(mistakes.map(({ code }: { code: string }) => code)).toEqual(
+      expect.arrayContaining(["policy_open", "seen_by_both", "seen_without_setting"]),
+    );
+  });
+
   it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async ({ expect }) => {
     const url = await withTables(`
       INSERT INTO orders SELECT n, 2, 7 FROM generate_series(100, 12000) n;
@@ -206,8 +298,8 @@ describe("ug prove on a server", () => {
       CREATE FUNCTION mine(bigint) RETURNS boolean STABLE LANGUAGE sql RETURN coalesce($1 = customer(), customer() > 0);
       ALTER POLICY own ON orders USING (mine(customer))`);
     const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), "--json");
-    const { mistakes, not_judged } = JSON.parse(stdout);
-    expect(not_judged).toContain("public.orders is large: 10000 rows of each customer were compared.");
+    const { mistakes, limits } = JSON.parse(stdout);
+    expect(limits).toContain("public.orders is large: 10000 rows of each customer were compared.");
     expect(mistakes).toContainEqual(
       expect.objectContaining({ code: "seen_by_both", message: expect.stringContaining("(1 row)") }),
     );

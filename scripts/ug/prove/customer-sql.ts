@@ -28,8 +28,8 @@ export function statementsOf(sql: string, option: string): string[] {
 /** The names of the settings of the application that SQL reads or sets, such as `app.customer`. */
 export function settingNamesIn(sql: string): string[] {
   const calls = sql.matchAll(/\b(?:current_setting|set_config)\s*\(\s*'([\w$]+(?:\.[\w$]+)+)'/gi);
-  const statements = sql.matchAll(/\bset\s+(?:local\s+|session\s+)?([\w$]+(?:\.[\w$]+)+)\s*(?:=|to\b)/gi);
-  return [...calls, ...statements].map(([, name = ""]) => name.toLowerCase());
+  const statements = sql.matchAll(/\bset\s+(?:local\s+|session\s+)?"?([\w$]+(?:"?\."?[\w$]+)+)"?\s*(?:=|to\b)/gi);
+  return [...calls, ...statements].map(([, name = ""]) => name.replaceAll('"', "").toLowerCase());
 }
 
 /** Each word, name or text in SQL that could be the name of a role. */

@@ -1,6 +1,7 @@
 /** The connection of `ug prove`. It is read-only, and hides PostgreSQL's messages, because they quote values of rows. */
 import pg from "pg";
 import { CommandError } from "../errors.ts";
+import { targetOf } from "./tls.ts";
 
 /** The part of a connection that the prover uses, such as a client of `pg`, or PGlite. It sends one statement at a time. */
 export type Database = { query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }> };
@@ -31,15 +32,27 @@ const MEANINGS: Record<string, string> = {
   "55P03": "another session locks the table",
   "57014": "it took too long",
   "57P03": "the server is starting or stopping",
+  CERT_HAS_EXPIRED: "the server's certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    "the server's certificate is self-signed: name it with sslrootcert=FILE, or use sslmode=require",
   ECONNREFUSED: "no server listens there",
   ENOENT: "there is no such socket",
   ENOTFOUND: "the host does not exist",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host: use its name, or sslmode=verify-ca",
+  NO_TLS: "the server offers no TLS: use sslmode=prefer or disable",
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
   unknown: "the server does not respond, or closed the connection",
 };
 
 /** PostgreSQL's code of an error, or that of the system, such as ECONNREFUSED. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (error instanceof Error && error.message === "The server does not support SSL connections") return "NO_TLS";
   return /^[A-Z0-9_]{4,40}$/.test(code) ? code : "unknown";
 }
 
@@ -59,23 +72,36 @@ function extended(text: string, values: unknown[]): pg.QueryConfig {
   return config;
 }
 
+/** Errors after which another attempt with other TLS would end in the same way. */
+const FINAL = ["ECONNREFUSED", "ENOENT", "ENOTFOUND", "28P01"];
+
+async function connected(address: string): Promise<pg.Client> {
+  const { url, attempts } = targetOf(address);
+  const failures: unknown[] = [];
+  for (const ssl of attempts)
+    try {
+      const client = new pg.Client({
+        connectionString: url,
+        ssl,
+        connectionTimeoutMillis: CONNECT_MS_MAX,
+        application_name: "ug prove",
+      });
+      // A lost connection also rejects the query that waits, so this event needs no handling.
+      client.on("error", () => undefined);
+      await client.connect();
+      return client;
+    } catch (error) {
+      failures.push(error);
+      if (FINAL.includes(codeOf(error))) break;
+    }
+  throw couldNotTell(
+    `the database in DATABASE_URL cannot be used (${reasonOf(failures.at(-1))}). Give it as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.`,
+  );
+}
+
 /** Opens a connection to `url` for `use`, and closes it. @throws CommandError if nobody responds, or refuses. */
 export async function withDatabase<T>(url: string, use: (database: Database) => Promise<T>): Promise<T> {
-  let client: pg.Client;
-  try {
-    client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: CONNECT_MS_MAX,
-      application_name: "ug prove",
-    });
-    // A lost connection also rejects the query that waits, so this event needs no handling.
-    client.on("error", () => undefined);
-    await client.connect();
-  } catch (error) {
-    throw couldNotTell(
-      `the database in DATABASE_URL cannot be used (${reasonOf(error)}). Give it as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.`,
-    );
-  }
+  const client = await connected(url);
   try {
     return await use({ query: (text, values = []) => client.query(extended(text, values)) });
   } finally {
@@ -119,6 +145,16 @@ export async function rowsOf<Row>(database: Database, sql: string, params: unkno
   return rows as Row[];
 }
 
+/** Words that are names only in quotes. */
+const RESERVED = new Set(
+  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column concurrently
+  constraint create cross current_catalog current_date current_role current_schema current_time current_timestamp current_user default
+  deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike in initially inner intersect
+  into is isnull join lateral leading left like limit localtime localtimestamp natural not notnull null offset on only or order outer
+  overlaps placing primary references returning right select session_user similar some symmetric system_user table tablesample then to
+  trailing true union unique user using variadic verbose when where window with`.split(/\s+/),
+);
+
 /** A name as SQL writes it. */
 export const identifier = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  /^[a-z_][a-z0-9_]*$/.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;

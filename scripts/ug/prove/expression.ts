@@ -60,6 +60,26 @@ function conjunctsOf(sql: string): string[] {
   return parts.length === 1 ? [unwrapped(sql)] : parts.flatMap(conjunctsOf);
 }
 
+/** The parts of a condition that AND or OR joins, with their literals. */
+export function conditionPartsOf(sql: string): { kind: "and" | "or" | "one"; parts: string[] } {
+  const text = unwrapped(sql);
+  // A word in a literal joins nothing.
+  const masked = text.replaceAll(/'(?:[^']|'')*'/g, (literal) => "'".padEnd(literal.length - 1, "_").concat("'"));
+  for (const [kind, separator] of [
+    ["or", /\s+OR\s+/iy],
+    ["and", /\s+AND\s+/iy],
+  ] as const) {
+    let at = 0;
+    const parts = splitAt(masked, separator).map((part) => {
+      const start = masked.indexOf(part, at);
+      at = start + part.length;
+      return text.slice(start, at);
+    });
+    if (parts.length > 1) return { kind, parts };
+  }
+  return { kind: "one", parts: [text] };
+}
+
 /** What the names in an expression mean. */
 export type Names = {
   /** The table that a policy is of. */

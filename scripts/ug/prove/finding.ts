@@ -7,16 +7,32 @@ export type Mistake = {
   /** The role, table, policy, view or function. */
   object: string;
   message: string;
-  /** What to do; SQL where SQL does it. */
+  /** SQL to paste; alternatives stand in a comment behind it. */
+  fix: string;
+};
+
+/** What could let a customer see or change rows of another one, in a form that the prover does not know. */
+export type NotJudged = {
+  /** The name for `--accept`, such as `public.orders.own`. */
+  object: string;
+  message: string;
   fix: string;
 };
 
 /** What one run has found. Nothing in it is a value of a row. */
 export type Findings = {
   mistakes: Mistake[];
-  /** What the prover did not or cannot judge. */
-  unjudged: string[];
+  notJudged: NotJudged[];
+  /** What the proof does not say, whatever was found. */
+  limits: string[];
 };
+
+/** Joins findings. */
+export const joined = (...findings: readonly Partial<Findings>[]): Findings => ({
+  mistakes: findings.flatMap(({ mistakes = [] }) => mistakes),
+  notJudged: findings.flatMap(({ notJudged = [] }) => notJudged),
+  limits: findings.flatMap(({ limits = [] }) => limits),
+});
 
 /** Joins names for a sentence, and counts those beyond the first five. */
 export function listed(names: readonly string[]): string {

@@ -1,8 +1,9 @@
 /** Finds tables, views and functions that row-level security does not cover. */
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
-import { listed, type Mistake, verb } from "./finding.ts";
+import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
 import { checkPolicies, type Policies } from "./policies.ts";
+import { isInvoker } from "./table-bounds.ts";
 
 const KINDS = { r: "table", p: "table", v: "view", m: "materialized view", f: "foreign table" } as const;
 const ROWS = ["SELECT", "INSERT", "UPDATE", "DELETE"];
@@ -16,39 +17,79 @@ export const rolesThat = (relation: Relation, privileges: readonly string[]): st
     held.some((each) => privileges.includes(each)) ? [role] : [],
   );
 
+/** Whether queries can use a relation. */
 const isReachable = (relation: Relation): boolean =>
   rolesThat(relation, ROWS).length > 0 || relation.publicPrivileges.some((each) => ROWS.includes(each));
 
+/** Relations of extensions that everybody may read, and that have no rows of customers. */
+const REFERENCE =
+  /^(?:postgis\w*\.(?:spatial_ref_sys|(?:geometry|geography|raster)_(?:columns|overviews))|pg_stat_statements\..*)$/;
+
 /** Finds mistakes in each relation that one of the roles can read or write. */
-export function checkRelations(policies: Policies, isAllowed: Allowed): Mistake[] {
+export function checkRelations(policies: Policies, isAllowed: Allowed): Findings {
   const { relations } = policies.catalogue;
-  return relations
-    .filter((relation) => isReachable(relation) && !isAllowed(relation))
-    .flatMap((relation) => [...checkRelation(policies, relation, isAllowed), ...checkGrants(relation)]);
+  return joined(
+    ...relations
+      .filter((relation) => isReachable(relation) && !isAllowed(relation))
+      .map((relation) =>
+        isOfExtension(relation)
+          ? checkExtension(relation)
+          : joined(checkRelation(policies, relation, isAllowed), { mistakes: checkGrants(relation) }),
+      ),
+  );
 }
 
-function checkRelation(policies: Policies, relation: Relation, isAllowed: Allowed): Mistake[] {
+/** Whether the rights on a relation are those alone that its extension has given to everybody. */
+const isOfExtension = ({ extension, sharedByExtension, publicPrivileges, privileges }: Relation): boolean =>
+  extension !== null &&
+  sharedByExtension &&
+  [publicPrivileges, ...Object.values(privileges)].every((held) => held.every((each) => each === "SELECT"));
+
+const checkExtension = (relation: Relation): Partial<Findings> =>
+  REFERENCE.test(`${relation.extension}.${relation.name}`)
+    ? {
+        limits: [
+          `${qualified(relation)} belongs to the extension ${relation.extension}, which lets everybody read it.`,
+        ],
+      }
+    : {
+        notJudged: [
+          {
+            object: qualified(relation),
+            message: `The extension ${relation.extension} lets everybody read this ${KINDS[relation.kind]}, in which there could be rows of customers.`,
+            fix: `REVOKE ALL ON ${qualified(relation)} FROM PUBLIC; -- If it has no rows of customers: --accept ${qualified(relation)}`,
+          },
+        ],
+      };
+
+function checkRelation(policies: Policies, relation: Relation, isAllowed: Allowed): Partial<Findings> {
   switch (relation.kind) {
     case "v":
-      return checkView(policies.catalogue, relation, isAllowed);
+      return { mistakes: checkView(policies, relation, isAllowed) };
     case "m":
-      return [
-        {
-          code: "materialized_view",
-          object: qualified(relation),
-          message: "This materialized view has its own copy of the rows of all customers, and no policy applies to it.",
-          fix: `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)}; and give a view with security_invoker, or a table with policies.`,
-        },
-      ];
+      return {
+        mistakes: [
+          {
+            code: "materialized_view",
+            object: qualified(relation),
+            message:
+              "This materialized view has its own copy of the rows of all customers, and no policy applies to it.",
+            fix: `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)}; -- Give a view with security_invoker instead, or a table with policies.`,
+          },
+        ],
+      };
     case "f":
-      return [
-        {
-          code: "foreign_table",
-          object: qualified(relation),
-          message: "No policy applies to a foreign table: it shows what the user mapping may read on the other server.",
-          fix: `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)};`,
-        },
-      ];
+      return {
+        mistakes: [
+          {
+            code: "foreign_table",
+            object: qualified(relation),
+            message:
+              "No policy applies to a foreign table: it shows what the user mapping may read on the other server.",
+            fix: `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)};`,
+          },
+        ],
+      };
     default:
       return checkTable(policies, relation);
   }
@@ -60,44 +101,56 @@ function holders(relation: Relation): string {
   return [...(relation.publicPrivileges.length > 0 ? ["PUBLIC"] : []), ...roles].join(", ");
 }
 
-function checkTable(policies: Policies, relation: Relation): Mistake[] {
+function checkTable(policies: Policies, relation: Relation): Findings {
   const table = qualified(relation);
-  if (!relation.enabled) return [unprotected(policies.catalogue, relation)];
+  if (!relation.enabled) return joined({ mistakes: [unprotected(policies, relation)] });
   const unforced: Mistake = {
     code: "rls_not_forced",
     object: table,
     message: `Row-level security does not bind the owner of this table (${identifier(relation.owner)}), nor views and functions that run as the owner.`,
     fix: `ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`,
   };
-  return [
-    ...(relation.forced ? [] : [unforced]),
-    ...checkApplied(policies.catalogue, relation),
-    ...checkPolicies(policies, relation),
-  ];
+  return joined(
+    { mistakes: [...(relation.forced ? [] : [unforced]), ...checkApplied(policies, relation)] },
+    checkPolicies(policies, relation),
+  );
+}
+
+/** SQL that gives a table a policy for its customers; without a column to compare, it takes the rights away. */
+function policyFix({ suggestions }: Policies, relation: Relation): string {
+  const condition = suggestions.conditionFor(relation);
+  const roles = rolesThat(relation, ROWS).map(identifier);
+  if (condition === undefined) return `REVOKE ALL ON ${qualified(relation)} FROM ${holders(relation)};`;
+  const command = rolesThat(relation, ["INSERT", "UPDATE", "DELETE"]).length > 0 ? "" : "FOR SELECT ";
+  const whom = relation.publicPrivileges.length > 0 || roles.length === 0 ? "PUBLIC" : roles.join(", ");
+  return suggestions.newPolicy(relation, `${command}TO ${whom} USING (${condition})`);
 }
 
 /** A table without row-level security, perhaps a part of one that has it. */
-function unprotected({ policies }: Catalogue, relation: Relation): Mistake {
+function unprotected(policies: Policies, relation: Relation): Mistake {
   const table = qualified(relation);
-  const enable = `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY; ALTER TABLE ${table} FORCE ROW LEVEL SECURITY; and create a policy.`;
+  const enable = `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY; ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`;
+  const shared = `-- If all customers may read it: --allow ${table}`;
   if (relation.parent !== null)
     return {
       code: "partition_open",
       object: table,
       message: `This partition or child of ${relation.parent} can be queried by its own name, and the policies of ${relation.parent} do not apply then.`,
-      fix: `REVOKE ALL ON ${table} FROM ${holders(relation)}; or ${enable}`,
+      fix: `REVOKE ALL ON ${table} FROM ${holders(relation)};`,
     };
-  const has = policies.filter((policy) => policy.relation === relation.oid).length;
+  const has = policies.catalogue.policies.filter((policy) => policy.relation === relation.oid).length;
+  const made = policyFix(policies, relation);
   return {
     code: "rls_disabled",
     object: table,
     message: `${has > 0 ? `The table has policies (${has}), but row-level` : "Row-level"} security is not enabled, so ${listed(rolesThat(relation, ROWS).map(identifier)) || "every role"} can use all its rows.`,
-    fix: `${enable} If all customers may read it, give --allow ${table}.`,
+    fix: has > 0 ? enable : `${made.startsWith("REVOKE") ? made : `${enable} ${made}`} ${shared}`,
   };
 }
 
 /** A role that may read a table, but has no policy there, sees no row: a policy is missing, or the grant is a mistake. */
-function checkApplied(catalogue: Catalogue, relation: Relation): Mistake[] {
+function checkApplied(policies: Policies, relation: Relation): Mistake[] {
+  const { catalogue } = policies;
   const table = qualified(relation);
   const readers = rolesThat(relation, ["SELECT"]);
   const readable = catalogue.policies.filter(
@@ -114,7 +167,7 @@ function checkApplied(catalogue: Catalogue, relation: Relation): Mistake[] {
       code: "no_policy",
       object: table,
       message: `${listed(readers.map(identifier))} may read the table, but ${others}, so no customer sees a row.`,
-      fix: `CREATE POLICY <name> ON ${table} FOR SELECT TO ${readers.map(identifier).join(", ")} USING (<customer's column> = <setting of the customer>); or REVOKE ALL ON ${table} FROM ${holders(relation)};`,
+      fix: `${policyFix(policies, relation)} -- If no customer may: REVOKE ALL ON ${table} FROM ${holders(relation)};`,
     },
   ];
 }
@@ -122,16 +175,42 @@ function checkApplied(catalogue: Catalogue, relation: Relation): Mistake[] {
 /** Whether all tables below a view may be read by everybody. */
 function readsOnlyAllowed(catalogue: Catalogue, view: Relation, isAllowed: Allowed, seen = new Set<number>()): boolean {
   seen.add(view.oid);
-  const below = catalogue.relations.filter(({ oid }) => view.reads.includes(oid) && !seen.has(oid));
   return (
     view.reads.length > 0 &&
-    below.every((each) => isAllowed(each) || (each.kind === "v" && readsOnlyAllowed(catalogue, each, isAllowed, seen)))
+    view.reads.every((oid) => {
+      // PostgreSQL's own tables are not in the catalogue.
+      const read = catalogue.relations.find((each) => each.oid === oid);
+      if (!read) return false;
+      return (
+        seen.has(oid) || isAllowed(read) || (read.kind === "v" && readsOnlyAllowed(catalogue, read, isAllowed, seen))
+      );
+    })
   );
 }
 
-function checkView(catalogue: Catalogue, view: Relation, isAllowed: Allowed): Mistake[] {
-  const isInvoker = view.options.some((option) => /^security_invoker=(?:true|on|yes|1)$/i.test(option));
-  if (isInvoker || readsOnlyAllowed(catalogue, view, isAllowed)) return [];
+/** SQL by which a view reads as the caller, who needs a policy and the right to read each table below it. */
+function invokerFix(policies: Policies, view: Relation): string {
+  const customers = [...new Set(policies.queries.customers)];
+  const below = policies.catalogue.relations.filter(
+    ({ oid, privileges }) =>
+      view.reads.includes(oid) && !customers.some((role) => privileges[role]?.includes("SELECT")),
+  );
+  const whom = customers.map(identifier).join(", ");
+  const fixes = below.map((table) => {
+    const condition = policies.suggestions.conditionFor(table);
+    if (!"rp".includes(table.kind) || (!table.enabled && condition === undefined)) return undefined;
+    const name = qualified(table);
+    const policy = policies.suggestions.newPolicy(table, `FOR SELECT TO ${whom} USING (${condition})`);
+    const protect = `ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY; ALTER TABLE ${name} FORCE ROW LEVEL SECURITY; ${policy} `;
+    return `${table.enabled ? "" : protect}GRANT SELECT ON ${name} TO ${whom}; `;
+  });
+  if (fixes.includes(undefined)) return `REVOKE ALL ON ${qualified(view)} FROM ${holders(view)};`;
+  return `${fixes.join("")}ALTER VIEW ${qualified(view)} SET (security_invoker = true);`;
+}
+
+function checkView(policies: Policies, view: Relation, isAllowed: Allowed): Mistake[] {
+  const { catalogue } = policies;
+  if (isInvoker(view) || readsOnlyAllowed(catalogue, view, isAllowed)) return [];
   const isPossible = catalogue.version >= 150000;
   return [
     {
@@ -139,8 +218,8 @@ function checkView(catalogue: Catalogue, view: Relation, isAllowed: Allowed): Mi
       object: qualified(view),
       message: `This view reads its tables as its owner (${identifier(view.owner)}), and not as the customer's role.`,
       fix: isPossible
-        ? `ALTER VIEW ${qualified(view)} SET (security_invoker = true);`
-        : `REVOKE ALL ON ${qualified(view)} FROM ${holders(view)}; views can run as the caller from PostgreSQL 15 on.`,
+        ? invokerFix(policies, view)
+        : `REVOKE ALL ON ${qualified(view)} FROM ${holders(view)}; -- Views can run as the caller from PostgreSQL 15 on.`,
     },
   ];
 }
@@ -149,13 +228,21 @@ function checkView(catalogue: Catalogue, view: Relation, isAllowed: Allowed): Mi
 function checkGrants(relation: Relation): Mistake[] {
   const object = qualified(relation);
   const mistakes: Mistake[] = [];
-  if (relation.publicPrivileges.length > 0)
+  if (relation.publicPrivileges.length > 0) {
+    const kept = relation.publicPrivileges.filter((each) => ROWS.includes(each));
+    const roles = rolesThat(relation, kept).map(identifier);
+    // Those rights of a column alone would grow to the table.
+    const grant =
+      kept.length > 0 && roles.length > 0
+        ? ` -- For the customers: GRANT ${kept.join(", ")} ON ${object} TO ${roles.join(", ")};`
+        : "";
     mistakes.push({
       code: "granted_to_public",
       object,
       message: `Every role of the database has ${listed(relation.publicPrivileges)} on this ${KINDS[relation.kind]}.`,
-      fix: `REVOKE ALL ON ${object} FROM PUBLIC; and grant it to the role of the dashboards.`,
+      fix: `REVOKE ALL ON ${object} FROM PUBLIC;${grant}`,
     });
+  }
   // The owner has all rights, which is another mistake.
   const beyond = (["TRUNCATE", "REFERENCES", "TRIGGER"] as const).filter((privilege) =>
     rolesThat(relation, [privilege]).some((role) => role !== relation.owner),
@@ -171,19 +258,20 @@ function checkGrants(relation: Relation): Mistake[] {
 }
 
 /** Finds functions that run as their owner, or that see rows before the policies do. */
-export function checkFunctions({ functions }: Catalogue, isAllowed: Allowed): Mistake[] {
-  return functions
-    .filter((each) => each.callers.length > 0 && !each.isTrigger && !isAllowed(each))
-    .flatMap(({ signature, definer, leakproof, callers }) => {
+export function checkFunctions({ catalogue, bounds }: Policies, isAllowed: Allowed): Mistake[] {
+  return catalogue.functions
+    .filter((each) => (each.callers.length > 0 || each.usedBy.length > 0) && !each.isTrigger && !isAllowed(each))
+    .flatMap((stored) => {
+      const { signature, definer, leakproof, callers, usedBy } = stored;
       const mistakes: Mistake[] = [];
-      if (definer)
+      if (definer && (usedBy.length > 0 || !bounds.binding.isBoundToCaller(stored)))
         mistakes.push({
           code: "security_definer",
           object: signature,
-          message: `${listed(callers.map(identifier))} can call this function, and it runs as its owner (SECURITY DEFINER), whom other policies or none bind.`,
-          fix: `ALTER FUNCTION ${signature} SECURITY INVOKER; or REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC, ${callers.map(identifier).join(", ")}; If you have checked that it shows and changes nothing of other customers, and sets search_path, give --allow with its name.`,
+          message: `${usedBy.length > 0 ? `By way of the ${listed(usedBy)}, queries` : listed(callers.map(identifier))} can call this function, and it runs as its owner (SECURITY DEFINER), whom other policies or none bind.`,
+          fix: `ALTER ROUTINE ${signature} SECURITY INVOKER; -- If you have checked that it shows and changes nothing of other customers, and sets search_path: --allow with its name. If customers need not call it: REVOKE EXECUTE ON ROUTINE ${signature} FROM PUBLIC${callers.map((role) => `, ${identifier(role)}`).join("")};`,
         });
-      if (leakproof)
+      if (leakproof && callers.length > 0)
         mistakes.push({
           code: "leakproof_function",
           object: signature,

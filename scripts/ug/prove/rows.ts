@@ -42,7 +42,7 @@ export const readTable = (database: Database, relation: Relation, among?: readon
     const key = await keyOf(database, relation);
     if (key === undefined) return findAny(database, relation);
     const places = among?.map((id) => id.slice(id.indexOf("("))).filter((place) => place.startsWith("("));
-    const only = places && places.length > 0 ? " WHERE ctid = ANY($1::pg_catalog.tid[])" : "";
+    const only = places && places.length > 0 ? " WHERE ctid OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.tid[])" : "";
     const rows = await rowsOf<{ id: string }>(
       database,
       `SELECT ${key} AS id FROM ${qualified(relation)}${only} LIMIT ${ROWS_MAX}`,

@@ -13,7 +13,7 @@ export async function integratorProject(...folders: string[]): Promise<{ project
   const installed = join(project, "node_modules", "user-group-service");
   mkdirSync(installed, { recursive: true });
   cpSync("client/package.json", join(installed, "package.json"));
-  for (const entry of ["index", "server", "viewer"])
+  for (const entry of ["index", "postgres", "server", "viewer"])
     await build({
       entryPoints: [`src/client/${entry}.ts`],
       outfile: join(installed, "dist", `${entry}.js`),

@@ -13,7 +13,17 @@ export const RESET = `
     FOR each IN SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> 'postgres' LOOP
       EXECUTE format('DROP ROLE %I', each.rolname);
     END LOOP;
+    FOR each IN SELECT fdwname FROM pg_foreign_data_wrapper LOOP
+      EXECUTE format('DROP FOREIGN DATA WRAPPER %I CASCADE', each.fdwname);
+    END LOOP;
+    FOR each IN SELECT evtname FROM pg_event_trigger LOOP
+      EXECUTE format('DROP EVENT TRIGGER %I', each.evtname);
+    END LOOP;
+    PERFORM lo_unlink(oid) FROM pg_largeobject_metadata;
     REVOKE ALL ON pg_catalog.pg_statistic FROM PUBLIC;
+    REVOKE EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text) FROM PUBLIC;
+    EXECUTE format('REVOKE CREATE ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('ALTER DATABASE %I OWNER TO postgres', current_database());
     EXECUTE 'ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM PUBLIC';
     EXECUTE format('ALTER DATABASE %I RESET ALL', current_database());
     CREATE SCHEMA public;
@@ -203,10 +213,11 @@ export const PLANTED: readonly PlantedMistake[] = [
     also: READ,
   },
   {
-    name: "a policy without WITH CHECK",
-    sql: "DROP POLICY own ON orders; CREATE POLICY own ON orders TO dashboard USING (customer = customer())",
+    name: "new rows that are checked by a pattern",
+    sql: "DROP POLICY own ON orders; CREATE POLICY own ON orders TO dashboard USING (customer::text LIKE customer()::text || '%')",
     code: "policy_without_check",
     object: "own on public.orders",
+    also: ["policy_open"],
   },
   {
     name: "an UPDATE that can move rows to another customer",
@@ -351,13 +362,6 @@ export const PLANTED: readonly PlantedMistake[] = [
     also: ["policies_or"],
   },
   {
-    name: "an UPDATE without WITH CHECK",
-    sql: `DROP POLICY own ON orders; CREATE POLICY own ON orders FOR SELECT TO dashboard USING (customer = customer());
-      CREATE POLICY change ON orders FOR UPDATE TO dashboard USING (customer = customer())`,
-    code: "policy_without_check",
-    object: "change on public.orders",
-  },
-  {
     name: "a policy of a role that queries inherit",
     sql: `CREATE ROLE support; GRANT support TO dashboard; CREATE POLICY help ON orders FOR SELECT TO support USING (true)`,
     code: "policy_open",
@@ -430,7 +434,7 @@ export const PLANTED: readonly PlantedMistake[] = [
       CREATE POLICY limited ON orders AS RESTRICTIVE TO dashboard USING (customer() IS NULL OR customer = customer())`,
     code: "policy_open",
     object: "own on public.orders",
-    also: ["seen_without_setting"],
+    also: ["seen_without_setting", "missing_setting_allowed"],
   },
   {
     name: "samples of all rows",
@@ -484,7 +488,7 @@ export const CORRECT_TOO: readonly { name: string; sql: string; as: (number: num
   },
   {
     name: "partitions behind their parent, and rows that belong to rows",
-    sql: `CREATE TABLE lines (order_id int, line int) PARTITION BY RANGE (order_id);
+    sql: `CREATE TABLE lines (order_id int REFERENCES orders, line int) PARTITION BY RANGE (order_id);
       CREATE TABLE lines_1 PARTITION OF lines FOR VALUES FROM (0) TO (1000);
       INSERT INTO lines VALUES (1, 1), (3, 1);
       ALTER TABLE lines ENABLE ROW LEVEL SECURITY; ALTER TABLE lines FORCE ROW LEVEL SECURITY;
@@ -494,11 +498,15 @@ export const CORRECT_TOO: readonly { name: string; sql: string; as: (number: num
     as: asCustomer,
   },
   {
-    name: "a restrictive policy below one for all rows, and one that is optional",
+    name: "a restrictive policy below one for all rows",
     sql: `ALTER POLICY own ON orders USING (true);
-      CREATE POLICY limited ON orders AS RESTRICTIVE TO dashboard USING (customer = (SELECT customer())) WITH CHECK (customer = customer());
-      CREATE POLICY store ON orders AS RESTRICTIVE TO dashboard
-        USING (nullif(current_setting('app.store', true), '') IS NULL OR store = current_setting('app.store', true)::int)`,
+      CREATE POLICY limited ON orders AS RESTRICTIVE TO dashboard USING (customer = (SELECT customer())) WITH CHECK (customer = customer())`,
+    as: asCustomer,
+  },
+  {
+    name: "policies without WITH CHECK, whose USING checks new rows too",
+    sql: `DROP POLICY own ON orders; CREATE POLICY own ON orders FOR SELECT TO dashboard USING (customer = customer());
+      CREATE POLICY change ON orders FOR UPDATE TO dashboard USING (customer = customer())`,
     as: asCustomer,
   },
   {

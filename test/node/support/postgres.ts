@@ -1,10 +1,11 @@
 /** A PostgreSQL server of Debian's packages, for one test file. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "./free-port.ts";
 import { waitUntil } from "./service.ts";
 
 const PACKAGES = "/usr/lib/postgresql";
@@ -26,6 +27,8 @@ function ordinaryUser(): { uid: number; gid: number } | undefined {
 export type Postgres = {
   /** The address by which a role logs in, over a socket that only this machine has. */
   url: (role: string) => string;
+  /** With `tls`: the address by which a role logs in over TCP, and the file of the server's certificate, which is self-signed for `localhost`. */
+  tcp: { url: (role: string, host: string) => string; certificate: string };
   /** Runs SQL as a superuser. */
   run: (sql: string) => Promise<void>;
   /** A copy of everything in the server as SQL. */
@@ -33,8 +36,19 @@ export type Postgres = {
   stop: () => Promise<void>;
 };
 
-/** Starts an empty server. */
-export async function startPostgres(): Promise<Postgres> {
+/** Makes the server's key and certificate. */
+function certify(folder: string, at: { cwd: string; uid?: number; gid?: number }): string {
+  const files = ["-keyout", "key.pem", "-out", "certificate.pem"];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...subject], {
+    ...at,
+    stdio: "ignore",
+  });
+  return join(folder, "certificate.pem");
+}
+
+/** Starts an empty server, which listens on TCP and offers TLS only if a test asks for it. */
+export async function startPostgres({ tls = false } = {}): Promise<Postgres> {
   const user = ordinaryUser();
   const folder = mkdtempSync(join(tmpdir(), "postgres-"));
   if (user) chownSync(folder, user.uid, user.gid);
@@ -47,12 +61,21 @@ export async function startPostgres(): Promise<Postgres> {
     ...at,
     stdio: "ignore",
   });
-  const settings = [`unix_socket_directories=${folder}`, "listen_addresses=", "fsync=off", "max_connections=20"];
+  const port = tls ? await freePort() : 5432;
+  const certificate = tls ? certify(folder, at) : "";
+  const settings = [
+    ...[`unix_socket_directories=${folder}`, `port=${port}`, "fsync=off", "max_connections=20"],
+    ...(tls
+      ? ["listen_addresses=localhost", `ssl_cert_file=${certificate}`, `ssl_key_file=${join(folder, "key.pem")}`]
+      : ["listen_addresses="]),
+  ];
+  // A setting of the command line could not be changed.
+  if (tls) appendFileSync(join(data, "postgresql.auto.conf"), "ssl = on\n");
   const server = spawn(program("postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
     ...at,
     stdio: "ignore",
   });
-  const url = (role: string) => `postgresql://${role}@localhost/postgres?host=${encodeURIComponent(folder)}`;
+  const url = (role: string) => `postgresql://${role}@localhost:${port}/postgres?host=${encodeURIComponent(folder)}`;
   const run = async (sql: string) => {
     const client = new pg.Client({ connectionString: url("postgres") });
     await client.connect();
@@ -68,9 +91,13 @@ export async function startPostgres(): Promise<Postgres> {
   );
   return {
     url,
+    tcp: { url: (role, host) => `postgresql://${role}@${host}:${port}/postgres`, certificate },
     run,
     dump: () =>
-      execFileSync(program("pg_dumpall"), ["-h", folder, "-U", "postgres"], { cwd: folder, encoding: "utf8" })
+      execFileSync(program("pg_dumpall"), ["-h", folder, "-p", String(port), "-U", "postgres"], {
+        cwd: folder,
+        encoding: "utf8",
+      })
         // Random in each dump.
         .replaceAll(/^\\(?:un)?restrict .*$/gm, ""),
     stop: async () => {

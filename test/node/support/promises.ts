@@ -8,6 +8,7 @@ import type { Command } from "commander";
 import openapi from "../../../public/openapi.json" with { type: "json" };
 import { EXIT, ugCommand } from "../../../scripts/ug/run-ug.ts";
 import * as client from "../../../src/client/index.ts";
+import * as postgres from "../../../src/client/postgres.ts";
 import * as server from "../../../src/client/server.ts";
 import * as viewer from "../../../src/client/viewer.ts";
 import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../../src/storage/schema.ts";
@@ -137,6 +138,7 @@ export async function promises(): Promise<string[]> {
     ...Object.entries(EXIT).map(([outcome, code]) => `ug exits with ${code}: ${outcome}`),
     ...ofModule("client", client),
     ...ofModule("server", server),
+    ...ofModule("postgres", postgres),
     ...ofModule("viewer", viewer),
     ...logTexts(),
   ];
