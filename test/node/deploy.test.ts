@@ -171,10 +171,9 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
     const upstream = /^port (\d+)$/.exec(lines[0] ?? "")?.[1];
 
     const caddyfile = join(root, "Caddyfile");
-    writeFileSync(
-      caddyfile,
-      `{\n\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n\tstorage file_system ${root}/caddy\n}\nimport ${join(process.cwd(), "deploy/Caddyfile")}\n`,
-    );
+    const options = `\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n\tstorage file_system ${root}/caddy\n`;
+    // The file begins with its own global options, which Caddy takes once.
+    writeFileSync(caddyfile, readFileSync("deploy/Caddyfile", "utf8").replace(/^\{\n/m, `{\n${options}`));
     const caddy = runIn(root, ["caddy", "run", "--config", caddyfile, "--adapter", "caddyfile"], {
       UG_HOST: `https://localhost:${port}`,
       UG_PORT: upstream,

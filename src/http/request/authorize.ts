@@ -156,6 +156,8 @@ async function authorize<Admitted>(
   if (!candidate.ok) return candidate;
   const failure =
     (await count(c, candidate.value)) ??
+    // Before the body is read, too: a request that is refused takes less memory then.
+    (CALLERS.isFull(candidate.value.name) ? ({ code: "overloaded" } as const) : undefined) ??
     (await admitBeforeBody(c, candidate.value)) ??
     (await readBody(c, candidate.value));
   if (failure) return fail(failure);

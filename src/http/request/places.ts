@@ -24,14 +24,14 @@ export class Places {
 
   /** Takes a place; `undefined` if too many requests of this name wait already, or if this one has waited for too long. */
   async take(name: string): Promise<Place | undefined> {
-    const { placesMax, waitingMax, secondsMax } = this.#limits;
+    const { placesMax, secondsMax } = this.#limits;
     const taken = this.#names.get(name) ?? { count: 0, waiting: new Set() };
     this.#names.set(name, taken);
     if (taken.count < placesMax) {
       taken.count += 1;
       return this.#placeOf(name, taken);
     }
-    if (taken.waiting.size >= waitingMax) return undefined;
+    if (this.isFull(name)) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     taken.waiting.add(resolve);
     try {
@@ -43,6 +43,11 @@ export class Places {
       if (!taken.waiting.delete(resolve)) this.#give(name, taken, 1);
       return undefined;
     }
+  }
+
+  /** Whether too many requests of this name wait already. */
+  isFull(name: string): boolean {
+    return (this.#names.get(name)?.waiting.size ?? 0) >= this.#limits.waitingMax;
   }
 
   #placeOf(name: string, taken: Taken): Place {
