@@ -141,7 +141,7 @@ describe("bindTemplate", () => {
       expect(bind(template, "$1")).toMatchObject({ ok: false, failure: { code: "invalid_template" } });
     expect(bind("a[{{id}}] || b[1:{{id}}] ?| c AND d @> e", "$1")).toMatchObject({
       ok: true,
-      value: { sql: "a[$1] || b[1:$2] ?| c AND d @> e" },
+      value: { sql: "a[$1] || b[1:$1] ?| c AND d @> e" },
     });
   });
 
@@ -205,7 +205,7 @@ describe("bindTemplate", () => {
       ["{{id}}::text, '$', 'US$ 1', a$b", "$1::text, '$', 'US$ 1', a$b"],
       ["{{id}} ^ 2 # 3 ~ '4' : 5", "$1 ^ 2 # 3 ~ '4' : 5"],
       ["x = {{user_group.US$1}}", "x = $1"],
-      ["{{id}}[[^ {{id}}]]", "$1 ^ $2"],
+      ["{{id}}[[^ {{id}}]]", "$1 ^ $1"],
     ] as const)
       expect(bindTemplate(template, new Map([...VARIABLES, ["user_group.US$1", 1]]), "$1")).toMatchObject({
         ok: true,
@@ -250,7 +250,10 @@ describe("bindTemplate", () => {
   it("refuses more values than a database takes", ({ expect }) => {
     const many = new Map([["many", Array(2000).fill(1)]]);
     expect(bindTemplate("({{many}}) ".repeat(5), many, "?").ok).toBe(true);
-    expect(bindTemplate("({{many}}) ".repeat(6), many, "?")).toMatchObject({ failure: { code: "unusable_variable" } });
+    for (const style of PLACEHOLDER_STYLES)
+      expect(bindTemplate("({{many}}) ".repeat(6), many, style)).toMatchObject({
+        failure: { code: "unusable_variable" },
+      });
   });
 
   it.for([
@@ -330,6 +333,20 @@ describe("bindTemplate", () => {
       ok: false,
       failure: { code: "invalid_template", position, reason: expect.stringMatching(/\.$/) },
     });
+  });
+
+  it("gives a variable that occurs twice the same numbers", ({ expect }) => {
+    const variables = new Map<string, unknown>([
+      ["a", "x"],
+      ["b", "x"],
+      ["list", [1, 2]],
+    ]);
+    const template = "f({{a}}) IN ({{list}}) AND {{b}} = {{ a }} OR g NOT IN (0, {{list}})";
+    expect(bindTemplate(template, variables, "$1")).toEqual({
+      ok: true,
+      value: { sql: "f($1) IN ($2, $3) AND $4 = $1 OR g NOT IN (0, $2, $3)", params: ["x", 1, 2, "x"], dropped: [] },
+    });
+    expect(bindTemplate(template, variables, "?")).toMatchObject({ value: { params: ["x", 1, 2, "x", "x", 1, 2] } });
   });
 
   it("refuses values that would make a short template a very long query", ({ expect }) => {

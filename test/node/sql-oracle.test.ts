@@ -132,6 +132,21 @@ describe("a driver that writes values into the SQL text", () => {
   });
 });
 
+describe("a variable that occurs twice in PostgreSQL", () => {
+  const variables = new Map<string, unknown>([["user_group.unit", "month"]]);
+
+  it.for([
+    "SELECT date_trunc({{user_group.unit}}, at) AS day, count(*)::int AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) GROUP BY date_trunc({{user_group.unit}}, at)",
+    "SELECT DISTINCT date_trunc({{user_group.unit}}, at) AS day, 1 AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) ORDER BY date_trunc({{user_group.unit}}, at)",
+    "SELECT DISTINCT ON (date_trunc({{user_group.unit}}, at)) date_trunc({{user_group.unit}}, at) AS day, 1 AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) ORDER BY date_trunc({{user_group.unit}}, at)",
+  ])("is one expression: %s", async (template, { expect }) => {
+    const bound = bindTemplate(template, variables, "$1");
+    if (!bound.ok) throw new Error(bound.failure.code);
+    const { rows } = await postgres.query(bound.value.sql, bound.value.params);
+    expect(rows).toEqual([{ day: new Date(2026, 0, 1), n: 1 }]);
+  });
+});
+
 describe("a list in PostgreSQL", () => {
   const variables = new Map([["user_group.regions", ["eu", "us"]]]);
   const query = (condition: string) => `SELECT DISTINCT region FROM orders WHERE region ${condition} ORDER BY region`;

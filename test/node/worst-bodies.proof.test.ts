@@ -7,7 +7,7 @@ import { type PlainService, startPlainService } from "./support/plain-workerd.ts
 
 const { minutes } = inject("effort");
 const IN_FLIGHT = 200;
-const ANSWERS = minutes > 0 ? 2000 : 100;
+const ANSWERS = minutes > 0 ? 2000 : 40;
 const KIB = 1024;
 
 /** Bodies of nearly 64 KiB. */

@@ -28,7 +28,8 @@ export type BindFailure = FailureOf<
 
 type Variables = ReadonlyMap<string, unknown>;
 type Piece = TextToken | VariableToken;
-type BoundPiece = TextToken | (VariableToken & { value: unknown });
+/** A variable with its value, and the name under which that was found. */
+type BoundPiece = TextToken | (VariableToken & { key: string; value: unknown });
 type Parameters = { values: unknown[]; bytes: number };
 /** An optional clause, or the text between two of them. */
 type Clause = { isOptional: boolean; pieces: Piece[] } & ClauseRange;
@@ -66,7 +67,7 @@ export function bindTemplate(
 export function droppedClauses(template: string, variables: Variables, style: PlaceholderStyle): ClauseRange[] {
   const parsed = parseTemplate({ template, style });
   if (!parsed.ok) return [];
-  const isMissing = (piece: Piece) => piece.kind === "variable" && findValue(variables, piece) === undefined;
+  const isMissing = (piece: Piece) => piece.kind === "variable" && variables.get(keyOf(variables, piece)) === undefined;
   return parsed.value
     .filter(({ isOptional, pieces }) => isOptional && pieces.some(isMissing))
     .map(({ start, end }) => ({ start, end }));
@@ -189,9 +190,11 @@ function keepClauses(
   const kept: BoundPiece[] = [];
   const dropped = new Set<string>();
   for (const { isOptional, pieces } of clauses) {
-    const bound = pieces.map((piece) =>
-      piece.kind === "text" ? piece : { ...piece, value: findValue(variables, piece) },
-    );
+    const bound = pieces.map((piece) => {
+      if (piece.kind === "text") return piece;
+      const key = keyOf(variables, piece);
+      return { ...piece, key, value: variables.get(key) };
+    });
     const missing = bound.flatMap((piece) =>
       piece.kind === "variable" && piece.value === undefined ? [piece.name] : [],
     );
@@ -208,12 +211,12 @@ function keepClauses(
 }
 
 /**
- * The value of a variable, or `undefined` when it is missing. The name of a property may end with blanks. So the blanks after
- * a name are ignored only when no variable has them, or else the filter on such a property would be dropped.
+ * The name under which a variable's value is. The name of a property may end with blanks. So the blanks after a name are ignored only
+ * when no variable has them, or else the filter on such a property would be dropped.
  */
-function findValue(variables: Variables, { name, spaced }: VariableToken): unknown {
+function keyOf(variables: Variables, { name, spaced }: VariableToken): string {
   const exact = spaced.trimStart();
-  return variables.get(variables.has(exact) ? exact : name);
+  return variables.has(exact) ? exact : name;
 }
 
 /** Whether no blank separates `next` from the piece before it. */
@@ -229,35 +232,76 @@ function writeSql(
   pieces: BoundPiece[],
   style: PlaceholderStyle,
 ): Result<{ sql: string; params: unknown[] }, BindFailure> {
-  const sql: string[] = [];
-  const params: unknown[] = [];
-  const known = new Map<unknown, Parameters | undefined>();
-  // The brackets of the list.
-  let bytes = 1;
+  const writer = new SqlWriter(style);
   for (const [index, piece] of pieces.entries()) {
-    if (piece.kind === "text") {
-      sql.push(textFor(piece.text, style));
-      continue;
-    }
-    const isList = Array.isArray(piece.value);
-    if (isList && QUANTIFIED.test(nameBefore(pieces, index)))
-      return fail({ code: "invalid_template", position: piece.at, reason: QUANTIFIED_REASON });
-    // Measured once for each value, because a template can repeat a long one.
-    if (!known.has(piece.value)) known.set(piece.value, parametersOf(piece.value));
-    const parameters = known.get(piece.value);
-    const first = params.length + 1;
-    if (
-      !parameters ||
-      (isList && !isListItem(pieces, index)) ||
-      params.length + parameters.values.length > QUERY_PARAMETERS_MAX
-    )
-      return fail({ code: "unusable_variable", variable: piece.name });
-    bytes += parameters.bytes;
-    if (bytes > QUERY_PARAMETERS_BYTES_MAX) return fail({ code: "variables_too_large" });
-    params.push(...parameters.values);
-    sql.push(parameters.values.map((_, offset) => placeholderFor(first + offset, style)).join(", "));
+    const failure =
+      piece.kind === "text" ? writer.addText(piece.text) : (misplaced(pieces, index, piece) ?? writer.addValue(piece));
+    if (failure) return fail(failure);
   }
-  return ok({ sql: sql.join(""), params });
+  return ok(writer.bound());
+}
+
+/** The failure of a list in a place where one value must stand. */
+function misplaced(
+  pieces: BoundPiece[],
+  index: number,
+  { name, at, value }: VariableToken & { value: unknown },
+): BindFailure | undefined {
+  if (!Array.isArray(value)) return undefined;
+  if (QUANTIFIED.test(nameBefore(pieces, index)))
+    return { code: "invalid_template", position: at, reason: QUANTIFIED_REASON };
+  return isListItem(pieces, index) ? undefined : { code: "unusable_variable", variable: name };
+}
+
+/** The SQL that is written so far, and its parameters. */
+class SqlWriter {
+  readonly #style: PlaceholderStyle;
+  readonly #sql: string[] = [];
+  readonly #params: unknown[] = [];
+  /** Measured once for each value, because a template can repeat a long one. */
+  readonly #known = new Map<unknown, Parameters | undefined>();
+  /** The placeholders of the variables that have been written. */
+  readonly #written = new Map<string, string>();
+  /** With one bracket of the list: the other one is in the first value's. */
+  #bytes = 1;
+  #placeholderCount = 0;
+
+  constructor(style: PlaceholderStyle) {
+    this.#style = style;
+  }
+
+  bound(): { sql: string; params: unknown[] } {
+    return { sql: this.#sql.join(""), params: this.#params };
+  }
+
+  addText(text: string): undefined {
+    this.#sql.push(textFor(text, this.#style));
+  }
+
+  /**
+   * Adds the placeholders of a value. Where they have numbers, a variable that occurs twice has the same ones: to PostgreSQL, `GROUP BY
+   * f($2)` would be another expression than `SELECT f($1)`.
+   */
+  addValue({ name, key, value }: { name: string; key: string; value: unknown }): BindFailure | undefined {
+    if (!this.#known.has(value)) this.#known.set(value, parametersOf(value));
+    const parameters = this.#known.get(value);
+    this.#placeholderCount += parameters?.values.length ?? 0;
+    if (!parameters || this.#placeholderCount > QUERY_PARAMETERS_MAX)
+      return { code: "unusable_variable", variable: name };
+    const again = this.#style === "$1" ? this.#written.get(key) : undefined;
+    if (again !== undefined) {
+      this.#sql.push(again);
+      return undefined;
+    }
+    this.#bytes += parameters.bytes;
+    if (this.#bytes > QUERY_PARAMETERS_BYTES_MAX) return { code: "variables_too_large" };
+    const first = this.#params.length + 1;
+    const placeholders = parameters.values.map((_, offset) => placeholderFor(first + offset, this.#style)).join(", ");
+    this.#params.push(...parameters.values);
+    this.#sql.push(placeholders);
+    this.#written.set(key, placeholders);
+    return undefined;
+  }
 }
 
 /** Python's drivers read every percent sign, in strings and comments too, and two as one. */
