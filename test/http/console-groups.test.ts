@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call } from "../support/client.ts";
@@ -169,6 +170,17 @@ describe("the edit of a large group", () => {
     const group = await shownGroup();
     expect([status, group.name, Object.keys(group.mapping).length]).toEqual([303, "Renamed", 100]);
   });
+});
+
+it("renames a group in which an earlier release has stored U+0000, and leaves that", async ({ expect }) => {
+  const { visitor } = await newVisitor("admin", { properties: { a: "b" } });
+  await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+    storage.sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
+  });
+  const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
+  const { status } = await visitor.send(`${GROUP}/edit`, { ...texts, name: "Renamed" });
+  const { name, properties } = await shownGroup();
+  expect([status, name, properties]).toEqual([303, "Renamed", { a: "b\0" }]);
 });
 
 describe("the edit of a group", () => {

@@ -1,8 +1,12 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { findInexact } from "../../src/http/request/body/exact-json.ts";
-import { codeOf } from "../support/client.ts";
+import { call, codeOf } from "../support/client.ts";
+import { sessionOf } from "../support/sessions.ts";
 import { newIntegrator } from "../support/states.ts";
+import { view } from "../support/viewers.ts";
 
 /** The decimal value of a JSON number as a fraction of integers, computed in the simplest way. */
 function fractionOf(number: string): [bigint, bigint] {
@@ -44,7 +48,7 @@ describe("findInexact", () => {
   it("finds nothing in what JSON.stringify prints", ({ expect }) => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
-        fc.pre(JSON.stringify(value).isWellFormed());
+        fc.pre(JSON.stringify(value).isWellFormed() && !JSON.stringify(value).includes("\\u0000"));
         expect(find(JSON.stringify(value))).toEqual([]);
         expect(find(JSON.stringify(value, null, 2))).toEqual([]);
       }),
@@ -100,5 +104,51 @@ describe("a body that nests too deep", () => {
   it("counts no bracket in a string", async ({ expect }) => {
     const { get } = await newIntegrator();
     expect((await get({ user_group_id: "acme", name: `\\"${"[{".repeat(100)}` })).status).toBe(200);
+  });
+});
+
+describe("the character U+0000, which no jsonb of PostgreSQL holds", () => {
+  it.for([
+    ["GET", "/api/user", { user_group_id: "acme", properties: { a: ["b\0"] } }, ["properties", "a", 0]],
+    ["GET", "/api/user", { user_group_id: "acme", properties: { "a\0": 1 } }, ["properties", "a\0"]],
+    ["PUT", "/api/user", { user_group_id: "acme", mapping: { a: "\0" } }, ["mapping", "a"]],
+    [
+      "POST",
+      "/api/viewer_sessions",
+      { user_group_id: "acme", viewer_properties: { a: "\0" } },
+      ["viewer_properties", "a"],
+    ],
+    ["POST", "/api/viewer_sessions", { user_group_id: "acme", viewer_id: "\0" }, ["viewer_id"]],
+  ] as const)("is refused in a body: %s %s %o", async ([method, path, body, where], { expect }) => {
+    const { key, get } = await newIntegrator();
+    await get({ user_group_id: "acme" });
+    const answer = await call(method, path, { credential: key, body });
+    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+    expect(answer.body.error.issues).toContainEqual({ path: where, message: expect.stringContaining("U+0000") });
+    expect((await get({ user_group_id: "acme" })).body.user_group.properties).toBeNull();
+  });
+
+  it("is a text like any other where its escape is escaped", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    const properties = { a: "\\u0000" };
+    expect((await get({ user_group_id: "acme", properties })).body.user_group.properties).toEqual(properties);
+  });
+
+  it("stays, and is shown, where an earlier release has stored it", async ({ expect }) => {
+    const { key, get, put } = await newIntegrator();
+    await get({ user_group_id: "acme", properties: { a: "b" } });
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+      storage.sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
+    });
+    const stored = { a: "b\0" };
+    expect((await put({ user_group_id: "acme", name: "Renamed" })).body.user_group.properties).toEqual(stored);
+    const patched = await call("PUT", "/api/user_groups/1", {
+      credential: key,
+      headers: { "Content-Type": "application/merge-patch+json" },
+      body: { properties: { c: 1 } },
+    });
+    expect(patched.body.user_group.properties).toEqual({ ...stored, c: 1 });
+    const session = await sessionOf(key);
+    expect((await view(session)).body.variables["user_group.a"]).toBe("b\0");
   });
 });

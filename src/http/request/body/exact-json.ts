@@ -46,7 +46,7 @@ function endOfString(text: string, start: number): number {
 
 /**
  * Finds what `JSON.parse` would change silently, and where: numbers that a double holds as another decimal value, duplicate
- * keys of an object, strings with lone surrogates; and nesting deeper than the service allows. `text` must be valid JSON. A
+ * keys of an object, strings with lone surrogates; and what others cannot hold: U+0000, and nesting deeper than the service allows. `text` must be valid JSON. A
  * reviver does not suffice: it has no positions, does not see duplicate keys, and overflows the stack on deep nesting.
  */
 export function findInexact(text: string, value: object): Issue[] {
@@ -108,6 +108,8 @@ class InexactScan {
     }
     if (!text.isWellFormed())
       this.#report("This text has an unpaired surrogate, which is no character; send whole characters.");
+    if (text.includes("\0"))
+      this.#report("This text has the character U+0000, which databases such as PostgreSQL cannot hold; leave it out.");
   }
 
   #report(message: string): void {
@@ -128,10 +130,10 @@ function parseString(token: string): string {
 
 /**
  * Whether `value` serializes to `text`, so that nothing was lost: a fast path for the many clients that serialize JSON as
- * JavaScript does. It does not decide on text that nests too deep, nor on unpaired surrogates, which serialize unchanged.
+ * JavaScript does. It does not decide on text that nests too deep, nor on unpaired surrogates and U+0000, which serialize unchanged.
  */
 function isCanonical(text: string, value: object): boolean {
-  return positionOfTooDeep(text) === undefined && !text.includes("\\ud") && JSON.stringify(value) === text;
+  return positionOfTooDeep(text) === undefined && !/\\u(?:d|0000)/.test(text) && JSON.stringify(value) === text;
 }
 
 /** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */

@@ -10,7 +10,10 @@ export function validate<Schema extends z.ZodMiniType>(
   known: Issue[] = [],
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const parsed = schema.safeParse(value);
-  const issues = [...known, ...(parsed.error?.issues.flatMap((issue) => issuesOf(issue, value)) ?? [])];
+  const places = new Set(known.map(({ path }) => JSON.stringify(path)));
+  const found = parsed.error?.issues.flatMap((issue) => issuesOf(issue, value)) ?? [];
+  // One issue for a field: a text with U+0000 is also one with a control character.
+  const issues = [...known, ...found.filter(({ path }) => !places.has(JSON.stringify(path)))];
   if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
   return ok(parsed.data);
 }

@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { FailureOf, Issue } from "../../../../domain/failure.ts";
-import { fail, type Result } from "../../../../domain/result.ts";
+import { fail, ok, type Result } from "../../../../domain/result.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import { etagOf } from "../../../../domain/user-groups/user-group.ts";
 import { BODY_BYTES_MAX } from "../../../../limits.ts";
@@ -82,9 +82,15 @@ function givenValues(c: Call, group: ListedGroup): Values {
   };
 }
 
-/** The body that the API would take for these values. An id that stays is left out, because not every role may change it. */
+/**
+ * The body that the API would take for these values. What stays is left out: not every role may change the id, and what an earlier release has
+ * stored may be what this one takes no longer.
+ */
 function bodyOf(c: Call, group: ListedGroup, { new_user_group_id, name, properties, mapping }: Values) {
-  const objects = { properties: jsonIn(properties, "properties"), mapping: jsonIn(mapping, "mapping") };
+  const stored = valuesOf(group);
+  const given = (json: string, name: "properties" | "mapping") =>
+    json === linesOf(stored[name]) ? ok(undefined) : jsonIn(json, name);
+  const objects = { properties: given(properties, "properties"), mapping: given(mapping, "mapping") };
   const inexact = Object.values(objects).flatMap((each) => (each.ok ? [] : each.failure));
   const body = parseForm(c, UpdateByNumberBody(), ["reason"], {
     name,
