@@ -37,7 +37,7 @@ export type RequestEnv = {
     operatorId?: number;
     /** The group of the credential; otherwise that of the call, once it has succeeded. */
     teamId?: number;
-    /** The viewer session of the credential. */
+    /** The viewer session of the credential, or the one that the call has minted. */
     sessionId?: string;
     /** The key or operator of the call, once it has succeeded. */
     subjectKeyId?: number;

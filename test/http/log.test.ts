@@ -122,6 +122,12 @@ describe("the line of a view", () => {
   });
 });
 
+it("the line of a mint names the session, so that a view leads to the key that minted it", async () => {
+  const { session } = await newViewers();
+  const { jti } = claimsIn(session);
+  expect(logLines.at(-1)).toMatchObject({ path: "/api/viewer_sessions", key_id: 1, team_id: 2, session_id: jti });
+});
+
 /** The requests that the console answers before or without an operator of the registry. */
 const WITHOUT_OPERATOR = ["GET /console", "GET /console/sign-in", "POST /console/sign-in"];
 
