@@ -122,7 +122,7 @@ describe("the line of a view", () => {
   });
 });
 
-it("the line of a mint names the session, so that a view leads to the key that minted it", async () => {
+it("the line of a mint names the session, by which a view leads to its key", async () => {
   const { session } = await newViewers();
   const { jti } = claimsIn(session);
   expect(logLines.at(-1)).toMatchObject({ path: "/api/viewer_sessions", key_id: 1, team_id: 2, session_id: jti });

@@ -111,6 +111,8 @@ describe("a line in the log of a running service", () => {
     expect(count(text)).toBeGreaterThan(before);
     const lines = run(`log | grep '${text}'`).trim().split("\n");
     // Other tests call this service at the same time.
-    expect(lines.map((line) => JSON.parse(line))).toContainEqual(expect.objectContaining({ [field]: expect.anything() }));
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ [field]: expect.anything() }),
+    );
   });
 });
