@@ -35,8 +35,11 @@ export type RequestEnv = {
     place?: Place | undefined;
     keyId?: number;
     operatorId?: number;
-    /** The group, key or operator of the call, once it has succeeded. */
+    /** The group of the credential; otherwise that of the call, once it has succeeded. */
     teamId?: number;
+    /** The viewer session of the credential, or the one that the call has minted. */
+    sessionId?: string;
+    /** The key or operator of the call, once it has succeeded. */
     subjectKeyId?: number;
     subjectOperatorId?: number;
   };

@@ -18,6 +18,7 @@ import {
 } from "./durable-objects.ts";
 import { reference } from "./pages/reference.ts";
 import { readCredential } from "./request/authenticate.ts";
+import { loggedClient } from "./request/client-address.ts";
 import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
 import { allowMethods, overrideMethod, refuseConnect } from "./request/methods.ts";
@@ -57,13 +58,16 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
     key_id: c.get("keyId"),
     // Of credentials that were accepted, so that an old signing key can be seen unused.
     signing_key: status === 401 ? undefined : signingIdOf(c.get("credential")),
-    operator_id: c.get("operatorId"),
+    // The console's operators have a session and no key, so only the registry knows them. Bootstrap has no number.
+    operator_id: c.get("operatorId") ?? c.get("operator")?.id ?? undefined,
     operator: c.get("operator")?.name,
     team_id: c.get("teamId"),
+    session_id: c.get("sessionId"),
     subject_key_id: c.get("subjectKeyId"),
     subject_operator_id: c.get("subjectOperatorId"),
     workspace: c.get("environment")?.workspace,
     environment: c.get("environment")?.tag,
+    client: loggedClient(c, status),
     milliseconds: Date.now() - startedAt,
     request_id: c.get("requestId"),
     problem: c.get("problem"),

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, inject, it } from "vitest";
 import { EVENT_TYPES } from "../../src/records.ts";
 
-const { url, folder } = inject("service");
+const { url, folder, logFile } = inject("service");
 
 const README_LINES_MAX = 150;
 const README_BYTES_MAX = 8 * 1024;
@@ -47,7 +47,7 @@ const WITHOUT_NPX = 'npx() { shift; scripts/ug.mjs "$@"; }\n';
 /** Pastes all examples of a page into a shell of its own, in the folder of the service. */
 function paste(page: string): string[] {
   const script = examplesOf(page)
-    .map(({ command }) => command.replaceAll("http://localhost:8787", url))
+    .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
     .join(`\necho\necho "${MARK}"\n`);
   // npm would warn of a setting of its user that it does not know.
   const env = { ...process.env, npm_config_loglevel: "error" };

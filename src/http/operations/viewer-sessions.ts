@@ -31,8 +31,8 @@ export type SessionDraft = {
   maxStaleSeconds: number;
 };
 
-/** A session: its text, its group, and when it starts and expires. */
-export type MintedSession = Times & { token: string; teamId: number; maxStaleSeconds: number };
+/** A session: its text, its id, its group, and when it starts and expires. */
+export type MintedSession = Times & { token: string; id: string; teamId: number; maxStaleSeconds: number };
 
 type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
 
@@ -67,15 +67,15 @@ export async function mintViewerSession(
     ...person,
     ...(variables && { variables }),
   };
-  const { teamId } = group;
+  const { id, teamId } = claims;
   if (maxStaleSeconds > 0) {
     const stale = { seconds: maxStaleSeconds, group: staleGroupOf(group) };
     const token = await mintSession(ring, { ...claims, stale });
-    if (token.length <= SESSION_UNITS_MAX) return ok({ ...times, token, teamId, maxStaleSeconds });
+    if (token.length <= SESSION_UNITS_MAX) return ok({ ...times, token, id, teamId, maxStaleSeconds });
   }
   const token = await mintSession(ring, claims);
   if (token.length > SESSION_UNITS_MAX) return fail({ code: "variables_too_large" });
-  return ok({ ...times, token, teamId, maxStaleSeconds: 0 });
+  return ok({ ...times, token, id, teamId, maxStaleSeconds: 0 });
 }
 
 const staleGroupOf = ({ name, properties, mapping }: GroupSnapshot): StaleGroup => ({

@@ -30,11 +30,7 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
 
   const credential = signed ?? (await unsignedCredential(c, text));
   c.set("credential", credential);
-  if (credential.kind === "api_key") {
-    c.set("keyId", credential.id);
-    c.set("environment", credential.environment);
-  }
-  if (credential.kind === "operator_key") c.set("operatorId", credential.id);
+  logCaller(c, credential);
   const failure = isBrowser ? await browserFailure(c, header, credential) : undefined;
   if (failure) return refuse(c, failure);
 
@@ -47,6 +43,25 @@ export const readCredential = createMiddleware<AppEnv>(async (c, next) => {
     c.res = refuse(c, { code: "rate_limited" });
   }
 });
+
+/** Sets what the log line has of a credential that this service has signed, whether the call then succeeds or not. */
+function logCaller(c: RequestContext<AppEnv>, credential: Credential): void {
+  if (credential.kind === "api_key") {
+    c.set("keyId", credential.id);
+    c.set("environment", credential.environment);
+  }
+  if (credential.kind === "operator_key") c.set("operatorId", credential.id);
+  if (credential.kind === "token") {
+    c.set("teamId", credential.id);
+    c.set("environment", credential.environment);
+  }
+  if (credential.kind === "viewer_session") {
+    const { id, teamId, environment } = credential.session.claims;
+    c.set("sessionId", id);
+    c.set("teamId", teamId);
+    c.set("environment", environment);
+  }
+}
 
 /** Why a browser may not send this header, if it may not. */
 async function browserFailure(

@@ -216,15 +216,14 @@ function candidateOf<Admitted>(
   // use up the limit of the real one.
   if (credential.kind === "api_key" && scope && apiKey)
     return ok({ name: credential.fingerprint, limit: API_KEY_LIMIT, admit: () => apiKey(credential) });
-  if (credential.kind === "token" && isForViewers && token) {
-    c.set("environment", credential.environment);
+  if (credential.kind === "token" && isForViewers && token)
     return ok({ name: credential.fingerprint, limit: TOKEN_LIMIT, admit: () => token(credential) });
-  }
-  if (credential.kind === "viewer_session" && isForViewers && session) {
-    const { claims } = credential.session;
-    c.set("environment", claims.environment);
-    return ok({ name: claims.id, limit: SESSION_LIMIT, admit: () => session(credential.session) });
-  }
+  if (credential.kind === "viewer_session" && isForViewers && session)
+    return ok({
+      name: credential.session.claims.id,
+      limit: SESSION_LIMIT,
+      admit: () => session(credential.session),
+    });
   if (credential.kind === "operator_key" && role && operator)
     return ok({ name: credential.fingerprint, limit: OPERATOR_LIMIT, admit: () => operator(credential) });
   if (role && !scope && usableOperatorToken(c.env) === undefined) {

@@ -1,4 +1,5 @@
 import type { RequestContext } from "../app-env.ts";
+import { CONSOLE } from "../console/paths.ts";
 
 /** A name of a header (RFC 9110, section 5.1). `Headers` throws for anything else. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -16,6 +17,16 @@ export function clientAddress(c: RequestContext): string {
   const name = c.env.CLIENT_ADDRESS_HEADER ?? "";
   const named = HEADER_NAME.test(name) ? networkOf(c.req.header(name) ?? "") : undefined;
   return named ?? networkOf(peerOf(c.req.raw)) ?? "unknown";
+}
+
+/**
+ * The client as the log line has it: that of a refused request and of one to the console, unless LOG_CLIENT_ADDRESS says `all` or `none`.
+ * A misspelt value logs none, which is the safe reading of personal data.
+ */
+export function loggedClient(c: RequestContext, status: number): string | undefined {
+  const setting = c.env.LOG_CLIENT_ADDRESS ?? "refused";
+  const isWanted = status >= 400 || c.req.path.startsWith(CONSOLE);
+  return setting === "all" || (setting === "refused" && isWanted) ? clientAddress(c) : undefined;
 }
 
 /** The address of the connection's other end. workerd sets it with its port; Cloudflare leaves it out. */

@@ -1,5 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { cpSync, createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { type ChildProcess, execFileSync, type StdioOptions, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -54,12 +55,12 @@ export async function startService(
   options: string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): Promise<RunningService> {
-  const child = runNode(folder, [...SERVE, "--port", "0", ...options], env);
-  const logFile = join(folder, `npm-start-${child.pid}.log`);
-  const log = createWriteStream(logFile);
-  child.stdout?.pipe(log);
-  child.stderr?.pipe(log);
-  const output = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
+  const logFile = join(folder, `npm-start-${randomUUID()}.log`);
+  // Without a pipe: a line is in the file before its request is answered.
+  const log = openSync(logFile, "w");
+  const child = runIn(folder, [process.execPath, ...SERVE, "--port", "0", ...options], env, ["ignore", log, log]);
+  closeSync(log);
+  const output = () => readFileSync(logFile, "utf8");
   await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
   const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
   if (!url || !key) {
@@ -95,9 +96,11 @@ export function runIn(
   folder: string,
   [program, ...args]: readonly [string, ...string[]],
   env: NodeJS.ProcessEnv = {},
+  stdio: StdioOptions = "pipe",
 ): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_OPTIONS|TEST$)/.test(name));
-  return spawn(program, args, { cwd: folder, detached: true, env: { ...Object.fromEntries(inherited), ...env } });
+  const variables = { ...Object.fromEntries(inherited), ...env };
+  return spawn(program, args, { cwd: folder, detached: true, env: variables, stdio });
 }
 
 /** Sends a signal to all processes of the group that `child` leads, and waits until none is left. */

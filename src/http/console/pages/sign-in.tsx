@@ -20,6 +20,7 @@ export const signIn = new Hono<SignedInEnv>()
     const key = await presentedKey(c, (form.get("operator_key") ?? "").trim());
     if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
     if (key === undefined) return signInPage(c, nextOf(c), UNKNOWN);
+    if (key !== "bootstrap") c.set("operatorId", key.id);
     const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env));
     const { sessionHash, bootstrapMac } = session;
     const presented = { key, requestId: c.get("requestId") };

@@ -46,6 +46,7 @@ export const viewerSessions = new Hono<AppEnv>()
     });
     if (!minted.ok) return refuse(c, minted.failure);
     c.set("teamId", minted.value.teamId);
+    c.set("sessionId", minted.value.id);
     return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
   });
 
