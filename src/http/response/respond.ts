@@ -29,7 +29,8 @@ export function respondWithText(
   headers: Record<string, string>,
   status = 200,
 ): Response {
-  if (typeof text === "string" && text.length < ANSWER_HELD_BYTES_MIN) return new Response(text, { status, headers });
+  const size = typeof text === "string" ? text.length : text.size;
+  if (size < ANSWER_HELD_BYTES_MIN) return new Response(text, { status, headers });
   const blob = typeof text === "string" ? new Blob([text]) : text;
   return new Response(holdPlace(c, blob.stream(), blob.size), { status, headers });
 }
