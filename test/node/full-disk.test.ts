@@ -87,7 +87,12 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
       const { status, body } = await call("GET", "/ready");
       expect([status, body.error?.code, body.error?.failed]).toEqual([503, "not_ready", ["storage"]]);
     }
-    expect(service.log().match(/^\{.*"path":"\/ready".*$/gm)?.at(-1)).toContain("The disk is full.");
+    expect(
+      service
+        .log()
+        .match(/^\{.*"path":"\/ready".*$/gm)
+        ?.at(-1),
+    ).toContain("The disk is full.");
     expect((await call("GET", "/api/environments", undefined, service.operatorToken)).status).toBe(200);
   });
 
