@@ -168,9 +168,9 @@ export const READS_WAITING_MAX = 60;
 export const LIST_BYTES_MAX = 1024 * 1024;
 
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
-/** For how many days events are kept if the variable EVENT_DAYS is missing or not a number. */
+/** For how many days events are kept if the variable EVENT_DAYS is missing or empty. */
 export const EVENT_DAYS_DEFAULT = 90;
-/** For how many days a deleted group can be restored if the variable UNDO_DAYS is missing or not a number. */
+/** For how many days a deleted group can be restored if the variable UNDO_DAYS is missing or empty. */
 export const UNDO_DAYS_DEFAULT = 30;
 /** How many purged groups a directory hands to the registry in one call, and when it tries again. */
 export const TOMBSTONES_PER_CALL_MAX = 500;

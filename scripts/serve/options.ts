@@ -1,6 +1,7 @@
 /** The options of `ug serve`. */
 import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
+import { readSetting } from "../../src/domain/settings/settings.ts";
 import { UsageError } from "../ug/errors.ts";
 
 const PORT_MAX = 65_535;
@@ -86,9 +87,9 @@ export function readHost(text: string): string {
   return text;
 }
 
-/** @throws UsageError unless the text is a field name of HTTP (RFC 9110, section 5.1). */
+/** @throws UsageError unless the text is the name of a header. */
 export function readHeaderName(text: string): string {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(text))
+  if (text === "" || !readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER").ok)
     throw new UsageError("Give --client-address-header as the name of a header, such as X-Real-IP.");
   return text;
 }

@@ -2,6 +2,7 @@
 import { createServer } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { hasConsole } from "../../src/domain/settings/settings.ts";
 import { CommandError, UsageError } from "../ug/errors.ts";
 import { bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
@@ -24,10 +25,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const ending = signalled();
   const state = openStateFolder(options);
   const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
-  const variables: Variables = {
-    ...variablesOf(options, state, bundle.settings.vars),
-    CLIENT_ADDRESS_HEADER: options.clientAddressHeader,
-  };
+  const variables: Variables = variablesOf(options, state, bundle.settings.vars);
   requirePublicUrl(options, variables);
   if (variables.JURISDICTION)
     throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
@@ -110,10 +108,10 @@ async function greet({ port }: Workerd, options: ServeOptions, variables: Variab
 
 /** The credentials of the demo, and calls to copy; or why there are none. */
 async function introductionTo(url: string, options: ServeOptions, variables: Variables): Promise<string> {
-  const { OPERATOR_TOKEN: operatorToken = "", CONSOLE } = variables;
+  const { OPERATOR_TOKEN: operatorToken = "" } = variables;
   try {
     const keys = await demoKeys({ url, options, operatorToken });
-    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: (CONSOLE ?? "on") === "on" });
+    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
     return (

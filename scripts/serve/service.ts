@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type Bundle, ROOT } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
+import { CONFIG_FILE } from "./state-folder.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
 import { configOf, textOf, type WorkerdConfig } from "./workerd-config.ts";
 
@@ -14,7 +15,6 @@ const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
  */
 const V8_FLAGS = ["--max-semi-space-size=4", "--initial-old-space-size=4", "--expose-gc"];
 
-const CONFIG_FILE = "workerd.capnp";
 const RATE_LIMIT = "user-group-service:rate-limit";
 const embedded = (name: string) => `esModule = embed ${textOf(join(ROOT, "scripts/serve/workers", name))}`;
 

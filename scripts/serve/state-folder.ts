@@ -1,11 +1,14 @@
 /** The folder in which workerd stores the service's databases. Only one service at a time may use it. */
-import { existsSync, globSync, readdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { systemErrorCode } from "../support/output.ts";
 import { CommandError } from "../ug/errors.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
+/** The file of workerd's configuration. */
+export const CONFIG_FILE = "workerd.capnp";
 const LOCK_FILE = "ug-serve.lock";
 /** The processes of a service that was just stopped may take this long to end. */
 const LOCK_WAIT_MS = 2_000;
@@ -13,9 +16,24 @@ const SQLITE_BUSY = 5;
 /** Where wrangler's development server has its state, and what it makes there. */
 const STATE_OF_WRANGLER = ".wrangler/state/v3/do";
 
-/** Makes the state folder private, and locks it until this process ends. Returns whether it already holds databases. */
-export function openStateFolder({ persistTo: folder, port, demo }: ServeOptions): { holdsDatabases: boolean } {
-  const databases = () => globSync(join(folder, "*/*.sqlite"));
+/**
+ * Makes the state folder private, and locks it until this process ends. Returns whether it already holds databases.
+ *
+ * @throws CommandError if another service uses the folder, or this user may not.
+ */
+export function openStateFolder(options: ServeOptions): { holdsDatabases: boolean } {
+  try {
+    return open(options);
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === undefined) throw error;
+    throw new CommandError(
+      `The state in ${options.persistTo} cannot be used: ${code}. If it belongs to another user, run the service as that user, or give --persist-to another folder.`,
+    );
+  }
+}
+
+function open({ persistTo: folder, port, demo }: ServeOptions): { holdsDatabases: boolean } {
   refuseForeignFolder(folder);
   prepareFolder(folder);
   const advice = `${commandOf({ demo })} --port ${port === 0 ? 0 : port + 1} --persist-to DIR`;
@@ -26,7 +44,7 @@ export function openStateFolder({ persistTo: folder, port, demo }: ServeOptions)
     );
   // The reference keeps the lock from being collected as garbage. If this process is killed, the operating system releases it.
   process.once("exit", () => lock.close());
-  for (const file of databases().filter((name) => name.endsWith("metadata.sqlite"))) {
+  for (const file of databasesIn(folder).filter((name) => name.endsWith("metadata.sqlite"))) {
     // workerd keeps these databases open for as long as it runs, and SQLite lets no other process lock them then.
     const database = lockDatabase(file);
     if (!database)
@@ -36,10 +54,20 @@ export function openStateFolder({ persistTo: folder, port, demo }: ServeOptions)
       );
     database.close();
   }
-  const holdsDatabases = databases().length > 0;
+  const holdsDatabases = databasesIn(folder).length > 0;
   if (!holdsDatabases && existsSync(STATE_OF_WRANGLER))
     console.info("The state of wrangler's development server, in .wrangler/state, is not used: this one begins empty.");
   return { holdsDatabases };
+}
+
+/** The databases in the folder. Unlike `globSync`, this fails where something in it may not be read, or a database not be written. */
+function databasesIn(folder: string): string[] {
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const files = folders.flatMap(({ name }) => readdirSync(join(folder, name)).map((file) => join(folder, name, file)));
+  const databases = files.filter((file) => file.endsWith(".sqlite"));
+  const written = [...databases, join(folder, CONFIG_FILE)].filter((file) => existsSync(file));
+  for (const file of written) accessSync(file, constants.R_OK | constants.W_OK);
+  return databases;
 }
 
 function prepareFolder(folder: string): void {

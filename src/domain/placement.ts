@@ -1,19 +1,8 @@
 import type { GroupDirectory } from "./group-directory.ts";
-import { fail, ok, type Result } from "./result.ts";
-
-/** Where the platform keeps the Durable Objects of a deployment (Durable Objects, "Data location"). */
-const JURISDICTIONS = ["eu", "us"] as const;
-export type Jurisdiction = (typeof JURISDICTIONS)[number];
+import { readSetting } from "./settings/settings.ts";
 
 /** The name of the deployment's only registry. */
 export const REGISTRY_NAME = "registry";
-
-/** The jurisdiction that `JURISDICTION` names; `null` for none. A failure is a sentence for the operator. */
-export function jurisdictionOf({ JURISDICTION = "" }: Env): Result<Jurisdiction | null, string> {
-  if (JURISDICTION === "") return ok(null);
-  const found = JURISDICTIONS.find((each) => each === JURISDICTION);
-  return found ? ok(found) : fail(`JURISDICTION is unusable: give ${JURISDICTIONS.join(" or ")}, or leave it empty.`);
-}
 
 /**
  * The Durable Objects of the deployment within its jurisdiction. In another jurisdiction, the same names are other objects, so
@@ -23,9 +12,9 @@ function placed<Target extends Rpc.DurableObjectBranded>(
   env: Env,
   namespace: DurableObjectNamespace<Target>,
 ): DurableObjectNamespace<Target> {
-  const jurisdiction = jurisdictionOf(env);
+  const jurisdiction = readSetting(env, "JURISDICTION");
   if (!jurisdiction.ok) throw new Error(jurisdiction.failure);
-  return jurisdiction.value === null ? namespace : namespace.jurisdiction(jurisdiction.value);
+  return jurisdiction.value === undefined ? namespace : namespace.jurisdiction(jurisdiction.value);
 }
 
 /** The directory with this name. The platform places it by the location hint of its first call. */

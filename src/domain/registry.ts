@@ -335,7 +335,10 @@ export class Registry extends DurableObject<Env> {
     return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, minimum, isForBackups), readBy);
   }
 
-  /** Reads a row of each table. Fails if the storage cannot be read, belongs to another release, or is being restored. */
+  /**
+   * Reads a row of each table, and probes the disk. Fails if the storage cannot be read, belongs to another release, is being
+   * restored, or takes no more data.
+   */
   checkStorage(): void {
     if (!this.#parts.schema.exists) return;
     const { environments, graveyard, changes } = this.#parts;
@@ -343,6 +346,7 @@ export class Registry extends DurableObject<Env> {
     graveyard.page(0, 1);
     this.#parts.operators.list({ start: 0, limit: 1 });
     changes.newestId;
+    probeDisk(this.ctx.storage);
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */

@@ -4,7 +4,7 @@ import type { SigningRing, VerifiedClaim } from "../domain/credentials/credentia
 import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
-import type { Jurisdiction } from "../domain/placement.ts";
+import type { Jurisdiction } from "../domain/settings/settings.ts";
 import type { Person } from "../domain/sql/variables.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";

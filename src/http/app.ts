@@ -4,7 +4,7 @@ import { routePath } from "hono/route";
 import type { ExtractSchema } from "hono/types";
 import { version } from "../../package.json";
 import { log } from "../domain/log.ts";
-import { jurisdictionOf } from "../domain/placement.ts";
+import { readSetting, unreadableSettings } from "../domain/settings/settings.ts";
 import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { collectGarbage } from "./collect-garbage.ts";
@@ -14,6 +14,7 @@ import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
   DurableObjectUnreadable,
+  problemOf,
   StorageFull,
 } from "./durable-objects.ts";
 import { reference } from "./pages/reference.ts";
@@ -80,23 +81,36 @@ function signingIdOf(credential: Credential | undefined): string | undefined {
   return credential && "signingId" in credential ? credential.signingId : undefined;
 }
 
-/** Answers 503 to every call until the settings are usable, and logs what the operator has to do. */
+/** The environments whose settings have been checked: each isolate reports once what it cannot read. */
+const checked = new WeakSet<Env>();
+
+function reportUnreadable(env: Env): void {
+  if (checked.has(env)) return;
+  checked.add(env);
+  const unreadable = unreadableSettings(env);
+  if (unreadable.length > 0) log.error({ message: "Settings cannot be read.", error: unreadable.join(" ") });
+}
+
+/**
+ * Answers 503 to every call until the signing keys and the jurisdiction can be read, and logs what the operator has to do. For
+ * /ready, all settings must be readable. Other calls take the safe value of a setting that is not, so that a mistake in one does
+ * not end them all.
+ */
 const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   const ring = await ringOf(c.env);
-  const jurisdiction = jurisdictionOf(c.env);
-  if (!ring.ok || !jurisdiction.ok) {
-    const failures = [ring, jurisdiction].flatMap((setting) => (setting.ok ? [] : [setting.failure]));
-    c.set("problem", failures.join(" "));
-    const isReadiness = routePath(c, -1).startsWith(READY);
-    return refuse(c, isReadiness ? { code: "not_ready", failed: ["settings"] } : { code: "service_not_configured" });
-  }
+  const jurisdiction = readSetting(c.env, "JURISDICTION");
+  reportUnreadable(c.env);
+  const isReadiness = routePath(c, -1).startsWith(READY);
+  const unreadable = isReadiness || !ring.ok || !jurisdiction.ok ? unreadableSettings(c.env) : [];
+  if (unreadable.length > 0) c.set("problem", unreadable.join(" "));
+  if (isReadiness && unreadable.length > 0) return refuse(c, { code: "not_ready", failed: ["settings"] });
+  if (!ring.ok || !jurisdiction.ok) return refuse(c, { code: "service_not_configured" });
   c.set("ring", ring.value);
-  c.set("jurisdiction", jurisdiction.value);
+  c.set("jurisdiction", jurisdiction.value ?? null);
   return next();
 });
 
 const READY = "/ready";
-const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes are refused until then.";
 
 const router = new Hono<RequestEnv>({ strict: false })
   .use(answerAndLog, validHostOnly)
@@ -124,7 +138,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/", reference)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
-    c.set("problem", error instanceof StorageFull ? FULL_DISK : (error.stack ?? String(error)));
+    c.set("problem", problemOf(error));
     if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
     if (error instanceof DurableObjectRestoring) return refuse(c, { code: "environment_restoring" });
     if (error instanceof StorageFull) return refuse(c, { code: "environment_full" });

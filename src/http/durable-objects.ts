@@ -20,6 +20,14 @@ export class DurableObjectRestoring extends Error {}
 /** Thrown when a call needs to write, and the disk is full. SQLite has made no change then. */
 export class StorageFull extends Error {}
 
+const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes are refused until then.";
+
+/** What the log says of an error. */
+export function problemOf(error: unknown): string {
+  if (error instanceof StorageFull) return FULL_DISK;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 type MethodOf<Target> = Exclude<keyof Target & string, keyof DurableObject>;
 
 /** The RPC methods of a Durable Object. */

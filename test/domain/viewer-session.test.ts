@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, describe, it, onTestFinished, vi } from "vitest";
 import { parseSigningKeys, type SigningRing } from "../../src/domain/credentials/credential.ts";
+import { normalizeOrigin } from "../../src/domain/credentials/origin.ts";
 import {
   allowsOrigin,
   jwksOf,
   mintSession,
-  normalizeOrigin,
   type SessionClaims,
   variablesFit,
   verifySession,

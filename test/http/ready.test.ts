@@ -28,10 +28,10 @@ describe("GET /ready", () => {
     expect((await ask({}, "HEAD")).status).toBe(200);
   });
 
-  it("names unusable settings, which the log explains", async ({ expect }) => {
+  it("names settings that cannot be read, which the log explains", async ({ expect }) => {
     for (const [fields, sentence] of [
-      [{ SIGNING_KEYS: "k1:short" }, "SIGNING_KEYS is unusable"],
-      [{ JURISDICTION: "fr" }, "JURISDICTION is unusable: give eu or us"],
+      [{ SIGNING_KEYS: "k1:short" }, "SIGNING_KEYS cannot be read: entry 1"],
+      [{ JURISDICTION: "fr" }, "JURISDICTION cannot be read: it is neither eu nor us"],
     ] as const) {
       expect(await failedOf(fields)).toEqual([503, "not_ready", ["settings"]]);
       expect(logLines.at(-1)).toMatchObject({

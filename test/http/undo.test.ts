@@ -532,8 +532,10 @@ describe("UNDO_DAYS", () => {
   it.for([
     ["1e9", 36_500],
     ["45.5", 45.5],
-    [" ", 30],
-    ["a month", 30],
+    ["", 30],
+    [" ", 36_500],
+    ["-3", 36_500],
+    ["a month", 36_500],
   ] as const)("of %j keeps a deleted group for %f days", async ([text, days], { expect }) => {
     const { showDeleted, restore } = await customerWith(text);
     const { deleted_at: deletedAt, purge_at: purgeAt } = (await showDeleted(1)).body.user_group;

@@ -36,6 +36,13 @@ const commandOf = (paths: Record<string, string>): [string, ...string[]] => {
 const moved = (text: string, paths: Record<string, string>): string =>
   Object.entries(paths).reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
 
+it("the unit of the service starts it again however often it has failed, and bounds its memory", ({ expect }) => {
+  const [head = "", body = ""] = unit("service").split("[Service]\n");
+  expect(head).toMatch(/^StartLimitIntervalSec=0$/m);
+  expect(body).toMatch(/^Restart=always\nRestartSec=1s$/m);
+  expect(body).toMatch(/^MemoryMax=1G$/m);
+});
+
 describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd-analyze is missing"}`, () => {
   it("are valid, and expose the machine little", ({ expect }) => {
     const folder = newFolder();

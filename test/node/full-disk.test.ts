@@ -82,6 +82,20 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
       expect(JSON.parse(line)).toMatchObject({ level: "error", problem: expect.stringContaining("The disk is full.") });
   });
 
+  it("is not ready, because of its storage, as often as /ready is asked", async ({ expect }) => {
+    for (let asked = 0; asked < 2; asked += 1) {
+      const { status, body } = await call("GET", "/ready");
+      expect([status, body.error?.code, body.error?.failed]).toEqual([503, "not_ready", ["storage"]]);
+    }
+    expect(
+      service
+        .log()
+        .match(/^\{.*"path":"\/ready".*$/gm)
+        ?.at(-1),
+    ).toContain("The disk is full.");
+    expect((await call("GET", "/api/environments", undefined, service.operatorToken)).status).toBe(200);
+  });
+
   it("answers reads, also with a key whose use it cannot note, and while changes fail", async ({ expect }) => {
     const session = (await call("POST", "/api/viewer_sessions", { user_group_id: "acme" }, unusedKey)).body.session
       .token;

@@ -1,5 +1,10 @@
-import { describe, it } from "vitest";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, onTestFinished } from "vitest";
 import { unstable_readConfig } from "wrangler";
+import { outcomeOf } from "./support/commands.ts";
+import { runIn } from "./support/service.ts";
 
 type RateLimit = { name: string; namespace_id: string; simple: object };
 
@@ -8,6 +13,22 @@ const configOf = (env?: string) =>
     string,
     unknown
   > & { ratelimits: RateLimit[] };
+
+it("npm run deploy names its environment, so that wrangler does not warn", async ({ expect }) => {
+  for (const [args, name] of [
+    [[], "user-group-service"],
+    [["--env", "staging"], "user-group-service-staging"],
+  ] as const) {
+    const outdir = mkdtempSync(join(tmpdir(), "user-group-deploy-"));
+    onTestFinished(() => rmSync(outdir, { recursive: true }));
+    const log = join(outdir, "output.json");
+    const dryRun = ["scripts/deploy.ts", "--dry-run", "--outdir", outdir, ...args];
+    const env = { WRANGLER_SEND_METRICS: "false", WRANGLER_OUTPUT_FILE_PATH: log };
+    const { status, stdout, stderr } = await outcomeOf(runIn(process.cwd(), [process.execPath, ...dryRun], env));
+    expect([status, stdout + stderr]).toEqual([0, expect.not.stringMatching(/WARNING|Multiple environments/)]);
+    expect(readFileSync(log, "utf8")).toContain(`"worker_name":"${name}"`);
+  }
+});
 
 describe("the stage staging", () => {
   const production = configOf();

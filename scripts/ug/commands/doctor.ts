@@ -1,24 +1,21 @@
 /** `ug doctor`: what is wrong with a deployment. */
 
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { parseEnv, styleText } from "node:util";
+import { styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
 import project from "../../../package.json" with { type: "json" };
-import { OPERATOR_TOKEN_UNITS_MIN, SIGNING_KEY_BYTES_MIN } from "../../../src/limits.ts";
 import { DEFAULT_SECRETS_FILE } from "../../serve/options.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../../support/http.ts";
-import { print, systemErrorCode } from "../../support/output.ts";
+import { print } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { isLoopback, LOCAL_URL, serviceUrl } from "../../support/service.ts";
 import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { type ServiceOptions, serviceCommand } from "../command.ts";
+import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
+import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { CommandError } from "../errors.ts";
 import { callerOf } from "./whoami.ts";
 
-type Level = "ok" | "warning" | "failed" | "skipped";
-/** What one check has found. The sentence of a failure says how to fix it. */
-type Finding = { check: string; level: Level; message: string };
 type Options = ServiceOptions & { envFile?: string };
 
 const CLOCK_SECONDS_MAX = 30;
@@ -50,7 +47,7 @@ export const doctorCommand = (): Command =>
       if (hasFailed) process.exitCode = 1;
     });
 
-const STYLES: Record<Level, Parameters<typeof styleText>[0]> = {
+const STYLES: Record<Finding["level"], Parameters<typeof styleText>[0]> = {
   ok: "green",
   warning: "yellow",
   failed: "red",
@@ -62,66 +59,18 @@ const lineOf = ({ check, level, message }: Finding): string =>
 
 /** Makes all checks. If the service does not respond, the checks that need it are left out. */
 async function examine(url: URL, options: Options): Promise<Finding[]> {
-  const secrets = checkSecrets(url, options);
+  const { file, texts, findings: settings } = examineEnvFile(url, options.envFile);
   const { findings, isUp } = await checkService(url);
-  if (!isUp) return [...secrets, ...findings];
-  const credential = anyCredential(url, options);
+  if (!isUp) return [...settings, ...findings];
+  const keys = await checkKeys(url);
   return [
-    ...secrets,
+    ...settings,
     ...findings,
     await checkReadiness(url),
-    await checkKeys(url),
-    ...(await checkCredential(url, credential)),
+    keys.finding,
+    ...(file !== undefined && texts ? checkLoaded({ file, texts }, url, keys.shown) : []),
+    ...(await checkCredential(url, options)),
   ];
-}
-
-const ok = (check: string, message: string): Finding => ({ check, level: "ok", message });
-const warning = (check: string, message: string): Finding => ({ check, level: "warning", message });
-const failed = (check: string, message: string): Finding => ({ check, level: "failed", message });
-const skipped = (check: string, message: string): Finding => ({ check, level: "skipped", message });
-
-/** The file of secrets of a service on this machine. Nothing of it is printed. */
-function checkSecrets(url: URL, { envFile }: Options): Finding[] {
-  const file = envFile ?? (isLoopback(url) ? DEFAULT_SECRETS_FILE : undefined);
-  if (file === undefined) return [];
-  if (!existsSync(file))
-    return [envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`)];
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    return [failed("secrets", `${file} cannot be read: ${systemErrorCode(error)}.`)];
-  }
-  const { SIGNING_KEYS = "", OPERATOR_TOKEN = "" } = parseEnv(text);
-  const isPrivate = (statSync(file).mode & 0o077) === 0;
-  return [
-    checkSigningKeys(file, SIGNING_KEYS),
-    ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
-    ...(OPERATOR_TOKEN.length < OPERATOR_TOKEN_UNITS_MIN
-      ? [
-          warning(
-            "secrets",
-            `OPERATOR_TOKEN in ${file} ${OPERATOR_TOKEN === "" ? "is missing" : `has fewer than ${OPERATOR_TOKEN_UNITS_MIN} characters`}, so it admits nobody`,
-          ),
-        ]
-      : []),
-  ];
-}
-
-/** Whether each signing key is an id and enough random bytes, as the service requires. */
-function checkSigningKeys(file: string, keys: string): Finding {
-  if (keys === "")
-    return failed("secrets", `SIGNING_KEYS is missing in ${file}. .dev.vars.example shows how to make it.`);
-  const isUsable = keys.split(",").every((entry) => {
-    const [, base64 = ""] = /^[\w-]+:([\w+/]+=*)$/.exec(entry.trim()) ?? [];
-    return Buffer.from(base64, "base64").length >= SIGNING_KEY_BYTES_MIN;
-  });
-  return isUsable
-    ? ok("secrets", `${file} has SIGNING_KEYS`)
-    : failed(
-        "secrets",
-        `SIGNING_KEYS in ${file} is unusable: each key is id:base64, with ${SIGNING_KEY_BYTES_MIN} random bytes or more.`,
-      );
 }
 
 /** Reads a page that needs no credential. */
@@ -199,7 +148,8 @@ async function checkReadiness(url: URL): Promise<Finding> {
       return ok(check, `the registry can be read${jurisdiction ? `; all data is kept in ${jurisdiction}` : ""}`);
     }
     const { failed: found } = Unreadiness.parse(JSON.parse(text)).error;
-    return failed(check, `not ready: ${found.join(", ")}. The log has the reason in a line of level error.`);
+    const what = `not ready: ${found.join(", ")}. The log has the reason in a line of level error.`;
+    return failed(check, found.includes("settings") ? `${what} ${UNREADABLE}` : what);
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof z.ZodError)
       return failed(check, "/ready is not answered by this service. Check the proxy in front of it.");
@@ -207,28 +157,39 @@ async function checkReadiness(url: URL): Promise<Finding> {
   }
 }
 
+const UNREADABLE = "A setting cannot be read: correct it, and load it by a restart, or on Cloudflare by a deployment.";
+
 const Readiness = z.object({ jurisdiction: z.string().nullable() });
 const Unreadiness = z.object({ error: z.object({ failed: z.array(z.string()) }) });
 
 /** Offline verifiers need the public keys of the ring. */
-async function checkKeys(url: URL): Promise<Finding> {
+async function checkKeys(url: URL): Promise<{ finding: Finding; shown?: unknown[] }> {
   const check = "public keys";
   const path = "/.well-known/jwks.json";
   try {
     const { status, text } = await read(path, url);
     const { keys } = JwkSet.parse(JSON.parse(text));
-    if (status === 200 && keys.length > 0) return ok(check, `${path} shows ${keys.length}`);
+    if (status === 200 && keys.length > 0) return { finding: ok(check, `${path} shows ${keys.length}`), shown: keys };
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof z.ZodError))
-      return failed(check, `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`);
+      return {
+        finding: failed(check, `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`),
+      };
   }
-  return failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`);
+  return { finding: failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`) };
 }
 
 const JwkSet = z.object({ keys: z.array(z.unknown()) });
 
 /** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
-async function checkCredential(url: URL, credential: Credential | undefined): Promise<Finding[]> {
+async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
+  let credential: Credential | undefined;
+  try {
+    credential = anyCredential(url, options);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return [failed("credential", error.message)];
+  }
   if (!credential)
     return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
   let caller: Record<string, unknown>;

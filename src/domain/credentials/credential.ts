@@ -1,13 +1,7 @@
-import {
-  MAC_BYTES,
-  NONCE_BYTES,
-  SIGNING_KEY_BYTES_MAX,
-  SIGNING_KEY_BYTES_MIN,
-  SIGNING_KEYS_MAX,
-  VERIFIED_CREDENTIALS_MAX,
-} from "../../limits.ts";
+import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../limits.ts";
 import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../environment.ts";
-import { fail, ok, type Result } from "../result.ts";
+import { ok, type Result } from "../result.ts";
+import { readSigningKeys, type SigningKey } from "../settings/signing-keys.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
 /**
@@ -64,7 +58,6 @@ const TAGS = new Map(ENVIRONMENT_TAGS.map((tag) => [tagWord(tag).toLowerCase(), 
 const TAG_WORDS = [...TAGS.keys()].join("|");
 // The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace; an operator's key has no workspace.
 const CREDENTIAL = new RegExp(`^(?:(ug[kt])_(${TAG_WORDS})_([\\w-]{60,154})|ugo_([\\w-]{59,100}))$`);
-const SIGNING_KEY = /^([\w-]{1,32}):([A-Za-z0-9+/]+={0,2})$/;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
@@ -81,37 +74,27 @@ export const hashOf = (nonce: BufferSource): Promise<ArrayBuffer> => crypto.subt
 export const sameBytes = (one: ArrayBuffer, other: BufferSource): boolean =>
   one.byteLength === other.byteLength && crypto.subtle.timingSafeEqual(one, other);
 
-/**
- * Parses `SIGNING_KEYS`: `id:base64,id:base64`, each key of 32 to 64 bytes. A failure is a sentence for the operator that
- * says what is wrong and never quotes a key.
- */
+/** Makes the ring of `SIGNING_KEYS`. A failure says what is wrong with the text, and never quotes a key. */
 export async function parseSigningKeys(text: string): Promise<Result<SigningRing, string>> {
-  const entries = text.split(",").map((entry) => entry.trim());
-  if (entries.length > SIGNING_KEYS_MAX)
-    return fail(`it holds ${entries.length} keys; ${SIGNING_KEYS_MAX} is the most`);
+  const read = readSigningKeys(text);
+  return read.ok ? ok(await importRing(read.value)) : read;
+}
 
+/** Imports the signing keys; the first one signs. */
+export async function importRing(signingKeys: readonly SigningKey[]): Promise<SigningRing> {
   const keys = new Map<string, CryptoKey>();
   const sessionSeeds: SessionSeed[] = [];
-  for (const [index, entry] of entries.entries()) {
-    const [, id, base64] = SIGNING_KEY.exec(entry) ?? [];
-    if (!id || !base64) return fail(`entry ${index + 1} is not of the form id:base64`);
-    if (keys.has(id)) return fail(`the id of entry ${index + 1} is given twice`);
-    const secret = decode(base64, "base64");
-    if (!secret) return fail(`entry ${index + 1} is not valid base64`);
-    if (secret.length < SIGNING_KEY_BYTES_MIN || secret.length > SIGNING_KEY_BYTES_MAX)
-      return fail(
-        `entry ${index + 1} has ${secret.length} bytes; give ${SIGNING_KEY_BYTES_MIN} to ${SIGNING_KEY_BYTES_MAX}`,
-      );
+  for (const { id, secret } of signingKeys) {
     keys.set(id, await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]));
     sessionSeeds.push(await importSeed(secret));
   }
-  return ok({
-    signingId: [...keys.keys()][0] ?? "",
+  return {
+    signingId: signingKeys[0]?.id ?? "",
     keys,
     verified: new Map(),
     verifiedSessions: new Map(),
     sessionSeeds,
-  });
+  };
 }
 
 /**

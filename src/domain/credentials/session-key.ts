@@ -1,3 +1,5 @@
+import { SESSION_KEY } from "./session-key-derivation.ts";
+
 /** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
 export type SessionSeed = CryptoKey;
 
@@ -13,12 +15,6 @@ export type SessionKey = {
   header: string;
 };
 
-/** Must never change: another text derives other keys, and ends all sessions. */
-const INFO = "user-group-service viewer session ES256 v1";
-/** 128 bits more than the order has, so that the remainder is as good as uniform; FIPS 186-5, A.2.1, needs 64. */
-const DERIVED_BYTES = 48;
-/** The order of the base point of P-256 (SP 800-186, section 3.2.1.3). */
-const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 /** PKCS #8 (RFC 5958) of an ECPrivateKey (RFC 5915) on P-256 without its public part, in hex, up to the scalar. */
 const PKCS8_START = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
 const ECDSA = { name: "ECDSA", namedCurve: "P-256" };
@@ -50,9 +46,9 @@ export async function deriveSessionKey(seed: SessionSeed): Promise<SessionKey> {
 
 /** The private key, by HKDF-SHA-256 (RFC 5869) without a salt, reduced to a scalar from 1 to the order - 1 (FIPS 186-5, A.2.1). */
 async function pkcs8Of(seed: SessionSeed): Promise<Uint8Array<ArrayBuffer>> {
-  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(INFO) };
-  const derived = new Uint8Array(await crypto.subtle.deriveBits(hkdf, seed, DERIVED_BYTES * 8));
-  const scalar = (BigInt(`0x${derived.toHex()}`) % (ORDER - 1n)) + 1n;
+  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(SESSION_KEY.info) };
+  const derived = new Uint8Array(await crypto.subtle.deriveBits(hkdf, seed, SESSION_KEY.derivedBytes * 8));
+  const scalar = (BigInt(`0x${derived.toHex()}`) % (SESSION_KEY.order - 1n)) + 1n;
 
   return Uint8Array.fromHex(PKCS8_START + scalar.toString(16).padStart(64, "0"));
 }

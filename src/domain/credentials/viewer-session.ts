@@ -11,8 +11,8 @@ import {
   VERIFIED_SESSIONS_MAX,
 } from "../../limits.ts";
 import { directoryName, type Environment, findEnvironment } from "../environment.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { SigningRing } from "./credential.ts";
+import { normalizeOrigin } from "./origin.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
 /**
@@ -84,8 +84,6 @@ const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
-/** A scheme, a host and perhaps a port. A `*` could be part of a host, where people mean a wildcard by it. */
-const ORIGIN = /^https?:\/\/[^\s/\\?#@*]+\/?$/i;
 
 const utf8 = new TextEncoder();
 const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -170,17 +168,6 @@ function remember(hashes: Map<string, number>, hash: string, expiresAtSeconds: n
 /** Whether a session may carry these variables. */
 export const variablesFit = (variables: Record<string, unknown>): boolean =>
   utf8.encode(JSON.stringify(variables)).length <= SESSION_VARIABLES_BYTES_MAX;
-
-/** The origin that an integrator means by `text`, as browsers write it. A failure is a sentence that says how to fix it. */
-export function normalizeOrigin(text: string): Result<string, string> {
-  const url = ORIGIN.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  if (!url)
-    return fail(
-      "Give an origin such as https://app.example.com: http or https, a host, and perhaps a port; no path, no query, no user, no wildcard.",
-    );
-  if (url.origin.length > ORIGIN_UNITS_MAX) return fail(`Give at most ${ORIGIN_UNITS_MAX} characters.`);
-  return ok(url.origin);
-}
 
 /**
  * Whether a request with this `Origin` may present a session with these origins. Programs send none, and pass: the list

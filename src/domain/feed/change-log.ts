@@ -1,16 +1,10 @@
-import {
-  ENVIRONMENT_BYTES_MAX,
-  EVENT_DAYS_DEFAULT,
-  EVENTS_DISPLACED_MAX,
-  EVENTS_NEAR_MAX,
-  EVENTS_PER_PURGE_MAX,
-} from "../../limits.ts";
+import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, EVENTS_NEAR_MAX, EVENTS_PER_PURGE_MAX } from "../../limits.ts";
 import type { StoredEvent } from "../../records.ts";
 import { EventStore, type LastEvent } from "../../storage/event-store.ts";
 import type { Chore, Chores } from "../chores.ts";
-import { daysToMs } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Result } from "../result.ts";
+import { eventMsOf } from "../settings/settings.ts";
 import type { Read } from "../turns.ts";
 import {
   type Author,
@@ -32,11 +26,11 @@ export class ChangeLog {
   /** Sets the alarm for a chore of the object. */
   readonly schedule: Chores["schedule"];
 
-  constructor(storage: DurableObjectStorage, { EVENT_DAYS }: Env, schedule: Chores["schedule"]) {
+  constructor(storage: DurableObjectStorage, env: Env, schedule: Chores["schedule"]) {
     this.#storage = storage;
     this.schedule = schedule;
     this.#events = new EventStore(storage.sql);
-    this.#keepMs = daysToMs(EVENT_DAYS, EVENT_DAYS_DEFAULT);
+    this.#keepMs = eventMsOf(env);
   }
 
   /**

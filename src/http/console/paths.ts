@@ -1,8 +1,5 @@
 import { type Environment, findEnvironment, tagWord } from "../../domain/environment.ts";
 
-/** Whether the console is on. Any text but "on" turns it off. */
-export const hasConsole = ({ CONSOLE: setting }: Pick<Env, "CONSOLE">): boolean => (setting ?? "on") === "on";
-
 /** The paths of the console. */
 export const CONSOLE = "/console";
 export const SIGN_IN = `${CONSOLE}/sign-in`;

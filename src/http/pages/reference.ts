@@ -1,7 +1,8 @@
 import { Hono } from "hono";
 import { version } from "../../../package.json";
+import { hasConsole } from "../../domain/settings/settings.ts";
 import type { AppEnv } from "../app-env.ts";
-import { CONSOLE, hasConsole } from "../console/paths.ts";
+import { CONSOLE } from "../console/paths.ts";
 import { allowMethods } from "../request/methods.ts";
 import { respond } from "../response/respond.ts";
 import { respondWithFile } from "../response/respond-with-file.ts";

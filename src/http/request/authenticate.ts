@@ -2,7 +2,8 @@ import { createMiddleware } from "hono/factory";
 import { verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
-import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
+import { readSetting } from "../../domain/settings/settings.ts";
+import { AUTHORIZATION_WORDS_MAX } from "../../limits.ts";
 import type { AppEnv, Credential, RequestContext } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 import { clientAddress } from "./client-address.ts";
@@ -111,12 +112,17 @@ function decodeBase64(word: string): string {
   }
 }
 
-/** Whether browsers may send group tokens. A misspelt value refuses them, which is the safe reading. */
-const allowsBrowserTokens = ({ BROWSER_TOKENS }: Env): boolean => (BROWSER_TOKENS ?? "allow") === "allow";
+/** Whether browsers may send group tokens. A value that cannot be read refuses them, which is the safe reading. */
+function allowsBrowserTokens(env: Env): boolean {
+  const setting = readSetting(env, "BROWSER_TOKENS");
+  return setting.ok && setting.value === "allow";
+}
 
-/** OPERATOR_TOKEN, unless it is missing or short. */
-export const usableOperatorToken = ({ OPERATOR_TOKEN }: Env): string | undefined =>
-  (OPERATOR_TOKEN ?? "").length >= OPERATOR_TOKEN_UNITS_MIN ? OPERATOR_TOKEN : undefined;
+/** OPERATOR_TOKEN, unless it is missing or short, or cannot be read. */
+export function usableOperatorToken(env: Env): string | undefined {
+  const setting = readSetting(env, "OPERATOR_TOKEN");
+  return setting.ok ? setting.value : undefined;
+}
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */
 export async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {

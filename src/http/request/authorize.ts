@@ -4,6 +4,7 @@ import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import type { VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { fail, ok, type Result } from "../../domain/result.ts";
+import { howToSet, readSetting } from "../../domain/settings/settings.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
 import { accessOf } from "../access.ts";
 import type {
@@ -227,10 +228,9 @@ function candidateOf<Admitted>(
   if (credential.kind === "operator_key" && role && operator)
     return ok({ name: credential.fingerprint, limit: OPERATOR_LIMIT, admit: () => operator(credential) });
   if (role && !scope && usableOperatorToken(c.env) === undefined) {
-    c.set(
-      "problem",
-      `OPERATOR_TOKEN is missing or shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody. On Cloudflare, set it with: npx wrangler secret put OPERATOR_TOKEN. On one box, set it in the file of --env-file.`,
-    );
+    const setting = readSetting(c.env, "OPERATOR_TOKEN");
+    const short = `OPERATOR_TOKEN is missing or shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody.`;
+    c.set("problem", setting.ok ? `${short} ${howToSet("OPERATOR_TOKEN")}` : setting.failure);
     return fail({ code: "service_not_configured" });
   }
   if (credential.kind === "bootstrap" && role && operator)

@@ -1,8 +1,7 @@
+import { readSetting } from "../../domain/settings/settings.ts";
 import type { RequestContext } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 
-/** A name of a header (RFC 9110, section 5.1). `Headers` throws for anything else. */
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 const IPV6 = /^[\da-f:.]*:[\da-f:.]*$/i;
 /** An IPv4 address in IPv6 (RFC 4291, section 2.5.5.2), as the URL parser writes it. A socket for both kinds shows IPv4 clients so. */
@@ -10,12 +9,12 @@ const IPV4_IN_IPV6 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
 
 /**
  * The network by which the client of a request is counted. It is in the header that CLIENT_ADDRESS_HEADER names, which the
- * platform or a proxy sets, if that has exactly one address. Otherwise it is the peer's. So where the variable is empty,
- * nothing that a client sends counts.
+ * platform or a proxy sets, if that has exactly one address. Otherwise it is the peer's. So where the variable is empty or
+ * cannot be read, nothing that a client sends counts.
  */
 export function clientAddress(c: RequestContext): string {
-  const name = c.env.CLIENT_ADDRESS_HEADER ?? "";
-  const named = HEADER_NAME.test(name) ? networkOf(c.req.header(name) ?? "") : undefined;
+  const header = readSetting(c.env, "CLIENT_ADDRESS_HEADER");
+  const named = header.ok && header.value !== undefined ? networkOf(c.req.header(header.value) ?? "") : undefined;
   return named ?? networkOf(peerOf(c.req.raw)) ?? "unknown";
 }
 

@@ -1,11 +1,12 @@
 import { createMiddleware } from "hono/factory";
+import { isProtected } from "../../../domain/credentials/origin.ts";
 import type { Failure } from "../../../domain/failure.ts";
+import { hasConsole } from "../../../domain/settings/settings.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { isForm } from "../../request/body/body-bytes.ts";
-import { isProtected, publicUrlOf } from "../../request/public-url.ts";
+import { publicUrlOf } from "../../request/public-url.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv } from "../console-env.ts";
-import { hasConsole } from "../paths.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
 
 /**

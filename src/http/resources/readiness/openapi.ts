@@ -21,7 +21,7 @@ export const readinessOperations: Operations = {
       tag: "About",
       summary: "Check that the service can serve calls",
       description:
-        "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read. It takes no credential. HEAD is answered as well.",
+        "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read and written. It takes no credential. HEAD is answered as well.",
       answer: { status: 200, description: "It can.", content: { name: "Readiness", schema: Readiness } },
       refusals: ["not_ready"],
     },

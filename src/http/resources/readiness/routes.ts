@@ -8,6 +8,7 @@ import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
   DurableObjectUnreadable,
+  problemOf,
   registryOf,
 } from "../../durable-objects.ts";
 import { allowMethods } from "../../request/methods.ts";
@@ -46,8 +47,7 @@ async function check(env: Env): Promise<Omit<Check, "checkedAt">> {
     await withTimeout(registryOf(env).checkStorage(), READY_TIMEOUT_SECONDS);
     return {};
   } catch (error) {
-    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { failed: failureOf(error), problem };
+    return { failed: failureOf(error), problem: problemOf(error) };
   }
 }
 

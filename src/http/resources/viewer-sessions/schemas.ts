@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { normalizeOrigin } from "../../../domain/credentials/viewer-session.ts";
+import { normalizeOrigin } from "../../../domain/credentials/origin.ts";
 import {
   PROPERTIES_DEPTH_MAX,
   SESSION_ORIGINS_MAX,

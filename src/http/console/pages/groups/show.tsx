@@ -1,7 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
-import { purgeAtOf, undoMsOf } from "../../../../domain/days.ts";
+import { purgeAtOf } from "../../../../domain/days.ts";
 import type { Environment } from "../../../../domain/environment.ts";
+import { undoMsOf } from "../../../../domain/settings/settings.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import { Done } from "../../components/done.tsx";
