@@ -174,16 +174,17 @@ describe("LOG_CLIENT_ADDRESS", () => {
     expect((await call("GET", "/api/user_groups", { ...options, credential })).status).toBe(200);
     expect(codeOf(await call("GET", "/api/user_groups", options))).toEqual([401, "unauthenticated"]);
     expect((await visit("GET", "/console/sign-in", options)).status).toBe(200);
-    return logLines.map(({ client }) => client);
+    // A setting that cannot be read has a line of its own.
+    return logLines.filter(({ path }) => path !== undefined).map(({ client }) => client);
   }
 
   it.for([
     ["refused", [undefined, "198.51.100.7", "198.51.100.7"]],
     [undefined, [undefined, "198.51.100.7", "198.51.100.7"]],
+    ["", [undefined, "198.51.100.7", "198.51.100.7"]],
     ["all", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
     ["none", [undefined, undefined, undefined]],
     ["All", [undefined, undefined, undefined]],
-    ["", [undefined, undefined, undefined]],
   ] as const)("is %j: which lines have the address", async ([setting, clients]) => {
     expect(await clientsWith(setting)).toEqual(clients);
   });

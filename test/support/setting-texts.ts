@@ -70,6 +70,10 @@ export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong
     good: ["", "eu", "us"],
     wrong: ["fr", "EU", "eu ", " us", "eu\r", '"eu"', "eu,us", "europe", "fedramp", "eu\0", "0", " "],
   },
+  LOG_CLIENT_ADDRESS: {
+    good: ["", "refused", "all", "none"],
+    wrong: ["Refused", "ALL", "none ", " none", "all\r", '"all"', "off", "false", "1", "none\0", "refuse", " "],
+  },
   CLIENT_ADDRESS_HEADER: {
     good: ["", "X-Real-IP", "CF-Connecting-IP"],
     wrong: [

@@ -20,12 +20,13 @@ export function clientAddress(c: RequestContext): string {
 
 /**
  * The client as the log line has it: that of a refused request and of one to the console, unless LOG_CLIENT_ADDRESS says `all` or `none`.
- * A misspelt value logs none, which is the safe reading of personal data.
+ * While that cannot be read, none is logged, which is the safe reading of personal data.
  */
 export function loggedClient(c: RequestContext, status: number): string | undefined {
-  const setting = c.env.LOG_CLIENT_ADDRESS ?? "refused";
+  const setting = readSetting(c.env, "LOG_CLIENT_ADDRESS");
+  const logged = setting.ok ? setting.value : "none";
   const isWanted = status >= 400 || c.req.path.startsWith(CONSOLE);
-  return setting === "all" || (setting === "refused" && isWanted) ? clientAddress(c) : undefined;
+  return logged === "all" || (logged === "refused" && isWanted) ? clientAddress(c) : undefined;
 }
 
 /** The address of the connection's other end. workerd sets it with its port; Cloudflare leaves it out. */
