@@ -639,9 +639,17 @@ describe("a temporary failure", () => {
     );
   });
 
+  it("ends with 3 when a proxy answers in place of the service", async ({ expect }) => {
+    const at = await standIn((_, response) => response.writeHead(503, { "Retry-After": "301" }).end("<html>"));
+    const { status, stdout } = await groups(["import", fileOf([{ user_group_id: "1" }]), "--json"], "key", at);
+    expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
+    const busyAt = await standIn((_, response) => answer(response, 503, busy, { "Retry-After": "301" }));
+    expect((await groups(["export"], "key", busyAt)).status).toBe(1);
+  });
+
   it("is retried fewer times while no response ever arrived", async ({ expect }) => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
-    expect(status).toBe(1);
+    expect(status).toBe(3);
     expect(stderr).toMatch(
       /^The service at http:\/\/localhost:1 cannot be reached.*\nStopped. Continue with: --from-line 1$/,
     );
@@ -668,7 +676,7 @@ it("accepts no response without the fields of a group", async ({ expect }) => {
     const at = await standIn((_, response) => answer(response, 200, body));
     for (const args of [["import", file], ["export"]]) {
       const { status, stderr } = await groups(args, "key", at);
-      expect(status).toBe(1);
+      expect(status).toBe(3);
       expect(stderr).toContain("is not the user group service");
     }
   }
@@ -689,7 +697,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
       const at = await standIn((_, response) => answer(response, "error" in body ? 422 : 200, body));
       const { status, stdout, stderr } = await groups("error" in body ? ["import", file] : ["export"], "key", at);
       expect({ status, stdout: stdout.replace("created 0, found 0, differs 0, refused 0", "") }).toEqual({
-        status: 1,
+        status: 3,
         stdout: "",
       });
       expect(stderr).toMatch(/^The server at \S+ \(status \d+\) is not the user group service\./);
@@ -754,7 +762,7 @@ it("does not send the key to the target of a redirect", async ({ expect }) => {
   const at = await standIn((request, response) => response.writeHead(307, { Location: elsewhere + request.url }).end());
   for (const args of [["import", fileOf([{ user_group_id: "1" }])], ["export"]]) {
     const { status, stderr } = await groups(args, "key", at);
-    expect(status).toBe(1);
+    expect(status).toBe(3);
     expect(stderr).toContain("redirects elsewhere");
   }
   expect(strangers).toBe(0);
