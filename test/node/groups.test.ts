@@ -363,15 +363,15 @@ describe("refused lines", () => {
         "",
         "nonsense",
         "[1]",
-        { user_group_id: "x", propertes: {} },
-        '{"user_group_id":"x","properties":{"n":12345678901234567890}}',
+        { user_group_id: "x0", propertes: {} },
+        '{"user_group_id":"x1","properties":{"n":12345678901234567890}}',
         '{"user_group_id":"x","name":"a","name":"b"}',
         { user_group_id: "", name: "" },
         { name: "without an id" },
-        { user_group_id: "x", provided_id: "y" },
-        { user_group_id: "x", properties: "p".repeat(70_000) },
+        { user_group_id: "x2", provided_id: "y" },
+        { user_group_id: "x3", properties: "p".repeat(70_000) },
         { user_group_id: "x", properties: "p".repeat(1_100_000) },
-        { user_group_id: "x", mapping: { "\u001b[31m": 1 } },
+        { user_group_id: "x4", mapping: { "\u001b[31m": 1 } },
         '""',
         { user_group_id: "last" },
       ],
@@ -398,6 +398,22 @@ describe("refused lines", () => {
     expect(refusals.get(14)).toContain("malformed_json");
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
   });
+
+  it.for([[], ["--update"], ["--update", "--from-line", "2"]])(
+    "are those whose group an earlier line names, with %j",
+    async (options, { expect }) => {
+      const key = await newKey(`repeated-${options.length}`);
+      await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
+      const exported = { team_id: 1, provided_id: "a", name: "third", api_environment_tag: "Testing" };
+      const file = fileOf([{ user_group_id: "a", name: "first" }, { user_group_id: "b" }, exported]);
+      const { status, stdout, stderr } = await groups(["import", file, "--json", ...options], key);
+      expect([status, JSON.parse(stdout)]).toMatchObject([1, { success: 0, created: 1, refused: 1 }]);
+      expect(stderr).toBe(
+        "line 3: invalid_body: Line 1 has the same user_group_id, and the import has ignored this line. Keep one of the two lines.",
+      );
+      expect((await groups(["show", "--id", "a"], key)).stdout).toContain("first");
+    },
+  );
 
   it("are all reported, however many they are", async ({ expect }) => {
     const { status, stdout, stderr } = await groups(
