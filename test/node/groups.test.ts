@@ -435,7 +435,7 @@ describe("refused lines", () => {
     );
     const unknown = await groups(["import", file], "ugk_unknown");
     expect(unknown.stderr).toBe(
-      `The service at ${url} refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_. The operator of the service issues one.\nStopped. Continue with: --from-line 1`,
+      `The service at ${url} refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_. The operator of the service issues one. Another kind is refused, and so is one that is cut off, of another deployment, or signed with a key that has been removed.\nStopped. Continue with: --from-line 1`,
     );
     expect((await groups(["export"], "ugk_unknown")).stderr).toContain("refused API_KEY (unauthenticated)");
   });
