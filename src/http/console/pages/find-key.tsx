@@ -1,7 +1,12 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import type { Operator } from "../../../domain/credentials/caller.ts";
-import { isWholeCredential, sameBytes, type VerifiedClaim, verifyCredential } from "../../../domain/credentials/credential.ts";
+import {
+  isWholeCredential,
+  sameBytes,
+  type VerifiedClaim,
+  verifyCredential,
+} from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import { directoryName, type Environment } from "../../../domain/environment.ts";
