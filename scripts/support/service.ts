@@ -52,9 +52,15 @@ export const notTheService = (url: URL, status: number | undefined): CommandErro
     code: "not_the_service",
   });
 
+/** Why a credential may be refused; nothing for a code that says it. */
+export const whyRefused = (code: string): string =>
+  code === "unauthenticated"
+    ? " Another kind is refused, and so is one that is cut off, of another deployment, or signed with a key that has been removed."
+    : "";
+
 /** For a 401: names the credential that the command takes, since the service answers any other in the same way. */
 export const apiKeyRefused = (url: URL, code: string, requestId?: string): CommandError =>
   new CommandError(
-    `The service at ${url.origin} refused API_KEY (${code}). This command takes an API key, which begins with ugk_. The operator of the service issues one.`,
+    `The service at ${url.origin} refused API_KEY (${code}). This command takes an API key, which begins with ugk_. The operator of the service issues one.${whyRefused(code)}`,
     { code, requestId },
   );

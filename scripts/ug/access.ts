@@ -21,6 +21,7 @@ import {
   redirected,
   serviceUrl,
   unreachable,
+  whyRefused,
 } from "../support/service.ts";
 import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
 import { CommandError, UsageError } from "./errors.ts";
@@ -176,7 +177,7 @@ export function refusalOf(
       ? "an API key of that service"
       : "the key of an operator of that service, which begins with ugo_, or its bootstrap token in OPERATOR_TOKEN or .dev.vars";
   return new CommandError(
-    `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.`,
+    `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.${whyRefused(details.code)}`,
     details,
   );
 }

@@ -1,7 +1,7 @@
 /** What programs learn of a failure besides its sentence: a code, and the id under which the service has logged the call. */
 export type FailureDetails = { code?: string; requestId?: string | undefined };
 
-/** A failure that the user of a command can fix. The command prints the message, without a stack, and exits with 1. */
+/** A failure that the user of a command can fix. The command prints the message, without a stack. */
 export class CommandError extends Error {
   readonly code: string;
   readonly requestId: string | undefined;
@@ -19,3 +19,8 @@ export class UsageError extends CommandError {
     super(message, { code: "wrong_usage" });
   }
 }
+
+const UNREACHABLE: readonly string[] = ["unreachable", "not_the_service"];
+
+/** Whether the service did not answer: nothing did, or another server. */
+export const isUnreachable = ({ code }: CommandError): boolean => UNREACHABLE.includes(code);

@@ -4,10 +4,19 @@ import project from "../../package.json" with { type: "json" };
 import { OutputError, print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { helpOf } from "./command.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError, isUnreachable, UsageError } from "./errors.ts";
 
 /** The exit codes. */
-export const EXIT = { done: 0, refused: 1, wrongUsage: 2 } as const;
+export const EXIT = { done: 0, refused: 1, wrongUsage: 2, unreachable: 3 } as const;
+
+/**
+ * The names of the commands that change nothing. No other is suggested in place of an unknown one: who types what was suggested
+ * must lose nothing by it.
+ */
+const SUGGESTED = new Set([
+  ...["groups", "keys", "operators", "sessions", "backup"],
+  ...["list", "show", "export", "events", "environments", "whoami", "doctor", "prove"],
+]);
 
 type Entry = { summary: string; load: () => Promise<Command> };
 
@@ -83,8 +92,9 @@ const HELP = helpOf({
   DATABASE_URL     the database that ug prove examines
 
 Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --workspace and --environment, NO_COLOR.
-In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 could not tell (ug
-backup verify). With --json, failures are JSON too, with a code and a request id.`,
+In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the service cannot
+be reached. ug backup verify and ug prove have their own, which their help names. With --json, failures are JSON too, with a
+code and a request id.`,
 });
 
 /** Credentials of this service, sessions, and the address of a database, which has its password in it. None belongs in arguments. */
@@ -172,13 +182,17 @@ async function fail(error: unknown, isJson: boolean): Promise<number> {
     const id = requestId === undefined ? "" : ` (request ${escapeInvisible(requestId)})`;
     console.error(`${styleText("red", "error:", { stream: process.stderr })} ${message}${id}`);
   }
-  return failure instanceof UsageError ? EXIT.wrongUsage : EXIT.refused;
+  if (failure instanceof UsageError) return EXIT.wrongUsage;
+  return isUnreachable(failure) ? EXIT.unreachable : EXIT.refused;
 }
 
 /** Commander's sentence without the values that were typed, each of which may be a secret. */
 function sentenceOf({ message }: CommanderError): string {
   const sentence = message
     .replace(/^error: /, "")
+    .replace(/\n\(Did you mean (?:one of )?([a-z, ]+)\?\)$/, (suggestion, names: string) =>
+      names.split(", ").every((name) => SUGGESTED.has(name)) ? suggestion : "",
+    )
     .replaceAll("\n", " ")
     .replace(/ but got (\d+): .*$/s, " but got $1")
     .replace(/ (argument|value) '.*' (from env '\w+' )?is invalid\./s, " has an invalid value.")

@@ -1,6 +1,7 @@
+import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call, codeOf } from "../support/client.ts";
-import { signIn } from "../support/console.ts";
+import { signIn, visit } from "../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
@@ -96,6 +97,24 @@ describe("the search of a key", () => {
     expect(await ask(key.slice(0, 16))).toContain("Give more of it");
     const wrong = await visitor.send("/console/find-key", { text: "nonsense" });
     expect([wrong.status, wrong.body.includes("nonsense")]).toEqual([422, false]);
+  });
+
+  it("says of a whole key that no signing key verifies it", async ({ expect }) => {
+    const { visitor, key } = await newVisitor();
+    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    const removed = `removed:${new Uint8Array(32).fill(9).toBase64()}`;
+    const issued = await call("POST", "/api/keys", {
+      credential: operator,
+      body: { workspace: "acme", environment: "Testing", name: "old" },
+      env: { ...env, SIGNING_KEYS: `${removed},${env.SIGNING_KEYS}` },
+    });
+    const unsigned = "no signing key of the service verifies it";
+    const found = await ask(issued.body.key);
+    expect([/It may be this key.*old/s.test(found), found.includes(unsigned)]).toEqual([true, true]);
+    for (const text of [key, key.slice(0, -3), issued.body.key.slice(0, -3)])
+      expect(await ask(text)).not.toContain(unsigned);
+    const signedIn = await visit("POST", "/console/sign-in", { fields: { operator_key: issued.body.key } });
+    expect([signedIn.status, signedIn.body.includes("signed with a key that has been removed")]).toEqual([401, true]);
   });
 
   it("finds operators, and keys of environments that are gone", async ({ expect }) => {

@@ -120,4 +120,25 @@ describe("signing keys that rotate in steps", () => {
     expect(tokenIn(repeated)).not.toBe(old.token);
     expect((await view(tokenIn(repeated), {}, after)).body.user_group.provided_id).toBe("old");
   });
+
+  it("name the removal as one of the reasons for which a credential is refused", async ({ expect }) => {
+    const [before, after] = [isolateAt("k1"), isolateAt("k2")];
+    const { key, token } = await issueAll("old", before);
+    const messageOf = ({ body }: Answer): string => body.error.message;
+    const reasons =
+      "No signing key of this service verifies what was sent: it may be cut off, of another deployment, or signed with a key that has been removed.";
+    const taken =
+      "This call takes an API key, ugk_…, or the key of an operator, ugo_…. Send it in the header Authorization: Token <credential>.";
+    const list = (credential: string) => call("GET", "/api/user_groups", { credential, env: after });
+    expect(messageOf(await view(token, {}, after))).toContain(reasons);
+    // One text for all of them: it says nothing of the ids of the signing keys.
+    const { key: current } = await issueAll("current", after);
+    for (const refused of [key, key.slice(0, -3), `${current.slice(0, -2)}AA`, "nonsense"])
+      expect(messageOf(await list(refused))).toBe(`${taken} ${reasons}`);
+    expect(messageOf(await list(tokenIn(await ensure(current, "acme", after))))).toBe(
+      `${taken} The credential that was sent is of another kind, or the service has deleted its key or its environment.`,
+    );
+    const none = await call("GET", "/api/user_groups", { env: after });
+    expect(messageOf(none)).toBe(taken);
+  });
 });

@@ -129,6 +129,51 @@ it.for(RESOLUTIONS)("the examples of the docs compile with the types as %s find 
   expect(compile(project, args, ["example.ts", ...others.map((_, index) => `other-${index}.ts`)])).toBe("");
 });
 
+/** What TypeScript says of the imports of a CommonJS file, by its settings. The docs name those that work. */
+const COMMONJS = [
+  [["--module", "node20"], ""],
+  [["--module", "nodenext"], ""],
+  [["--module", "commonjs", "--moduleResolution", "bundler"], ""],
+  [["--module", "node18"], "TS1479"],
+  [["--module", "node16"], "TS1479"],
+] as const;
+
+describe("in a CommonJS project", () => {
+  const folder = join(project, "commonjs");
+  const program =
+    'import { UserGroupClient } from "user-group-service/client";\nconsole.info(typeof UserGroupClient);\n';
+
+  beforeAll(() => {
+    mkdirSync(folder);
+    writeFileSync(join(folder, "package.json"), "{}");
+    writeFileSync(join(folder, "program.ts"), program);
+    writeFileSync(join(folder, "module.mts"), program);
+  });
+
+  it.for(COMMONJS)("TypeScript with %j says %j of an import", ([args, code], { expect }) => {
+    const said = compile(folder, args, ["program.ts"]);
+    if (code === "") expect(said).toBe("");
+    else expect(said).toContain(code);
+  });
+
+  it("a file .mts compiles with each module of Node", ({ expect }) => {
+    for (const name of ["node16", "node18", "node20", "nodenext"])
+      expect(compile(folder, ["--module", name], ["module.mts"])).toBe("");
+  });
+
+  it.for([
+    ["Node 24", process.execPath],
+    ["Node 22", nodeOf("22.23.3")],
+  ] as const)("what TypeScript emits runs with %s", ([, node], { expect, skip }) => {
+    if (node === undefined) return skip("npm does not find it");
+    compile(folder, ["--module", "node20", "--noEmit", "false"], ["program.ts"]);
+    expect(readFileSync(join(folder, "program.js"), "utf8")).toContain('require("user-group-service/client")');
+    const env = { ...process.env, NODE_OPTIONS: "" };
+    const { stdout, status } = spawnSync(node, ["program.js"], { cwd: folder, encoding: "utf8", env });
+    expect([stdout.trim(), status]).toEqual(["function", 0]);
+  });
+});
+
 /** The programs of the page on the server kit, which are for several frameworks, and those of the package's README. */
 const shown = ["docs/server-kit.md", "client/README.md"].flatMap((file) =>
   [...readFileSync(file, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
@@ -155,7 +200,7 @@ describe("the examples in the docstrings", () => {
     "and the programs of the pages compile with the types as %s find them",
     ([, args], { expect }) => {
       const files = [...examples.map((_, index) => fileOf(index)), ...shown.map((_, index) => `shown-${index}.ts`)];
-      expect(shown).toHaveLength(8);
+      expect(shown).toHaveLength(9);
       // The types of Express and Fastify do not compile themselves without this.
       expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
     },

@@ -182,7 +182,7 @@ describe("fails with a sentence", () => {
     ["for an argument", ["export"], "k", /Too many arguments/, 2],
     ["without an API key", [], "", /Set API_KEY/, 1],
     ["for a refused key", [], "k", /refused API_KEY \(unauthenticated\)/, 1],
-    ["where there is no service", ["--url", "http://127.0.0.1:1"], "k", /cannot be reached/, 1],
+    ["where there is no service", ["--url", "http://127.0.0.1:1"], "k", /cannot be reached/, 3],
   ])("%s", async ([, args, apiKey, sentence, expected], { expect }) => {
     const { status, stdout, stderr } = await events(args, apiKey);
     expect(stderr).toMatch(sentence);

@@ -363,15 +363,15 @@ describe("refused lines", () => {
         "",
         "nonsense",
         "[1]",
-        { user_group_id: "x", propertes: {} },
-        '{"user_group_id":"x","properties":{"n":12345678901234567890}}',
+        { user_group_id: "x0", propertes: {} },
+        '{"user_group_id":"x1","properties":{"n":12345678901234567890}}',
         '{"user_group_id":"x","name":"a","name":"b"}',
         { user_group_id: "", name: "" },
         { name: "without an id" },
-        { user_group_id: "x", provided_id: "y" },
-        { user_group_id: "x", properties: "p".repeat(70_000) },
+        { user_group_id: "x2", provided_id: "y" },
+        { user_group_id: "x3", properties: "p".repeat(70_000) },
         { user_group_id: "x", properties: "p".repeat(1_100_000) },
-        { user_group_id: "x", mapping: { "\u001b[31m": 1 } },
+        { user_group_id: "x4", mapping: { "\u001b[31m": 1 } },
         '""',
         { user_group_id: "last" },
       ],
@@ -399,6 +399,22 @@ describe("refused lines", () => {
     expect(idsOf((await groups(["export"], key)).stdout).toSorted()).toEqual(["first", "last"]);
   });
 
+  it.for([[], ["--update"], ["--update", "--from-line", "2"]])(
+    "are those whose group an earlier line names, with %j",
+    async (options, { expect }) => {
+      const key = await newKey(`repeated-${options.length}`);
+      await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
+      const exported = { team_id: 1, provided_id: "a", name: "third", api_environment_tag: "Testing" };
+      const file = fileOf([{ user_group_id: "a", name: "first" }, { user_group_id: "b" }, exported]);
+      const { status, stdout, stderr } = await groups(["import", file, "--json", ...options], key);
+      expect([status, JSON.parse(stdout)]).toMatchObject([1, { success: 0, created: 1, refused: 1 }]);
+      expect(stderr).toBe(
+        "line 3: invalid_body: Line 1 has the same user_group_id, and the import has ignored this line. Keep one of the two lines.",
+      );
+      expect((await groups(["show", "--id", "a"], key)).stdout).toContain("first");
+    },
+  );
+
   it("are all reported, however many they are", async ({ expect }) => {
     const { status, stdout, stderr } = await groups(
       ["import", fileOf(Array.from({ length: 1300 }, () => "{"))],
@@ -419,7 +435,7 @@ describe("refused lines", () => {
     );
     const unknown = await groups(["import", file], "ugk_unknown");
     expect(unknown.stderr).toBe(
-      `The service at ${url} refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_. The operator of the service issues one.\nStopped. Continue with: --from-line 1`,
+      `The service at ${url} refused API_KEY (unauthenticated). This command takes an API key, which begins with ugk_. The operator of the service issues one. Another kind is refused, and so is one that is cut off, of another deployment, or signed with a key that has been removed.\nStopped. Continue with: --from-line 1`,
     );
     expect((await groups(["export"], "ugk_unknown")).stderr).toContain("refused API_KEY (unauthenticated)");
   });
@@ -639,9 +655,17 @@ describe("a temporary failure", () => {
     );
   });
 
+  it("ends with 3 when a proxy answers in place of the service", async ({ expect }) => {
+    const at = await standIn((_, response) => response.writeHead(503, { "Retry-After": "301" }).end("<html>"));
+    const { status, stdout } = await groups(["import", fileOf([{ user_group_id: "1" }]), "--json"], "key", at);
+    expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
+    const busyAt = await standIn((_, response) => answer(response, 503, busy, { "Retry-After": "301" }));
+    expect((await groups(["export"], "key", busyAt)).status).toBe(1);
+  });
+
   it("is retried fewer times while no response ever arrived", async ({ expect }) => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
-    expect(status).toBe(1);
+    expect(status).toBe(3);
     expect(stderr).toMatch(
       /^The service at http:\/\/localhost:1 cannot be reached.*\nStopped. Continue with: --from-line 1$/,
     );
@@ -668,7 +692,7 @@ it("accepts no response without the fields of a group", async ({ expect }) => {
     const at = await standIn((_, response) => answer(response, 200, body));
     for (const args of [["import", file], ["export"]]) {
       const { status, stderr } = await groups(args, "key", at);
-      expect(status).toBe(1);
+      expect(status).toBe(3);
       expect(stderr).toContain("is not the user group service");
     }
   }
@@ -689,7 +713,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
       const at = await standIn((_, response) => answer(response, "error" in body ? 422 : 200, body));
       const { status, stdout, stderr } = await groups("error" in body ? ["import", file] : ["export"], "key", at);
       expect({ status, stdout: stdout.replace("created 0, found 0, differs 0, refused 0", "") }).toEqual({
-        status: 1,
+        status: 3,
         stdout: "",
       });
       expect(stderr).toMatch(/^The server at \S+ \(status \d+\) is not the user group service\./);
@@ -754,7 +778,7 @@ it("does not send the key to the target of a redirect", async ({ expect }) => {
   const at = await standIn((request, response) => response.writeHead(307, { Location: elsewhere + request.url }).end());
   for (const args of [["import", fileOf([{ user_group_id: "1" }])], ["export"]]) {
     const { status, stderr } = await groups(args, "key", at);
-    expect(status).toBe(1);
+    expect(status).toBe(3);
     expect(stderr).toContain("redirects elsewhere");
   }
   expect(strangers).toBe(0);

@@ -94,7 +94,7 @@ it.for([
   ["the name of the bootstrap token", ["issue", "--name", "bootstrap", "--role", "admin"], "name: ", 1],
   ["an unknown operator", ["revoke", "999999", "--yes"], "no such operator", 1],
   ["a role for a command without one", ["list", "--role", "admin"], "Unknown option '--role'", 2],
-  ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached", 1],
+  ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached", 3],
 ] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {
   const { status, stdout, stderr } = await operators(args);
   expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);

@@ -1,7 +1,9 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { inject, it, onTestFinished } from "vitest";
+import { ugCommand } from "../../scripts/ug/run-ug.ts";
 import { UserGroupClient } from "../../src/client/index.ts";
 import { outcomeOf, runCommand, startCommand } from "./support/commands.ts";
 import { removeCopy, runIn } from "./support/service.ts";
@@ -53,6 +55,68 @@ it("prints its help without a command, and names the one that is unknown", async
   const group = await ug(["keys"]);
   expect([group.status, group.stdout]).toEqual([2, ""]);
   expect((await ug(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+/** The names of each group of commands, with those of the commands in it. */
+async function namesByGroup(): Promise<[path: string[], commands: readonly Command[]][]> {
+  const { commands } = await ugCommand();
+  return [[[], commands], ...commands.map((each): [string[], readonly Command[]] => [[each.name()], each.commands])];
+}
+
+/** Options that only commands have that change something. */
+const CHANGING = ["--reason", "--yes", "--persist-to", "--update", "--unsigned", "--create"];
+
+it("suggests no command that changes something, whatever word is unknown", async ({ expect }) => {
+  const groups = (await namesByGroup()).filter(([, commands]) => commands.length > 0);
+  const names = groups.flatMap(([, commands]) => commands.map((each) => each.name()));
+  const words = [...names, ...["merge", "create", "erased", "lst", "resore", "purgee", "revok", "isue"]];
+  const suggested = new Set<string>();
+  for (const [path, commands] of groups)
+    for (const word of [...words, ...words.map((each) => `${each}s`), ...words.map((each) => each.slice(1))]) {
+      if (commands.some((each) => each.name() === word)) continue;
+      const { stderr } = await ug([...path, word]);
+      const [, listed = ""] = /Did you mean (?:one of )?([a-z, ]+)\?/.exec(stderr) ?? [];
+      for (const name of listed.split(", ").filter((each) => each !== "")) {
+        suggested.add(name);
+        const options = commands.find((each) => each.name() === name)?.options.map(({ long }) => long) ?? [];
+        expect(
+          options.filter((each) => CHANGING.includes(each ?? "")),
+          `ug ${path.join(" ")} ${word} suggests ${name}`,
+        ).toEqual([]);
+      }
+    }
+  expect([...suggested].toSorted()).toEqual([
+    ...["backup", "doctor", "environments", "events", "export", "groups", "keys", "list"],
+    ...["operators", "prove", "sessions", "show", "whoami"],
+  ]);
+});
+
+it("suggests a command that changes nothing", async ({ expect }) => {
+  expect((await ug(["groups", "lst"])).stderr).toBe(
+    "error: Unknown command 'lst' (Did you mean list?); --help shows how.",
+  );
+});
+
+const NOT_THERE = "http://127.0.0.1:1";
+
+it.for([
+  ["whoami"],
+  ["groups", "show", "7"],
+  ["groups", "export"],
+  ["events"],
+  ["environments", "list"],
+  ["operators", "list"],
+])("exits with 3 where the service cannot be reached: %j", async (line, { expect }) => {
+  const isOperators = ["environments", "operators"].includes(line[0] ?? "");
+  const credential = isOperators ? { OPERATOR_KEY: "ugo_x" } : { API_KEY: key };
+  const { status, stdout } = await ug([...line, "--url", NOT_THERE, "--json"], credential);
+  expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
+});
+
+it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async ({ expect }) => {
+  const other = await standIn(() => ({ status: 200, body: "<html>" }));
+  expect((await ug(["whoami", "--url", other.url], { API_KEY: key })).status).toBe(3);
+  expect((await ug(["whoami"], { API_KEY: "ugk_unknown" })).status).toBe(1);
 });
 
 it.for([

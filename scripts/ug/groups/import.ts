@@ -53,6 +53,11 @@ const CONFLICT: Refusal = {
     "Somebody else changed this group during the import, and still it differs from the line. The import did not overwrite it: look at it, and import the line again.",
 };
 
+const repeats = (first: number): Refusal => ({
+  code: "invalid_body",
+  message: `Line ${first} has the same user_group_id, and the import has ignored this line. Keep one of the two lines.`,
+});
+
 /**
  * Gets or creates the group of each line, with several calls at a time, and returns the summary. Whatever ends the import,
  * groups that were created stay, and a second run finds them. So SIGINT, SIGTERM and SIGHUP may stop it; it then prints the
@@ -71,6 +76,8 @@ class Import {
   #lastRead = 0;
   #firstUndone = Number.POSITIVE_INFINITY;
   #isAllRead = false;
+  /** The first line of each id. */
+  readonly #lineOfId = new Map<string, number>();
 
   constructor(options: ImportOptions) {
     this.#options = options;
@@ -96,9 +103,11 @@ class Import {
     for await (const line of lines) {
       if (this.#stopping.signal.aborted) break;
       this.#lastRead = line.number;
+      // Also of a line that is skipped: an earlier run has imported it.
+      const read = this.#readOnce(line);
       if (line.number < this.#options.fromLine) continue;
       try {
-        await this.#importLine(line);
+        await this.#importLine(line, read);
       } catch (error) {
         this.#firstUndone = Math.min(this.#firstUndone, line.number);
         // Before this loop ends: its end waits for the other loops, and they wait for input that may not come.
@@ -110,8 +119,18 @@ class Import {
     this.#isAllRead ||= !this.#stopping.signal.aborted;
   }
 
-  async #importLine(line: Line): Promise<void> {
-    const { group, refusal } = readLine(line);
+  /** The group of a line, or the refusal of one whose group an earlier line names. */
+  #readOnce(line: Line): ReturnType<typeof readLine> {
+    const read = readLine(line);
+    const id = read.group?.fields.user_group_id;
+    if (typeof id !== "string") return read;
+    const first = this.#lineOfId.get(id);
+    if (first !== undefined) return { refusal: repeats(first) };
+    this.#lineOfId.set(id, line.number);
+    return read;
+  }
+
+  async #importLine(line: Line, { group, refusal }: ReturnType<typeof readLine>): Promise<void> {
     if (refusal) return this.#refuse(line, refusal);
     if (!group) return;
     try {

@@ -77,6 +77,8 @@ export class RetryingCaller {
 const unavailable = (url: URL, status: number, error: Refusal | undefined): CommandError =>
   new CommandError(
     `The service at ${url.origin} takes no more calls at the moment (status ${status}).${error ? ` Its message: ${sentenceOf(error)}` : ""}`,
+    // Without a message it is the answer of a proxy.
+    error === undefined ? { code: "unreachable" } : {},
   );
 
 /** The response, or `undefined` if the connection failed or timed out. */

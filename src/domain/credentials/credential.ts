@@ -140,16 +140,24 @@ export async function verifyCredential(ring: SigningRing, credential: string): P
   return claim;
 }
 
-async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
+/** Whether a text is a whole credential by its form alone, whoever signed it. */
+export const isWholeCredential = (text: string): boolean => parse(text) !== undefined;
+
+function parse(credential: string) {
   const [matched, prefix, word, environmentPayload, operatorPayload] = CREDENTIAL.exec(credential) ?? [];
   const payload = environmentPayload ?? operatorPayload;
   if (!matched || !payload) return undefined;
   const bytes = decode(payload, "base64url");
   if (!bytes || bytes.toBase64(BASE64URL) !== payload) return undefined;
-
   const body = bytes.subarray(0, -MAC_BYTES);
   const fields = readFields(body);
-  if (!fields) return undefined;
+  return fields && { prefix, word, payload, bytes, body, fields };
+}
+
+async function verify(ring: SigningRing, credential: string): Promise<VerifiedClaim | undefined> {
+  const parsed = parse(credential);
+  if (!parsed) return undefined;
+  const { prefix, word, payload, bytes, body, fields } = parsed;
   const start = utf8.encode(credential.slice(0, -payload.length));
   const mac = await macOf(ring, fields.signingId, concat(start, body));
   if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;

@@ -242,8 +242,9 @@ export function refuse(c: RequestContext, failure: Failure): Response {
 /** The general message of the failure, or one that names the accepted credentials, the credential or the guard. */
 function messageOf(c: RequestContext, failure: Failure): string {
   const access = c.get("access");
-  if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access));
-  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[c.get("credential")?.kind ?? "none"]);
+  const kind = c.get("credential")?.kind ?? "none";
+  if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access), kind);
+  if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[kind]);
   if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
   if (failure.code === "audience_mismatch") return audienceMessage(failure.audience, failure.expected_audience);
   return FAILURES[failure.code].message;
@@ -276,8 +277,13 @@ function audienceMessage(audience: string, expected: string): string {
   return `This credential is of the environment ${audience}, and this call expects one of ${expected}. Present a session or token of ${expected}: in another environment, the same id is another customer.`;
 }
 
-function unauthenticatedMessage(credentials: string): string {
-  return `This call takes ${credentials}. Send it in the header Authorization: Token <credential>, and check that it is complete.`;
+/** The same for each credential that is not verified, whatever fails: the answer says nothing of the signing keys. */
+function unauthenticatedMessage(credentials: string, kind: Credential["kind"] = "none"): string {
+  const taken = `This call takes ${credentials}. Send it in the header Authorization: Token <credential>.`;
+  if (kind === "none") return taken;
+  if (kind === "unknown")
+    return `${taken} No signing key of this service verifies what was sent: it may be cut off, of another deployment, or signed with a key that has been removed.`;
+  return `${taken} The credential that was sent is of another kind, or the service has deleted its key or its environment.`;
 }
 
 /** The headers that RFC 9110 requires or suggests for a status. */

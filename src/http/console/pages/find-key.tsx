@@ -1,7 +1,12 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import type { Operator } from "../../../domain/credentials/caller.ts";
-import { sameBytes, type VerifiedClaim, verifyCredential } from "../../../domain/credentials/credential.ts";
+import {
+  isWholeCredential,
+  sameBytes,
+  type VerifiedClaim,
+  verifyCredential,
+} from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import { directoryName, type Environment } from "../../../domain/environment.ts";
@@ -69,8 +74,17 @@ export const findKey = factory.createHandlers(async (c) => {
   const beginning = readBeginning(text);
   const message = "Give a credential of this service, ugk_…, ugo_… or ugt_…, or its beginning.";
   if (!beginning) return respond(c, null, [{ path: ["text"], message }]);
-  const found = await answerTo(c, beginning, await verifyCredential(c.get("ring"), text), admitted.value);
-  return found.ok ? respond(c, <Found answer={found.value} />) : refuseWithPage(c, found.failure);
+  const verified = await verifyCredential(c.get("ring"), text);
+  const found = await answerTo(c, beginning, verified, admitted.value);
+  if (!found.ok) return refuseWithPage(c, found.failure);
+  const isUnsigned = !verified && isWholeCredential(text);
+  return respond(
+    c,
+    <>
+      <Found answer={found.value} />
+      {isUnsigned && <p class="notice">{UNSIGNED}</p>}
+    </>,
+  );
 });
 
 async function answerTo(
@@ -90,6 +104,8 @@ async function answerTo(
 }
 
 const TOO_SHORT = "The text ends before the number of the key. Give more of it.";
+const UNSIGNED =
+  "The text is whole, but no signing key of the service verifies it: it was signed with a key that has been removed, is of another deployment, or is mistyped or forged. Calls with it are refused.";
 const ERASED = "Its environment does not exist: it was erased, or the key is of another deployment.";
 
 const tokenSentence = (environment: Environment | undefined, ids: number[]): Child => (

@@ -33,7 +33,8 @@ export const signIn = new Hono<SignedInEnv>()
     return redirect(c, nextOf(c), cookieHeader(c.get("origin"), cookie));
   });
 
-const UNKNOWN = "This is not the key of an operator. It begins with ugo_; check that it is complete.";
+const UNKNOWN =
+  "This is not the key of an operator of this service, which begins with ugo_. It may be cut off, of another deployment, or signed with a key that has been removed.";
 const ENDED: Record<string, string> = {
   credential_expired: "This key has expired. Ask an admin for a new one.",
   credential_revoked: "This key was revoked. Ask an admin for a new one.",
