@@ -38,8 +38,11 @@ export type SettingName = keyof Values;
 /** The texts of the settings. One that is missing is `undefined`, or `null` in workerd. Without quotation marks in wrangler.toml, one is a number. */
 export type SettingTexts = { readonly [Name in SettingName]?: unknown };
 
-/** How to read a text, and what to do about one that cannot be read. No failure quotes the text, which may be a secret. */
-type Setting<Value> = { read: (text: string) => Result<Value, string>; advice: string };
+/**
+ * How to read a text, and what to do about one that cannot be read. No failure quotes the text, which may be a secret. `empty` is what an
+ * empty text means, where that is not what a missing one does.
+ */
+type Setting<Value> = { read: (text: string) => Result<Value, string>; advice: string; empty?: Value };
 
 /** How to set a secret. */
 export const howToSet = (name: string): string =>
@@ -71,8 +74,9 @@ const SETTINGS: { readonly [Name in SettingName]: Setting<Values[Name]> } = {
     read: (text) => (text === "" ? ok(undefined) : text === LOOPBACK_ONLY ? ok(text) : originIn(text)),
     advice: PUBLIC_URL_ADVICE,
   },
-  BROWSER_TOKENS: oneOf(["allow", "refuse"]),
-  CONSOLE: oneOf(["on", "off"]),
+  // As in 1.0, which took only these words for permission.
+  BROWSER_TOKENS: { ...oneOf(["allow", "refuse"]), empty: "refuse" },
+  CONSOLE: { ...oneOf(["on", "off"]), empty: "off" },
   JURISDICTION: {
     read: (text) => (text === "" ? ok(undefined) : oneOf<Jurisdiction>(JURISDICTIONS).read(text)),
     advice: "Give eu or us, or leave it empty.",
@@ -100,7 +104,7 @@ function oneOf<Word extends string>(words: readonly [Word, ...Word[]]): Setting<
       const word = text === "" ? byDefault : words.find((each) => each === text);
       return word ? ok(word) : fail(`it is neither ${words.join(" nor ")}`);
     },
-    advice: `Give ${words.join(" or ")}, or leave it empty for ${byDefault}.`,
+    advice: `Give ${words.join(" or ")}, or leave it out for ${byDefault}.`,
   };
 }
 
@@ -121,11 +125,11 @@ function originIn(text: string): Result<string, string> {
   return origin.ok && isProtected(new URL(origin.value)) ? origin : fail("it is no origin with https");
 }
 
-/** Reads one setting; an empty text means its default. A failure is a sentence that says how to fix it. */
+/** Reads one setting; an empty text means its default, but for those with an `empty` of their own. A failure is a sentence that says how to fix it. */
 export function readSetting<Name extends SettingName>(texts: SettingTexts, name: Name): Result<Values[Name], string> {
-  const { read, advice } = SETTINGS[name];
+  const { read, advice, empty } = SETTINGS[name];
   const text = String(texts[name] ?? "");
-  const result = read(text);
+  const result = texts[name] === "" && empty !== undefined ? ok(empty) : read(text);
   if (result.ok) return result;
   return fail(
     text === "" ? `${name} is missing. ${howToSet(name)}` : `${name} cannot be read: ${result.failure}. ${advice}`,
