@@ -80,6 +80,7 @@ describe("a body that nests too deep", () => {
   it.for([
     ["valid JSON", `{"properties":{"a":${"[".repeat(100)}1${"]".repeat(100)}}}`, [422, "invalid_body"]],
     ["brackets without an end", `{"properties":{"a":${"[".repeat(60_000)}`, [422, "invalid_body"]],
+    ["a line break after a backslash", `{"a":["\\\n",${"[".repeat(1000)}`, [422, "invalid_body"]],
     ["objects without an end", `{"a":`.repeat(10_000), [422, "invalid_body"]],
     ["no object", "[".repeat(65_000), [400, "malformed_json"]],
     ["a string of brackets that does not end", `{"a":"${"[".repeat(1000)}`, [400, "malformed_json"]],

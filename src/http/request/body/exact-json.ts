@@ -1,8 +1,11 @@
 import type { Issue } from "../../../domain/failure.ts";
 import { BODY_DEPTH_MAX, ISSUES_MAX } from "../../../limits.ts";
 
-/** JSON's tokens (RFC 8259), for a text that is known to be valid. */
-const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
+/**
+ * JSON's tokens (RFC 8259). The text may be no JSON, so no string can be matched in two ways: where a closing quote is missing, the time
+ * would double with each character. A backslash takes any character after it, as in `endOfString`.
+ */
+const TOKENS = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 
 /** An object or a list around the current token. */
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
