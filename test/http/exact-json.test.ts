@@ -80,10 +80,37 @@ describe("findInexact", () => {
   });
 });
 
+describe("what is expensive to read", () => {
+  it("is read up to the last issue that an answer has", ({ expect }) => {
+    const text = `{${Array(9000).fill('"a":1').join(",")}}`;
+    const value = JSON.parse(text);
+    const parse = vi.spyOn(JSON, "parse");
+    const issues = findInexact(text, value);
+    const keys = parse.mock.calls.length;
+    parse.mockRestore();
+    expect(issues).toHaveLength(100);
+    expect(keys).toBeLessThanOrEqual(101);
+  });
+
+  it.for([
+    ["above every double", `1e${"9".repeat(60_000)}`, 1],
+    ["below every double", `1e-${"9".repeat(60_000)}`, 1],
+    ["of zero", `0.0E${"9".repeat(60_000)}`, 0],
+  ] as const)("is no long exponent: %s", ([, number, count], { expect }) => {
+    const convert = vi.spyOn(globalThis, "BigInt");
+    const issues = find(`[${number}]`);
+    const converted = convert.mock.calls.filter(([text]) => String(text).length > 1000);
+    convert.mockRestore();
+    expect(issues).toHaveLength(count);
+    expect(converted).toEqual([]);
+  });
+});
+
 describe("a body that nests too deep", () => {
   it.for([
     ["valid JSON", `{"properties":{"a":${"[".repeat(100)}1${"]".repeat(100)}}}`, [422, "invalid_body"]],
     ["brackets without an end", `{"properties":{"a":${"[".repeat(60_000)}`, [422, "invalid_body"]],
+    ["a line break after a backslash", `{"a":["\\\n",${"[".repeat(1000)}`, [422, "invalid_body"]],
     ["objects without an end", `{"a":`.repeat(10_000), [422, "invalid_body"]],
     ["no object", "[".repeat(65_000), [400, "malformed_json"]],
     ["a string of brackets that does not end", `{"a":"${"[".repeat(1000)}`, [400, "malformed_json"]],

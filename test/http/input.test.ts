@@ -99,6 +99,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     expect(JSON.stringify(body).length).toBeLessThan(2000);
   });
 
+  it("is not echoed in the places of its issues, however long its keys are", async ({ expect }) => {
+    const deep = `{"${"x".repeat(30_000)}":[${"1e999,".repeat(100)}${"[".repeat(100)}`;
+    const { body } = await send({ body: deep });
+    expect(body.error.code).toBe("invalid_body");
+    expect(JSON.stringify(body).length).toBeLessThan(70_000);
+  });
+
   it("survives 30,000 levels of nesting", async ({ expect }) => {
     const deep = `{"properties":${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}}`;
     expect(await send({ body: deep })).toMatchObject({ status: 422 });

@@ -285,6 +285,7 @@ export class Binding {
   }
 
   #subqueried({ select, as }: Expression & { kind: "subquery" }, { place, row }: { place: Place; row: Row }): Bound {
+    if (this.#mayAggregate(select, place)) return NOTHING;
     const [target] = select.targets;
     const isValue = as === "value" && target !== undefined && target !== "*";
     if (select.sources.length > 0) {
@@ -392,8 +393,23 @@ export class Binding {
     );
   }
 
-  /** The rows that a subquery reads; `undefined` for what is no table. */
+  /** Whether a subquery may select an aggregate, which is one row even if the conditions find none. */
+  #mayAggregate({ targets }: Select, place: Place): boolean {
+    return targets.some((target) => target !== "*" && this.#hasUnknown(target, place));
+  }
+
+  #hasUnknown(expression: Expression, place: Place): boolean {
+    if (expression.kind === "opaque") return true;
+    const isUnknown =
+      expression.kind === "call" &&
+      !PURE.some((name) => this.#isBuiltIn(expression.name, name, place)) &&
+      !this.#inlined({ expression, place });
+    return isUnknown || childrenOf(expression).some((each) => this.#hasUnknown(each, place));
+  }
+
+  /** The rows that a subquery reads; `undefined` for what is no table, and for an aggregate. */
   #entered(select: Select, place: Place): Scope | undefined {
+    if (this.#mayAggregate(select, place)) return undefined;
     const scope: Scope = { rows: [], values: [] };
     for (const source of select.sources) {
       if (source.kind === "table") {

@@ -25,8 +25,8 @@ const members = (grants: string, condition: string) => `
   CREATE POLICY own ON members FOR SELECT TO dashboard USING (person = current_setting('app.person', true));
   GRANT SELECT ON members TO dashboard; ${grants};
   ALTER POLICY own ON orders USING (${condition}) WITH CHECK (${condition})`;
-const IS_MEMBER =
-  "EXISTS (SELECT FROM members m WHERE m.customer = orders.customer AND m.person = current_setting('app.person', true))";
+const OF_MEMBER = "WHERE m.customer = orders.customer AND m.person = current_setting('app.person', true)";
+const IS_MEMBER = `EXISTS (SELECT FROM members m ${OF_MEMBER})`;
 const asPerson = (number: number) => `SET LOCAL ROLE dashboard; SET LOCAL app.person = 'p${number}'`;
 const asBoth = (number: number) => `${asCustomer(number)}; SET LOCAL app.person = 'p${number}'`;
 
@@ -194,6 +194,17 @@ const MEMBERSHIPS: readonly PlantedKind[] = [
     as: asPerson,
     found: { code: "membership_writable", object: "public.members" },
   },
+  ...[
+    ["EXISTS", `EXISTS (SELECT count(*) FROM members m ${OF_MEMBER})`],
+    ["a value", `(SELECT coalesce(bool_and(true), true) FROM members m ${OF_MEMBER})`],
+    ["a list", `customer IN (SELECT count(*) FROM members m ${OF_MEMBER})`],
+    ["EXISTS without a table", "EXISTS (SELECT count(*) WHERE orders.customer = customer())"],
+  ].map(([name, condition = ""]) => ({
+    name: `an aggregate in ${name}`,
+    sql: members("", condition),
+    found: { object: OWN },
+    as: asBoth,
+  })),
   {
     name: "members by way of a view that runs as its owner",
     sql: `${members("SELECT 1", IS_MEMBER)}; CREATE VIEW all_members AS SELECT * FROM members; GRANT INSERT ON all_members TO dashboard`,

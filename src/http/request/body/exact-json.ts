@@ -1,8 +1,11 @@
 import type { Issue } from "../../../domain/failure.ts";
 import { BODY_DEPTH_MAX, ISSUES_MAX } from "../../../limits.ts";
 
-/** JSON's tokens (RFC 8259), for a text that is known to be valid. */
-const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
+/**
+ * JSON's tokens (RFC 8259). The text may be no JSON, so no string can be matched in two ways: where a closing quote is missing, the time
+ * would double with each character. A backslash takes any character after it, as in `endOfString`.
+ */
+const TOKENS = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 
 /** An object or a list around the current token. */
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
@@ -62,8 +65,9 @@ class InexactScan {
   readonly #frames: Frame[] = [];
   #position = 0;
 
-  /** Reads the token at `position`, in UTF-16 code units. Returns whether to continue. */
+  /** Reads the token at `position`, in UTF-16 code units. Returns whether to continue: no answer has more than `ISSUES_MAX` issues. */
   take(token: string, position: number): boolean {
+    if (this.issues.length === ISSUES_MAX) return false;
     this.#position = position;
     const [first = ""] = token;
     if (first === "{" || first === "[") return this.#open(first);
@@ -114,8 +118,7 @@ class InexactScan {
 
   #report(message: string): void {
     const path = this.#frames.map((frame) => (frame.kind === "object" ? frame.key : frame.index));
-    if (this.issues.length < ISSUES_MAX)
-      this.issues.push({ path, message: `${message} It is at position ${this.#position} of the body.` });
+    this.issues.push({ path, message: `${message} It is at position ${this.#position} of the body.` });
   }
 }
 
@@ -138,7 +141,11 @@ function isCanonical(text: string, value: object): boolean {
 
 /** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */
 function isExact(number: string): boolean {
-  return decimalOf(number) === decimalOf(String(Number(number)));
+  const double = Number(number);
+  // Both are decided without the exponent, which can be as long as the body: as a BigInt it takes 50 ms.
+  if (!Number.isFinite(double)) return false;
+  if (double === 0) return /^0(?:\.0*)?(?:e|$)/i.test(number);
+  return decimalOf(number) === decimalOf(String(double));
 }
 
 /** One spelling for each decimal value: sign, significant digits, exponent. `-0` differs from `0`, because JSON prints it as `0`. */

@@ -14,7 +14,7 @@ import { refuseRequest } from "../../response/refuse-request.ts";
 import { Places } from "../places.ts";
 import { isMergePatch } from "./body-bytes.ts";
 import { findInexact, findTooDeep } from "./exact-json.ts";
-import { validate } from "./validate.ts";
+import { bounded, validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -77,7 +77,7 @@ function parseBody<Schema extends z.ZodMiniType>(
   // Only an object has fields with issues. It begins after JSON's blanks (RFC 8259, section 2).
   if (text === undefined || !/^[ \t\n\r]*\{/.test(text)) return fail({ code: "malformed_json" });
   const issues = findTooDeep(text);
-  if (issues.length > 0) return fail({ code: "invalid_body", issues });
+  if (issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
   const value = parseObject(text);
   return value ? validate(schema, value, findInexact(text, value)) : fail({ code: "malformed_json" });
 }

@@ -19,7 +19,7 @@ export function validate<Schema extends z.ZodMiniType>(
 }
 
 /** Limits the issues of one answer: each contains its path, whose keys can be long. */
-function bounded(issues: Issue[]): Issue[] {
+export function bounded(issues: Issue[]): Issue[] {
   let units = 0;
   return issues.slice(0, ISSUES_MAX).filter((issue, index) => {
     units += JSON.stringify(issue).length;
