@@ -11,7 +11,7 @@ export function validate<Schema extends z.ZodMiniType>(
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const parsed = schema.safeParse(value);
   const places = new Set(known.map(({ path }) => JSON.stringify(path)));
-  const found = parsed.error?.issues.flatMap((issue) => issuesOf(issue, value)) ?? [];
+  const found = parsed.error?.issues.slice(0, ISSUES_MAX).flatMap((issue) => issuesOf(issue, value)) ?? [];
   // One issue for a field: a text with U+0000 is also one with a control character.
   const issues = [...known, ...found.filter(({ path }) => !places.has(JSON.stringify(path)))];
   if (!parsed.success || issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
@@ -31,7 +31,7 @@ export function bounded(issues: Issue[]): Issue[] {
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
   const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
   return issue.code === "unrecognized_keys"
-    ? issue.keys.map((key) => ({
+    ? issue.keys.slice(0, ISSUES_MAX).map((key) => ({
         path: [...path, key],
         message: "This call takes no such field. Check its spelling, or leave it out.",
       }))
