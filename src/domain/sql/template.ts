@@ -280,7 +280,7 @@ class SqlWriter {
 
   /**
    * Adds the placeholders of a value. Where they have numbers, a variable that occurs twice has the same ones: to PostgreSQL, `GROUP BY
-   * f($2)` would be another expression than `SELECT f($1)`.
+   * f($2)` would name another expression than the `f($1)` that the query returns.
    */
   addValue({ name, key, value }: { name: string; key: string; value: unknown }): BindFailure | undefined {
     if (!this.#known.has(value)) this.#known.set(value, parametersOf(value));
