@@ -340,6 +340,20 @@ describe("sessionHandler", () => {
     },
   );
 
+  it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
+    const lost = new Error("The table of sign-ins cannot be read.");
+    const user = vi
+      .fn<() => Person>()
+      .mockReturnValueOnce(person)
+      .mockImplementationOnce(() => {
+        throw lost;
+      });
+    const endSessions = vi.fn(async () => {});
+    const mintSession = async () => session;
+    await expect(handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post())).rejects.toBe(lost);
+    expect(endSessions).toHaveBeenCalledOnce();
+  });
+
   it("does not send a session that it cannot end, and reports why", async ({ expect }) => {
     const user = () => vi.fn<() => Person | undefined>().mockReturnValueOnce(person);
     const onFailure = vi.fn();

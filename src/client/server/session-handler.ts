@@ -97,13 +97,17 @@ export function sessionHandler<User, Context extends unknown[] = []>(
     const minted = await mint(userGroupId, viewer);
     if (minted instanceof Response) return minted;
     // The person may have signed out meanwhile, and the end of their sessions came before this one.
-    const now = await options.user(request, ...context);
-    const isSame =
-      now !== undefined &&
-      now !== null &&
-      (await options.customer(now)) === userGroupId &&
-      (await options.viewer(now)).viewerId === viewer.viewerId;
-    if (isSame) return sessionAnswer(minted);
+    const isSame = async () => {
+      const now = await options.user(request, ...context);
+      if (now === undefined || now === null) return false;
+      return (await options.customer(now)) === userGroupId && (await options.viewer(now)).viewerId === viewer.viewerId;
+    };
+    try {
+      if (await isSame()) return sessionAnswer(minted);
+    } catch (error) {
+      await end(minted, userGroupId);
+      throw error;
+    }
     await end(minted, userGroupId);
     return refusal("signed_out");
   };
