@@ -54,16 +54,16 @@ it.for(Object.entries(BODIES))(
     const of = new Agent({ connections: IN_FLIGHT });
     onTestFinished(() => of.destroy());
     const statuses = new Map<number, number>();
-    let answered = 0;
+    let parsed = 0;
     const senders = Array.from({ length: IN_FLIGHT }, async () => {
-      while (answered < ANSWERS) {
+      while (parsed < ANSWERS) {
         const { status } = await call("PUT", "/api/user", { token: service.key, body, of });
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        answered += 1;
+        if (status === 422) parsed += 1;
       }
     });
     const times: number[] = [];
-    while (answered < ANSWERS) {
+    while (parsed < ANSWERS) {
       const startedAt = performance.now();
       expect((await call("GET", "/api/viewer", { token })).status).toBe(200);
       times.push(performance.now() - startedAt);
@@ -77,6 +77,6 @@ it.for(Object.entries(BODIES))(
     // Nothing but refusals: of the body, or because too many are unfinished or wait.
     expect([...statuses.keys()].filter((status) => ![422, 429, 503].includes(status))).toEqual([]);
     // Before, a view waited for hundreds of bodies.
-    expect(times.length).toBeGreaterThan(answered / 4);
+    expect(times.length).toBeGreaterThan(parsed / 2);
   },
 );
