@@ -46,7 +46,8 @@ const adminOf = (service: PlainService) => ({
 
 /** Characters at which some readers end a line. The API refuses the first of them in names, and takes all in properties. */
 const CONTROLS = ["\u0085", "\r", "\v", "\f", "\u001c", "\u001e"];
-const SEPARATORS = ["\u2028", "\u2029"];
+/** What other readers take for the end of a line, or for a mark at its start. */
+const SEPARATORS = ["\u2028", "\u2029", "\ufeff"];
 const name = fc
   .array(fc.constantFrom("a", "é", " ", "𝒳", ...SEPARATORS), { minLength: 1, maxLength: 12 })
   .map((units) => units.join(""));

@@ -107,6 +107,22 @@ it("keeps the state of groups, and adds those that are restored", async ({ expec
   ]);
 });
 
+it("copies texts as they are, whatever other readers make of them", async ({ expect }) => {
+  const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror-texts") });
+  const texts = ["\u2028", "\u2029", "\ufeff", "😀", "\u0301e", "x".repeat(16_000)];
+  const groups = startMirror(client);
+  for (const [index, text] of texts.entries())
+    await client.ensure({
+      userGroupId: `${index}${text.slice(0, 200)}`,
+      name: text.slice(0, 255),
+      properties: { text, controls: "\u0085\r\n\v" },
+    });
+  await waitUntil(() => groups().length === texts.length, "the mirror had all groups");
+  expect(groups().map(({ name, properties }) => [name, properties])).toEqual(
+    texts.map((text) => [text.slice(0, 255), { text, controls: "\u0085\r\n\v" }]),
+  );
+});
+
 it("has a change that is made between the list and the first events", async ({ expect }) => {
   const apiKey = await keyOfWorkspace("mirror-between");
   const writer = new UserGroupClient({ url, apiKey });

@@ -140,7 +140,7 @@ export async function verifyCredential(ring: SigningRing, credential: string): P
   return claim;
 }
 
-/** Whether a text is a whole credential by its form alone, whoever signed it. */
+/** Whether a text is a whole credential by its form alone, no matter who has signed it. */
 export const isWholeCredential = (text: string): boolean => parse(text) !== undefined;
 
 function parse(credential: string) {
