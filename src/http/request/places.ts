@@ -1,6 +1,7 @@
 import { withTimeout } from "../../domain/with-timeout.ts";
 import {
   ANSWER_PIECE_SECONDS_MAX,
+  PLACE_DEAD_SECONDS,
   PLACE_HELD_SECONDS_MAX,
   PLACE_LOOK_SECONDS,
   PLACE_SECONDS_MAX,
@@ -16,8 +17,8 @@ export type PlacesLimits = { placesMax: number; waitingMax: number; secondsMax: 
 
 /** A place that is held: for how many it counts, and when it counts no longer, in milliseconds since 1970. */
 type Held = { size: number; until: number };
-/** The places of one name that are held, and who waits for one, in the order of arrival. */
-type Taken = { held: Set<Held>; waiting: Set<() => void> };
+/** The places of one name that are held, and who waits for one, in the order of arrival, with the time of the last look. */
+type Taken = { held: Set<Held>; waiting: Map<() => void, number> };
 
 /**
  * Places in which requests are worked on, so many for each name, such as a credential. A request that finds none waits for one. It has
@@ -42,7 +43,7 @@ export class Places {
       if (left <= 0) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       const { waiting } = this.#of(name);
-      waiting.add(resolve);
+      waiting.set(resolve, Date.now());
       await withTimeout(promise, Math.min(left, PLACE_LOOK_SECONDS)).catch(() => waiting.delete(resolve));
     }
     return this.#hold(name);
@@ -50,11 +51,16 @@ export class Places {
 
   /** Whether too many requests of this name wait already. */
   isFull(name: string): boolean {
-    return (this.#names.get(name)?.waiting.size ?? 0) >= this.#limits.waitingMax;
+    const waiting = this.#names.get(name)?.waiting;
+    if (!waiting || waiting.size < this.#limits.waitingMax) return false;
+    // One that has not looked for so long belongs to a request that the runtime has ended.
+    const dead = Date.now() - PLACE_DEAD_SECONDS * 1000;
+    for (const [next, lookedAt] of waiting) if (lookedAt < dead) waiting.delete(next);
+    return waiting.size >= this.#limits.waitingMax;
   }
 
   #of(name: string): Taken {
-    const taken = this.#names.get(name) ?? { held: new Set(), waiting: new Set() };
+    const taken = this.#names.get(name) ?? { held: new Set(), waiting: new Map() };
     this.#names.set(name, taken);
     return taken;
   }
@@ -88,7 +94,7 @@ export class Places {
   #wake(name: string, count: number): void {
     const taken = this.#names.get(name);
     if (!taken) return;
-    for (const next of [...taken.waiting].slice(0, count)) {
+    for (const next of [...taken.waiting.keys()].slice(0, count)) {
       taken.waiting.delete(next);
       next();
     }
