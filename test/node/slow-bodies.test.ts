@@ -305,16 +305,3 @@ it("takes several hundred short bodies of one credential at once", async ({ expe
   const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
   expect(new Set(statuses)).toEqual(new Set([200]));
 });
-
-it("takes long bodies of a key after many of its clients have gone while they waited", async ({ expect }) => {
-  const { secret } = await newKey();
-  const body = JSON.stringify({ user_group_id: "acme", properties: { text: "x".repeat(6 * KIB) } });
-  for (let round = 0; round < 4; round += 1) {
-    const calls = await Promise.all(Array.from({ length: 100 }, () => open("GET", "/api/user", body.length, secret)));
-    await Promise.all(calls.map(({ socket }) => new Promise((sent) => socket.write(body, sent))));
-    for (const { socket } of calls) socket.resetAndDestroy();
-  }
-  const { socket, answer } = await open("GET", "/api/user", body.length, secret);
-  socket.write(body);
-  expect((await answer).status).toBe(200);
-});
