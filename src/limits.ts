@@ -29,10 +29,6 @@ export const BODY_PARSE_PAUSE_MS = 25;
 export const PLACES_OF_CALLER_MAX = 32;
 export const WAITING_OF_CALLER_MAX = 352;
 export const PLACE_SECONDS_MAX = 8;
-/** How often a request that waits looks again, and when a place counts as left by a request that the runtime has ended. */
-export const PLACE_LOOK_SECONDS = 0.02;
-export const PLACE_HELD_SECONDS_MAX = 30;
-export const PLACE_DEAD_SECONDS = 1;
 /**
  * A shorter answer fits into the buffers of the system, whether its client reads it or not, and to hold the place of it takes more memory
  * than the answer: 3,000 unread ones of 72 KB took 446 MB of workerd so, and 320 MB without.

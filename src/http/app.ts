@@ -153,6 +153,12 @@ const listedRouter: [Unlisted] extends [never] ? typeof router : Unlisted = rout
 
 /** The Worker. */
 export const app = {
-  fetch: (request, env, ctx) => listedRouter.fetch(overrideMethod(request), env, ctx),
+  fetch: (request, env, ctx) => {
+    const answer = Promise.resolve(listedRouter.fetch(overrideMethod(request), env, ctx));
+    // Else the runtime ends a request wherever it waits when its client has gone, and what it has taken is never given back (Workers,
+    // "Context": `waitUntil`).
+    ctx.waitUntil(answer);
+    return answer;
+  },
   connect: refuseConnect,
 } satisfies ExportedHandler<Env>;

@@ -237,6 +237,23 @@ describe("unfinished bodies", () => {
   });
 });
 
+describe("clients that go away at once", () => {
+  it("leave nothing behind that refuses their key", async ({ expect }) => {
+    const { secret } = await newKey();
+    const body = JSON.stringify({ user_group_id: "acme", properties: { text: "x".repeat(6 * KIB) } });
+    for (let round = 0; round < 12; round += 1) {
+      const calls = Array.from({ length: 100 }, async () => {
+        const { socket } = await open("GET", "/api/user", body.length, secret);
+        await new Promise((sent) => socket.write(body, sent));
+        socket.resetAndDestroy();
+      });
+      await Promise.all(calls);
+    }
+    const answered = async () => (await call("GET", "/api/user", JSON.parse(body), secret)).status;
+    await expect.poll(answered).toBe(200);
+  });
+});
+
 /** The address of the client, of which loopback has many. */
 type Form = { bytes: number; sent: string; from?: string };
 
