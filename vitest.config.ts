@@ -48,7 +48,7 @@ const WITH_SOURCE_MAPS = { fsModuleCache: false };
 const CLIENT_ENTRIES = Object.fromEntries(
   Object.entries({ client: "index", postgres: "postgres", server: "server" }).map(([entry, file]) => [
     `user-group-service/${entry}`,
-    join(import.meta.dirname, `src/client/${file}.ts`),
+    join(import.meta.dirname, `client/src/${file}.ts`),
   ]),
 );
 
@@ -64,7 +64,7 @@ export default defineConfig({
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     // One service for all tests over sockets. It starts only if one of them runs.
-    globalSetup: ["test/node/support/server.ts"],
+    globalSetup: ["test/support/node/server.ts"],
     projects: [
       {
         plugins: [inWorkerd()],
@@ -72,7 +72,7 @@ export default defineConfig({
           ...WITH_SOURCE_MAPS,
           ...IN_ONE_RUNTIME,
           name: "runtime",
-          include: ["test/{http,domain,storage,client}/**/*.test.ts"],
+          include: ["test/{http,domain,storage}/**/*.test.ts"],
           testTimeout: 60_000,
         },
       },
@@ -83,7 +83,7 @@ export default defineConfig({
           ...IN_ONE_RUNTIME,
           name: "runtime without KV",
           // The files with calls that must not depend on KV.
-          include: ["test/http/{user-groups,viewers,idempotency}.test.ts"],
+          include: ["test/http/resources/{user-groups/{user-groups,idempotency},viewers/viewers}.test.ts"],
           setupFiles: [...IN_ONE_RUNTIME.setupFiles, "test/support/without-kv.ts"],
           testTimeout: 60_000,
         },
@@ -92,8 +92,8 @@ export default defineConfig({
         resolve: { alias: CLIENT_ENTRIES },
         test: {
           name: "node",
-          include: ["test/node/**/*.test.ts"],
-          exclude: ["test/node/at-rest.test.ts"],
+          include: ["test/{service,client,cli,prove,tools,docs,examples}/**/*.test.ts"],
+          exclude: ["test/service/at-rest.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -102,7 +102,7 @@ export default defineConfig({
         test: {
           // Searches the files and logs that all other tests have written, so it runs last.
           name: "node at rest",
-          include: ["test/node/at-rest.test.ts"],
+          include: ["test/service/at-rest.test.ts"],
           sequence: { groupOrder: 1 },
         },
       },

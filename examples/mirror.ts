@@ -6,7 +6,7 @@ import {
   type ListedGroup,
   type UserGroupClient,
   UserGroupServiceError,
-} from "../src/client/index.ts";
+} from "../client/src/index.ts";
 
 const PAGE_SIZE = 1_000;
 

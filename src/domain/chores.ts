@@ -1,4 +1,4 @@
-import { PURGE_RETRY_SECONDS } from "../limits.ts";
+import { PURGE_RETRY_SECONDS } from "../../common/limits.ts";
 import { log } from "./log.ts";
 
 /** Work that an object does without a call. `run` does a bounded amount of it, and `dueAt` returns when to run next. */

@@ -1,4 +1,5 @@
-import { KEYS_PER_ENVIRONMENT_MAX } from "../limits.ts";
+import { KEYS_PER_ENVIRONMENT_MAX } from "../../common/limits.ts";
+import { undoMsOf } from "../../common/settings/settings.ts";
 import { EndedSessionStore } from "../storage/ended-session-store.ts";
 import { EventStore } from "../storage/event-store.ts";
 import { GroupStore } from "../storage/group-store.ts";
@@ -13,7 +14,6 @@ import { Chores } from "./chores.ts";
 import { Keys } from "./credentials/keys.ts";
 import { ChangeLog } from "./feed/change-log.ts";
 import { registryStub } from "./placement.ts";
-import { undoMsOf } from "./settings/settings.ts";
 import { EndedSessions } from "./user-groups/ended-sessions.ts";
 import { Groups } from "./user-groups/groups.ts";
 import { Overview } from "./user-groups/overview.ts";

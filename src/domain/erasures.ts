@@ -1,4 +1,4 @@
-import { ERASE_RETRY_SECONDS } from "../limits.ts";
+import { ERASE_RETRY_SECONDS } from "../../common/limits.ts";
 import type { EnvironmentStore } from "../storage/environment-store.ts";
 import type { Chore } from "./chores.ts";
 import { log } from "./log.ts";

@@ -1,7 +1,5 @@
+import type { Issue } from "../../common/issue.ts";
 import type { Role, Scope } from "./credentials/rights.ts";
-
-/** One fault of a request: where it is (the keys from the top down) and how to fix it. */
-export type Issue = { path: (string | number)[]; message: string };
 
 /** What can be wrong with a deployment that runs. */
 export const UNREADY = ["settings", "registry", "schema", "storage", "restoring"] as const;

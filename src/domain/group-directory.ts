@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { fail, ok, type Result } from "../../common/result.ts";
 import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
@@ -19,7 +20,6 @@ import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf } from "./failure.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
-import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";

@@ -1,5 +1,5 @@
+import { readSetting } from "../../common/settings/settings.ts";
 import type { GroupDirectory } from "./group-directory.ts";
-import { readSetting } from "./settings/settings.ts";
 
 /** The name of the deployment's only registry. */
 export const REGISTRY_NAME = "registry";

@@ -1,4 +1,4 @@
-import { OPERATORS_MAX } from "../limits.ts";
+import { OPERATORS_MAX } from "../../common/limits.ts";
 import { ConsoleSessionStore } from "../storage/console-session-store.ts";
 import { EnvironmentStore } from "../storage/environment-store.ts";
 import { EventStore } from "../storage/event-store.ts";

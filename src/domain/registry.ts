@@ -1,5 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX } from "../limits.ts";
+import { directoryName, type Environment } from "../../common/environment.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX } from "../../common/limits.ts";
+import { fail, ok, type Result } from "../../common/result.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
@@ -15,12 +17,10 @@ import {
 import type { ListedConsoleSession, NotedForm } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { LadderRole } from "./credentials/rights.ts";
-import { directoryName, type Environment } from "./environment.ts";
 import type { FailureOf } from "./failure.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
 import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
 import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
-import { fail, ok, type Result } from "./result.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 type ListFailure = AdmitFailure | TurnFailure;

@@ -1,6 +1,6 @@
-import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../limits.ts";
+import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../../common/limits.ts";
+import { fail, ok, type Result } from "../../common/result.ts";
 import type { FailureOf } from "./failure.ts";
-import { fail, ok, type Result } from "./result.ts";
 
 /** What a list returns, and how much it has read, as a share of a full page. */
 export type Read<Page> = { page: Page; share: number };

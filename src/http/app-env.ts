@@ -1,10 +1,10 @@
 import type { Context } from "hono";
+import type { Environment } from "../../common/environment.ts";
+import type { Jurisdiction } from "../../common/settings/settings.ts";
 import type { Caller, Operator, PresentedKey, PresentedOperator } from "../domain/credentials/caller.ts";
 import type { SigningRing, VerifiedClaim } from "../domain/credentials/credential.ts";
 import type { VerifiedSession } from "../domain/credentials/viewer-session.ts";
-import type { Environment } from "../domain/environment.ts";
 import type { Failure } from "../domain/failure.ts";
-import type { Jurisdiction } from "../domain/settings/settings.ts";
 import type { Person } from "../domain/sql/variables.ts";
 import type { GroupSnapshot } from "../records.ts";
 import type { Access } from "./access.ts";

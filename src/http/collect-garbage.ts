@@ -1,4 +1,4 @@
-import { GARBAGE_ANSWERS_MIN, GARBAGE_DELAY_MS, GARBAGE_SECONDS_MIN } from "../limits.ts";
+import { GARBAGE_ANSWERS_MIN, GARBAGE_DELAY_MS, GARBAGE_SECONDS_MIN } from "../../common/limits.ts";
 import type { RequestContext } from "./app-env.ts";
 
 let answers = 0;

@@ -1,4 +1,4 @@
-import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../limits.ts";
+import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../common/limits.ts";
 import { type Access, accessOf } from "./access.ts";
 import { curlOf } from "./openapi/curl.ts";
 import { errorSchemas, refusalResponses } from "./openapi/failures.ts";

@@ -1,10 +1,10 @@
 import type { DurableObject } from "cloudflare:workers";
-import { directoryName, type Environment } from "../domain/environment.ts";
+import { directoryName, type Environment } from "../../common/environment.ts";
+import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../../common/limits.ts";
 import type { GroupDirectory } from "../domain/group-directory.ts";
 import { directoryStub, registryStub } from "../domain/placement.ts";
 import type { Registry } from "../domain/registry.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
-import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../limits.ts";
 import type { Location } from "../records.ts";
 import { RESTORING, UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 

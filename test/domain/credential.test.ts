@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
+import { type EnvironmentTag, WORKSPACE } from "../../common/environment.ts";
+import { VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
 import {
   type Claim,
   mintCredential,
@@ -7,8 +9,6 @@ import {
   type SigningRing,
   verifyCredential,
 } from "../../src/domain/credentials/credential.ts";
-import { type EnvironmentTag, WORKSPACE } from "../../src/domain/environment.ts";
-import { VERIFIED_CREDENTIALS_MAX } from "../../src/limits.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();

@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
-import { ok } from "../../src/domain/result.ts";
+import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../../common/limits.ts";
+import { ok } from "../../common/result.ts";
 import { Turns } from "../../src/domain/turns.ts";
-import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../../src/limits.ts";
 
 /** A read of a full page, or of a share of one, that returns its name and notes that it was served. */
 const reader =

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, describe, it, onTestFinished, vi } from "vitest";
+import type { EnvironmentTag } from "../../common/environment.ts";
+import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_MAX } from "../../common/limits.ts";
+import { normalizeOrigin } from "../../common/origin.ts";
 import { parseSigningKeys, type SigningRing } from "../../src/domain/credentials/credential.ts";
-import { normalizeOrigin } from "../../src/domain/credentials/origin.ts";
 import {
   allowsOrigin,
   jwksOf,
@@ -11,8 +13,6 @@ import {
   variablesFit,
   verifySession,
 } from "../../src/domain/credentials/viewer-session.ts";
-import type { EnvironmentTag } from "../../src/domain/environment.ts";
-import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_MAX } from "../../src/limits.ts";
 import { forgedCredential } from "../support/forged.ts";
 
 const base64 = (byte: number) => new Uint8Array(32).fill(byte).toBase64();

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, RESPONSES_PER_PURGE_MAX } from "../../src/limits.ts";
+import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, RESPONSES_PER_PURGE_MAX } from "../../common/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber } from "../support/by-number.ts";
 import { call, codeOf } from "../support/client.ts";

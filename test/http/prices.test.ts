@@ -1,6 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../common/limits.ts";
+import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import {
   BY_NUMBER,
   type CallName,
@@ -16,9 +18,7 @@ import {
   PURGE,
   SESSION_ENDS,
   STALE_COPIES,
-} from "../../scripts/bench/costs.ts";
-import { REGISTRY_NAME } from "../../src/domain/placement.ts";
-import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../src/limits.ts";
+} from "../../tools/bench/costs.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call } from "../support/client.ts";

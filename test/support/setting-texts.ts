@@ -1,4 +1,4 @@
-import type { SettingName } from "../../src/domain/settings/settings.ts";
+import type { SettingName } from "../../common/settings/settings.ts";
 
 const KEY = Buffer.alloc(32, 3).toString("base64");
 const TOKEN = "an-operator-token-of-more-than-32";

@@ -1,11 +1,11 @@
-import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../limits.ts";
+import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredEvent } from "../../records.ts";
 import type { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import { nameOfEnded } from "../user-groups/ended-sessions.ts";
 import {

@@ -1,4 +1,4 @@
-import { ENDED_SESSIONS_MAX, KEYS_PER_ENVIRONMENT_MAX, NUMBERS_SKIPPED_BY_RESTORE } from "../../limits.ts";
+import { ENDED_SESSIONS_MAX, KEYS_PER_ENVIRONMENT_MAX, NUMBERS_SKIPPED_BY_RESTORE } from "../../../common/limits.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { BackupItem } from "./backup.ts";
 import type { DirectoryStores } from "./directory-backup.ts";

@@ -1,10 +1,10 @@
-import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../limits.ts";
+import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../../common/limits.ts";
+import { ok, type Result } from "../../../common/result.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GraveyardStore } from "../../storage/graveyard-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
-import { ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import {
   type BackupItem,

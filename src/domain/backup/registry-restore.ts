@@ -1,4 +1,4 @@
-import { NUMBERS_SKIPPED_BY_RESTORE, OPERATORS_MAX } from "../../limits.ts";
+import { NUMBERS_SKIPPED_BY_RESTORE, OPERATORS_MAX } from "../../../common/limits.ts";
 import type { BackupItem } from "./backup.ts";
 import type { RegistryStores } from "./registry-backup.ts";
 import { checkCounts, checkRoom, type RestoreTarget, UnfitLine } from "./restore.ts";

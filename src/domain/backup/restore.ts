@@ -1,7 +1,7 @@
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Schema } from "../../storage/migrations.ts";
 import { type RestoreState, RestoreStore } from "../../storage/restore-store.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import { type BackupItem, counted } from "./backup.ts";
 
 /** A page of a backup, with the hash of the page before it. `skipped` are groups that were purged, which stay purged. */

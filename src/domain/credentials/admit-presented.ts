@@ -1,6 +1,6 @@
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredKey } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import { BOOTSTRAP, type Operator, type PresentedConsoleSession, type PresentedOperator } from "./caller.ts";
 import type { ConsoleSessions } from "./console-sessions.ts";
 import type { KeyFailure, Keys } from "./keys.ts";

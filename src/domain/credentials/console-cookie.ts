@@ -1,4 +1,4 @@
-import { CONSOLE_COOKIE_BYTES, MAC_BYTES } from "../../limits.ts";
+import { CONSOLE_COOKIE_BYTES, MAC_BYTES } from "../../../common/limits.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { hashOf, type SigningRing } from "./credential.ts";
 

@@ -4,11 +4,11 @@ import {
   CONSOLE_SESSION_NOTE_SECONDS,
   CONSOLE_SESSION_SECONDS_MAX,
   CONSOLE_SESSIONS_PER_OPERATOR_MAX,
-} from "../../limits.ts";
+} from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredConsoleSession } from "../../records.ts";
 import type { ConsoleSessionStore } from "../../storage/console-session-store.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { newestFormFirst } from "./console-cookie.ts";
 import { sameBytes } from "./credential.ts";

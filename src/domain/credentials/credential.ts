@@ -1,7 +1,7 @@
-import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../limits.ts";
-import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../environment.ts";
-import { ok, type Result } from "../result.ts";
-import { readSigningKeys, type SigningKey } from "../settings/signing-keys.ts";
+import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
+import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
+import { ok, type Result } from "../../../common/result.ts";
+import { readSigningKeys, type SigningKey } from "../../../common/settings/signing-keys.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { ENVIRONMENT_TAGS, type Environment, tagWord, WORKSPACE } from "../environment.ts";
+import { ENVIRONMENT_TAGS, type Environment, tagWord, WORKSPACE } from "../../../common/environment.ts";
 
 /**
  * What the beginning of a credential tells without its secret: people have it from a log, a scanner of secrets or a screenshot.

@@ -1,10 +1,10 @@
-import { LAST_USED_SECONDS, LIST_ITEMS_MAX, SUCCESSORS_TRIED_MAX } from "../../limits.ts";
+import { LAST_USED_SECONDS, LIST_ITEMS_MAX, SUCCESSORS_TRIED_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { EventDetails, StoredEvent, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
 import type { Author } from "../feed/event.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import type { PresentedKey } from "./caller.ts";
 import { sameBytes } from "./credential.ts";

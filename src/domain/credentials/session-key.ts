@@ -1,4 +1,4 @@
-import { SESSION_KEY } from "./session-key-derivation.ts";
+import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
 
 /** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
 export type SessionSeed = CryptoKey;

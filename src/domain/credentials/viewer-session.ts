@@ -1,3 +1,4 @@
+import { directoryName, type Environment, findEnvironment } from "../../../common/environment.ts";
 import {
   NONCE_BYTES,
   ORIGIN_UNITS_MAX,
@@ -9,10 +10,9 @@ import {
   SESSION_VARIABLES_BYTES_MAX,
   TEXT_UNITS_MAX,
   VERIFIED_SESSIONS_MAX,
-} from "../../limits.ts";
-import { directoryName, type Environment, findEnvironment } from "../environment.ts";
+} from "../../../common/limits.ts";
+import { normalizeOrigin } from "../../../common/origin.ts";
 import type { SigningRing } from "./credential.ts";
-import { normalizeOrigin } from "./origin.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
 /**

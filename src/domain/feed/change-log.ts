@@ -1,10 +1,15 @@
-import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, EVENTS_NEAR_MAX, EVENTS_PER_PURGE_MAX } from "../../limits.ts";
+import {
+  ENVIRONMENT_BYTES_MAX,
+  EVENTS_DISPLACED_MAX,
+  EVENTS_NEAR_MAX,
+  EVENTS_PER_PURGE_MAX,
+} from "../../../common/limits.ts";
+import type { Result } from "../../../common/result.ts";
+import { eventMsOf } from "../../../common/settings/settings.ts";
 import type { StoredEvent } from "../../records.ts";
 import { EventStore, type LastEvent } from "../../storage/event-store.ts";
 import type { Chore, Chores } from "../chores.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Result } from "../result.ts";
-import { eventMsOf } from "../settings/settings.ts";
 import type { Read } from "../turns.ts";
 import {
   type Author,

@@ -1,4 +1,4 @@
-import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../limits.ts";
+import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../../common/limits.ts";
 import type { StoredEvent } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { Read } from "../turns.ts";

@@ -1,6 +1,6 @@
-import { QUERY_PARAMETERS_BYTES_MAX, QUERY_PARAMETERS_MAX } from "../../limits.ts";
+import { QUERY_PARAMETERS_BYTES_MAX, QUERY_PARAMETERS_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import {
   findAmbiguity,
   findLoneControl,

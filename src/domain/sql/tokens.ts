@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from "../result.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 
 /**
  * Splits an SQL template into tokens. It knows enough of the SQL of PostgreSQL, MySQL and SQLite to recognise strings, quoted

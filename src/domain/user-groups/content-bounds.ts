@@ -1,4 +1,4 @@
-import { MAPPING_ENTRIES_MAX } from "../../limits.ts";
+import { MAPPING_ENTRIES_MAX } from "../../../common/limits.ts";
 
 const utf8 = new TextEncoder();
 

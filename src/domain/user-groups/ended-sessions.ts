@@ -1,4 +1,4 @@
-import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../limits.ts";
+import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../../common/limits.ts";
 import type { EventDetails, StoredEvent } from "../../records.ts";
 import { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { Chore } from "../chores.ts";

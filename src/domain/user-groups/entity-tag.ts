@@ -1,6 +1,6 @@
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { UserGroup } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import { etagOf } from "./user-group.ts";
 
 /** The states in which a change is allowed: those with one of these entity tags, or any (`"*"`). */

@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../limits.ts";
+import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { EventPage } from "../feed/event.ts";

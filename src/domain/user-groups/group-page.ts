@@ -1,4 +1,4 @@
-import { LIST_BYTES_MAX, LIST_ITEMS_MAX, TEXT_UNITS_MAX } from "../../limits.ts";
+import { LIST_BYTES_MAX, LIST_ITEMS_MAX, TEXT_UNITS_MAX } from "../../../common/limits.ts";
 import type { GroupState, ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange } from "../../storage/group-store.ts";
 import type { Read } from "../turns.ts";

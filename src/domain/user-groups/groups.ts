@@ -1,4 +1,5 @@
-import { GROUPS_PER_PURGE_MAX } from "../../limits.ts";
+import { GROUPS_PER_PURGE_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { GroupSnapshot, ListedGroup, UserGroup } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
@@ -10,7 +11,6 @@ import { dayOf, purgeAtOf } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
 import { type Author, describeUpdate, type EventPage, previousId } from "../feed/event.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import { type IfMatch, inState, type StateFailure } from "./entity-tag.ts";
 import { addGroups } from "./event-groups.ts";

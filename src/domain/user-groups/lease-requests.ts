@@ -1,4 +1,9 @@
-import { LEASE_SECONDS_MAX, LEASE_SPACING_SECONDS, LEASE_TOKENS_MAX, LEASE_VIEWS_SECONDS } from "../../limits.ts";
+import {
+  LEASE_SECONDS_MAX,
+  LEASE_SPACING_SECONDS,
+  LEASE_TOKENS_MAX,
+  LEASE_VIEWS_SECONDS,
+} from "../../../common/limits.ts";
 
 /** The nonces of tokens that a call has ended, and for which KV may hold a lease. */
 export type EndedLeases = { endedLeases: ArrayBuffer[] };

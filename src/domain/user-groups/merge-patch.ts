@@ -1,8 +1,9 @@
-import { PROPERTIES_BYTES_MAX } from "../../limits.ts";
+import type { Issue } from "../../../common/issue.ts";
+import { PROPERTIES_BYTES_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { GroupContent } from "../../records.ts";
-import type { FailureOf, Issue } from "../failure.ts";
+import type { FailureOf } from "../failure.ts";
 import { isObject } from "../json.ts";
-import { fail, ok, type Result } from "../result.ts";
 import { entriesRefusal, sizeRefusal } from "./content-bounds.ts";
 import type { UserGroupChanges } from "./user-group.ts";
 

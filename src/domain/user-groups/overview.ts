@@ -7,14 +7,14 @@ import {
   KEY_UNUSED_DAYS,
   KEYS_PER_ENVIRONMENT_MAX,
   NEWEST_EVENTS_MAX,
-} from "../../limits.ts";
+} from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { ListedGroup, StoredEvent, StoredKey } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import { dayOf } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { Read } from "../turns.ts";
 import { toListedGroup } from "./user-group.ts";
 

@@ -1,8 +1,8 @@
+import { ok, type Result } from "../../../common/result.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { Admitted } from "../credentials/admission.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
-import { ok, type Result } from "../result.ts";
 import type { Changed, EraseFailure, Groups, TokenFailure } from "./groups.ts";
 import type { Conditions, OnceFailure, Outcome, Responses } from "./responses.ts";
 import { type Guards, type RotatedWithToken, toListedGroup, toRotatedGroup } from "./user-group.ts";

@@ -1,4 +1,5 @@
-import { IDEMPOTENCY_SECONDS, RESPONSE_BYTES_PER_PURGE_MAX, RESPONSES_PER_PURGE_MAX } from "../../limits.ts";
+import { IDEMPOTENCY_SECONDS, RESPONSE_BYTES_PER_PURGE_MAX, RESPONSES_PER_PURGE_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredResponse } from "../../records.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import { ResponseStore } from "../../storage/response-store.ts";
@@ -6,7 +7,6 @@ import type { Chore } from "../chores.ts";
 import { sameBytes } from "../credentials/credential.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { IfMatch } from "./entity-tag.ts";
 import type { EndedLeases } from "./lease-requests.ts";
 

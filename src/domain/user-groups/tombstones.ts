@@ -1,4 +1,4 @@
-import { TOMBSTONE_RETRY_SECONDS, TOMBSTONES_PER_CALL_MAX } from "../../limits.ts";
+import { TOMBSTONE_RETRY_SECONDS, TOMBSTONES_PER_CALL_MAX } from "../../../common/limits.ts";
 import type { Tombstone } from "../../records.ts";
 import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { Chore } from "../chores.ts";

@@ -1,7 +1,7 @@
+import type { Environment } from "../../../common/environment.ts";
+import type { Issue } from "../../../common/issue.ts";
 import type { Operator, PresentedConsoleSession, PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
-import type { Environment } from "../../domain/environment.ts";
-import type { Issue } from "../../domain/failure.ts";
 import type { AppEnv, With } from "../app-env.ts";
 import type { Directory } from "../durable-objects.ts";
 import type { KeyReason } from "./access.ts";

@@ -1,4 +1,4 @@
-import { type Environment, findEnvironment, tagWord } from "../../domain/environment.ts";
+import { type Environment, findEnvironment, tagWord } from "../../../common/environment.ts";
 
 /** The paths of the console. */
 export const CONSOLE = "/console";

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { ISSUES_MAX } from "../../../common/limits.ts";
 import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
-import { ISSUES_MAX } from "../../limits.ts";
 import { FAILURES } from "../response/failures.ts";
 import { Audience } from "./fields.ts";
 import { components, jsonSchema } from "./json-schema.ts";

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../limits.ts";
+import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../../common/limits.ts";
 import type { Access } from "../access.ts";
 import type { Code } from "./failures.ts";
 

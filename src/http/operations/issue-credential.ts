@@ -1,7 +1,7 @@
+import type { Environment } from "../../../common/environment.ts";
+import { ok, type Result } from "../../../common/result.ts";
 import type { PresentedOperator } from "../../domain/credentials/caller.ts";
 import { hashOf, mintCredential, newNonce, type SigningRing } from "../../domain/credentials/credential.ts";
-import type { Environment } from "../../domain/environment.ts";
-import { ok, type Result } from "../../domain/result.ts";
 import type { StoredKey } from "../../records.ts";
 
 /** An operator, and the values of the request that an operation needs. */

@@ -1,7 +1,7 @@
+import type { Result } from "../../../common/result.ts";
 import type { KeyDraft } from "../../domain/credentials/keys.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { By } from "../../domain/registry.ts";
-import type { Result } from "../../domain/result.ts";
 import type { StoredKey } from "../../records.ts";
 import { registryOf } from "../durable-objects.ts";
 import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";

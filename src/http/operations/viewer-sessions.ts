@@ -1,12 +1,12 @@
+import type { Environment } from "../../../common/environment.ts";
+import { SESSION_UNITS_MAX } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Caller } from "../../domain/credentials/caller.ts";
 import type { SigningRing } from "../../domain/credentials/credential.ts";
 import { mintSession, type StaleGroup, variablesFit } from "../../domain/credentials/viewer-session.ts";
-import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
 import type { NewSession } from "../../domain/user-groups/viewer-sessions.ts";
-import { SESSION_UNITS_MAX } from "../../limits.ts";
 import type { GroupSnapshot } from "../../records.ts";
 import type { Directory } from "../durable-objects.ts";
 

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
+import { hasConsole } from "../../../common/settings/settings.ts";
 import { version } from "../../../package.json";
-import { hasConsole } from "../../domain/settings/settings.ts";
 import type { AppEnv } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 import { allowMethods } from "../request/methods.ts";

@@ -1,8 +1,8 @@
+import type { Environment } from "../../../common/environment.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import type { PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
-import type { Environment } from "../../domain/environment.ts";
 import type { Failure } from "../../domain/failure.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
 import type {
   AdmittedOperator,
   CallEnv,

@@ -1,16 +1,16 @@
-import type { PresentedSession } from "../../domain/credentials/caller.ts";
-import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
-import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
-import type { Failure } from "../../domain/failure.ts";
-import { log } from "../../domain/log.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
-import { withTimeout } from "../../domain/with-timeout.ts";
 import {
   LEASE_CLOCK_SECONDS_MAX,
   LEASE_READ_SECONDS_MAX,
   LEASE_SECONDS_MAX,
   SESSION_STALE_CLOCK_SECONDS_MAX,
-} from "../../limits.ts";
+} from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
+import type { PresentedSession } from "../../domain/credentials/caller.ts";
+import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
+import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
+import type { Failure } from "../../domain/failure.ts";
+import { log } from "../../domain/log.ts";
+import { withTimeout } from "../../domain/with-timeout.ts";
 import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";

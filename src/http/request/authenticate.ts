@@ -1,9 +1,9 @@
 import { createMiddleware } from "hono/factory";
+import { AUTHORIZATION_WORDS_MAX } from "../../../common/limits.ts";
+import { readSetting } from "../../../common/settings/settings.ts";
 import { verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
-import { readSetting } from "../../domain/settings/settings.ts";
-import { AUTHORIZATION_WORDS_MAX } from "../../limits.ts";
 import type { AppEnv, Credential, RequestContext } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 import { clientAddress } from "./client-address.ts";

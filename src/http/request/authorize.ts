@@ -1,11 +1,11 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
+import { howToSet, readSetting } from "../../../common/settings/settings.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import type { VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
-import { howToSet, readSetting } from "../../domain/settings/settings.ts";
-import { OPERATOR_TOKEN_UNITS_MIN } from "../../limits.ts";
 import { accessOf } from "../access.ts";
 import type {
   CallEnv,

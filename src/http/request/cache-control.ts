@@ -1,4 +1,4 @@
-import { CACHE_CONTROL_UNITS_MAX, STALE_SECONDS_MIN } from "../../limits.ts";
+import { CACHE_CONTROL_UNITS_MAX, STALE_SECONDS_MIN } from "../../../common/limits.ts";
 
 /** A directive of Cache-Control (RFC 9111, section 5.2): a token, with or without a token or a quoted string as argument. */
 const DIRECTIVE = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+\-.^_`|~\w]+)))?\s*$/;

@@ -1,4 +1,4 @@
-import { readSetting } from "../../domain/settings/settings.ts";
+import { readSetting } from "../../../common/settings/settings.ts";
 import type { RequestContext } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 

@@ -1,8 +1,8 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../../common/limits.ts";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
-import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../limits.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
 import { refuseRequest } from "../response/refuse-request.ts";
 

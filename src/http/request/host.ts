@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { HOST_UNITS_MAX } from "../../limits.ts";
+import { HOST_UNITS_MAX } from "../../../common/limits.ts";
 import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 

@@ -1,5 +1,5 @@
+import { PLACE_SECONDS_MAX, PLACES_OF_CALLER_MAX, WAITING_OF_CALLER_MAX } from "../../../common/limits.ts";
 import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
-import { PLACE_SECONDS_MAX, PLACES_OF_CALLER_MAX, WAITING_OF_CALLER_MAX } from "../../limits.ts";
 
 /** A place that was taken. It counts for more after `grow`, and no longer after `leave`. */
 export type Place = { grow: (by: number) => void; leave: () => void };

@@ -1,6 +1,6 @@
-import { isLoopback } from "../../domain/credentials/origin.ts";
-import { fail, ok, type Result } from "../../domain/result.ts";
-import { LOOPBACK_ONLY, PUBLIC_URL_ADVICE, readSetting } from "../../domain/settings/settings.ts";
+import { isLoopback } from "../../../common/origin.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
+import { LOOPBACK_ONLY, PUBLIC_URL_ADVICE, readSetting } from "../../../common/settings/settings.ts";
 
 /**
  * The origin of this service as its users see it: that of PUBLIC_URL. If the variable is empty, it is the origin of the request,

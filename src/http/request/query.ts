@@ -1,8 +1,9 @@
 import { createMiddleware } from "hono/factory";
 import * as z from "zod/mini";
-import type { Environment } from "../../domain/environment.ts";
-import type { FailureOf, Issue } from "../../domain/failure.ts";
-import { ok, type Result } from "../../domain/result.ts";
+import type { Environment } from "../../../common/environment.ts";
+import type { Issue } from "../../../common/issue.ts";
+import { ok, type Result } from "../../../common/result.ts";
+import type { FailureOf } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
 import { lazy, Workspace, withMeta } from "../resources/fields.ts";
 import { refuseRequest } from "../response/refuse-request.ts";

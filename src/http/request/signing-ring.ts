@@ -1,6 +1,6 @@
+import { ok, type Result } from "../../../common/result.ts";
+import { readSetting } from "../../../common/settings/settings.ts";
 import { importRing, type SigningRing } from "../../domain/credentials/credential.ts";
-import { ok, type Result } from "../../domain/result.ts";
-import { readSetting } from "../../domain/settings/settings.ts";
 
 /**
  * The imported keys, once per isolate and value. This is the ring and not its promise: a promise belongs to the request that

@@ -1,7 +1,5 @@
 import * as z from "zod/mini";
-import { findEnvironment, WORKSPACE } from "../../domain/environment.ts";
-import { isObject } from "../../domain/json.ts";
-import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
+import { findEnvironment, WORKSPACE } from "../../../common/environment.ts";
 import {
   GRACE_SECONDS_MAX,
   KEY_SECONDS_MAX,
@@ -9,7 +7,9 @@ import {
   LIST_ITEMS_MAX,
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
-} from "../../limits.ts";
+} from "../../../common/limits.ts";
+import { isObject } from "../../domain/json.ts";
+import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**

@@ -1,5 +1,4 @@
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { Failure, FailureOf } from "../../domain/failure.ts";
 import {
   BODY_BYTES_MAX,
   BODY_SECONDS_MAX,
@@ -12,7 +11,8 @@ import {
   SIGN_IN_BYTES_MAX,
   SIGN_IN_SECONDS_MAX,
   UNAVAILABLE_RETRY_SECONDS,
-} from "../../limits.ts";
+} from "../../../common/limits.ts";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { acceptedCredentials } from "../access.ts";
 import type { Credential, RequestContext } from "../app-env.ts";
 import { respond } from "./respond.ts";

@@ -1,4 +1,4 @@
-import { ANSWER_PIECE_BYTES, ANSWER_PIECE_SECONDS_MAX } from "../../limits.ts";
+import { ANSWER_PIECE_BYTES, ANSWER_PIECE_SECONDS_MAX } from "../../../common/limits.ts";
 import type { RequestContext } from "../app-env.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { ANSWER_HELD_BYTES_MIN } from "../../limits.ts";
+import { ANSWER_HELD_BYTES_MIN } from "../../../common/limits.ts";
 import type { AppEnv, RequestContext } from "../app-env.ts";
 import { clientAddress } from "../request/client-address.ts";
 import { CALLERS } from "../request/places.ts";

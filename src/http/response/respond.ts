@@ -1,4 +1,4 @@
-import { ANSWER_HELD_BYTES_MIN } from "../../limits.ts";
+import { ANSWER_HELD_BYTES_MIN } from "../../../common/limits.ts";
 import type { RequestContext } from "../app-env.ts";
 import { holdPlace } from "./hold-place.ts";
 

@@ -1,5 +1,5 @@
 import type { Child, FC } from "hono/jsx";
-import type { Issue } from "../../../domain/failure.ts";
+import type { Issue } from "../../../../common/issue.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { KeyReason } from "../access.ts";
 import type { SignedInEnv } from "../console-env.ts";

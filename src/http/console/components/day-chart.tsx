@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { DAY_MS } from "../../../limits.ts";
+import { DAY_MS } from "../../../../common/limits.ts";
 
 const DAYS_SHOWN_MIN = 30;
 const DAYS_SHOWN_MAX = 60;

@@ -1,5 +1,5 @@
 import type { Child, FC } from "hono/jsx";
-import type { Issue } from "../../../domain/failure.ts";
+import type { Issue } from "../../../../common/issue.ts";
 
 /** The id of a field's element. */
 export const idOf = (name: string): string => `field-${name}`;

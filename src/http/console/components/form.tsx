@@ -1,7 +1,7 @@
 import type { Child, FC } from "hono/jsx";
+import type { Issue } from "../../../../common/issue.ts";
 import { type ConsoleSession, mintFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
-import type { Issue } from "../../../domain/failure.ts";
 import { idOf } from "./fields.tsx";
 
 /** The name of the hidden field by which a form belongs to one session and one path. */

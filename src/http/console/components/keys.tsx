@@ -1,6 +1,6 @@
 import type { Child, FC } from "hono/jsx";
+import type { Issue } from "../../../../common/issue.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import type { Issue } from "../../../domain/failure.ts";
 import type { StoredKey } from "../../../records.ts";
 import { FIND_KEY } from "../paths.ts";
 import { Select } from "./fields.tsx";

@@ -1,9 +1,9 @@
 import type { Child, FC } from "hono/jsx";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
+import type { Issue } from "../../../../common/issue.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../../domain/credentials/console-cookie.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
-import type { Issue } from "../../../domain/failure.ts";
 import { DEPLOYMENT_EVENTS, ENVIRONMENTS, environmentPath, OPERATORS, SESSIONS, SIGN_OUT } from "../paths.ts";
 import { ErrorSummary, Form } from "./form.tsx";
 

@@ -1,5 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
+import type { Issue } from "../../../../common/issue.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import {
   isWholeCredential,
@@ -9,9 +12,7 @@ import {
 } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
-import type { Failure, Issue } from "../../../domain/failure.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
+import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { TextField } from "../components/fields.tsx";

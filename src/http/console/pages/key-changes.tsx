@@ -1,7 +1,8 @@
 import type { Child } from "hono/jsx";
+import type { Issue } from "../../../../common/issue.ts";
+import type { Result } from "../../../../common/result.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import type { Failure, Issue } from "../../../domain/failure.ts";
-import type { Result } from "../../../domain/result.ts";
+import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
 import { pathNumber } from "../../request/path-number.ts";

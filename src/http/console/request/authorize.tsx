@@ -1,9 +1,9 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import { FORM_BYTES_MAX } from "../../../../common/limits.ts";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
-import { FORM_BYTES_MAX } from "../../../limits.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";

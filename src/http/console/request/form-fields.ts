@@ -1,10 +1,11 @@
 import type * as z from "zod/mini";
-import type { Failure, FailureOf, Issue } from "../../../domain/failure.ts";
+import { findInexact } from "../../../../common/exact-json.ts";
+import type { Issue } from "../../../../common/issue.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
+import type { Failure, FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
-import { findInexact } from "../../request/body/exact-json.ts";
 import { validate } from "../../request/body/validate.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";

@@ -1,5 +1,5 @@
 import type * as z from "zod/mini";
-import type { Issue } from "../../../domain/failure.ts";
+import type { Issue } from "../../../../common/issue.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { validate } from "../../request/body/validate.ts";
 import type { ConsoleEnv } from "../console-env.ts";

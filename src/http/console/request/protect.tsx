@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
-import { isProtected } from "../../../domain/credentials/origin.ts";
+import { isProtected } from "../../../../common/origin.ts";
+import { hasConsole } from "../../../../common/settings/settings.ts";
 import type { Failure } from "../../../domain/failure.ts";
-import { hasConsole } from "../../../domain/settings/settings.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { isForm } from "../../request/body/body-bytes.ts";
 import { publicUrlOf } from "../../request/public-url.ts";

@@ -1,6 +1,3 @@
-import type { FailureOf } from "../../../domain/failure.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
-import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import {
   BODY_BUFFER_BYTES_MIN,
   BODY_BYTES_MAX,
@@ -15,7 +12,10 @@ import {
   UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
   UNFINISHED_SIGN_INS_MAX,
   UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
-} from "../../../limits.ts";
+} from "../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
+import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import type { Access } from "../../access.ts";
 
 type BytesFailure = FailureOf<

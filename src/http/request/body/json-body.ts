@@ -1,19 +1,19 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
-import type { FailureOf } from "../../../domain/failure.ts";
-import { fail, type Result } from "../../../domain/result.ts";
+import { findInexact, findTooDeep } from "../../../../common/exact-json.ts";
 import {
   BODY_BYTES_MAX,
   BODY_PARSE_PAUSE_MS,
   BODY_PARSED_AT_ONCE_BYTES_MAX,
   PLACE_SECONDS_MAX,
   PLACES_OF_CALLER_MAX,
-} from "../../../limits.ts";
+} from "../../../../common/limits.ts";
+import { fail, type Result } from "../../../../common/result.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../../app-env.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
 import { Places } from "../places.ts";
 import { isMergePatch } from "./body-bytes.ts";
-import { findInexact, findTooDeep } from "./exact-json.ts";
 import { bounded, validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,7 +1,8 @@
 import type * as z from "zod/mini";
-import type { FailureOf, Issue } from "../../../domain/failure.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
-import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../../../limits.ts";
+import type { Issue } from "../../../../common/issue.ts";
+import { ISSUES_MAX, ISSUES_UNITS_MAX } from "../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
+import type { FailureOf } from "../../../domain/failure.ts";
 
 /** Parses `value` by the schema. A failure has the `known` issues first, then those of the schema. */
 export function validate<Schema extends z.ZodMiniType>(

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { Environment } from "../../../domain/environment.ts";
+import type { Environment } from "../../../../common/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { issueApiKey, rollApiKey } from "../../operations/api-keys.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";

@@ -1,5 +1,5 @@
+import type { Environment } from "../../../../common/environment.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
-import type { Environment } from "../../../domain/environment.ts";
 import type { StoredKey } from "../../../records.ts";
 import { timesOf } from "../times.ts";
 

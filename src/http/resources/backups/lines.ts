@@ -1,7 +1,5 @@
 import * as z from "zod/mini";
-import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
-import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../domain/environment.ts";
+import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../../common/environment.ts";
 import {
   CHANGED_FIELDS_MAX,
   ENDED_NAME_UNITS_MAX,
@@ -9,7 +7,9 @@ import {
   NUMBER_MAX,
   PROPERTIES_BYTES_MAX,
   SHA256_BYTES,
-} from "../../../limits.ts";
+} from "../../../../common/limits.ts";
+import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
+import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
 import { JsonObject, KeyName, Label, lazy } from "../fields.ts";
 import { OperatorName } from "../operators/schemas.ts";

@@ -1,12 +1,12 @@
 import * as z from "zod/mini";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
 import { version } from "../../../../package.json";
 import type { BackupItem, BackupPage, BackupPosition } from "../../../domain/backup/backup.ts";
 import { signForBackup, verifyBackupMac } from "../../../domain/backup/backup-mac.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
 import { lazy } from "../fields.ts";
 import { time } from "../times.ts";
 import { FORMAT, itemOf, lineOf } from "./lines.ts";

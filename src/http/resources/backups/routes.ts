@@ -1,9 +1,9 @@
 import { Hono } from "hono";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { BackupPage } from "../../../domain/backup/backup.ts";
 import type { RestorePage, RestoreProgress } from "../../../domain/backup/restore.ts";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
 import type { Failure } from "../../../domain/failure.ts";
-import { fail, ok, type Result } from "../../../domain/result.ts";
 import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
 import { directoryOf, registryOf } from "../../durable-objects.ts";
 import { admitAgain } from "../../request/admit-caller.ts";

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";

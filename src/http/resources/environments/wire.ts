@@ -1,4 +1,4 @@
-import { parseDirectoryName } from "../../../domain/environment.ts";
+import { parseDirectoryName } from "../../../../common/environment.ts";
 import type { StoredEnvironment } from "../../../records.ts";
 import { time } from "../times.ts";
 

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
-import { directoryName } from "../../../domain/environment.ts";
+import { directoryName } from "../../../../common/environment.ts";
+import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { EventPage, EventQuery } from "../../../domain/feed/event.ts";
-import { undoMsOf } from "../../../domain/settings/settings.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { admitAgain } from "../../request/admit-caller.ts";

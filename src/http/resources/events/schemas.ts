@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
+import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
 import type { ActorFilter } from "../../../domain/feed/event.ts";
-import { EVENTS_DEFAULT } from "../../../limits.ts";
 import { EVENT_TYPES } from "../../../records.ts";
 import { Label, lazy, limitField, type Payload, refuseValue, withMeta } from "../fields.ts";
 

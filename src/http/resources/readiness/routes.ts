@@ -1,8 +1,8 @@
 import { Hono } from "hono";
+import { READY_SECONDS_MAX, READY_TIMEOUT_SECONDS } from "../../../../common/limits.ts";
 import { version } from "../../../../package.json";
 import type { Unready } from "../../../domain/failure.ts";
 import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
-import { READY_SECONDS_MAX, READY_TIMEOUT_SECONDS } from "../../../limits.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import {
   DurableObjectRestoring,

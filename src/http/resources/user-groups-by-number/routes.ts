@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { undoMsOf } from "../../../domain/settings/settings.ts";
+import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../records.ts";

@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
-import { isObject } from "../../../domain/json.ts";
-import { entriesRefusal } from "../../../domain/user-groups/content-bounds.ts";
-import type { UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import {
   BODY_BYTES_MAX,
   MAPPING_ENTRIES_MAX,
   PROPERTIES_BYTES_MAX,
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
-} from "../../../limits.ts";
+} from "../../../../common/limits.ts";
+import { isObject } from "../../../domain/json.ts";
+import { entriesRefusal } from "../../../domain/user-groups/content-bounds.ts";
+import type { UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
 import {
   Grace,
   isText,

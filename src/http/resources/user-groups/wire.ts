@@ -1,5 +1,5 @@
+import type { EnvironmentTag } from "../../../../common/environment.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
-import type { EnvironmentTag } from "../../../domain/environment.ts";
 import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
 import { time } from "../times.ts";

@@ -1,8 +1,8 @@
 import { Hono } from "hono";
+import { directoryName } from "../../../../common/environment.ts";
+import { JWKS_SECONDS } from "../../../../common/limits.ts";
 import { jwksOf, verifySession } from "../../../domain/credentials/viewer-session.ts";
-import { directoryName } from "../../../domain/environment.ts";
 import type { SessionsToEnd } from "../../../domain/user-groups/viewer-sessions.ts";
-import { JWKS_SECONDS } from "../../../limits.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { presentedSession } from "../../request/admit-viewer.ts";

@@ -1,5 +1,4 @@
 import * as z from "zod/mini";
-import { normalizeOrigin } from "../../../domain/credentials/origin.ts";
 import {
   PROPERTIES_DEPTH_MAX,
   SESSION_ORIGINS_MAX,
@@ -8,7 +7,8 @@ import {
   SESSION_SECONDS_MIN,
   SESSION_STALE_SECONDS_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
-} from "../../../limits.ts";
+} from "../../../../common/limits.ts";
+import { normalizeOrigin } from "../../../../common/origin.ts";
 import {
   JsonObject,
   Label,

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { directoryName } from "../../../domain/environment.ts";
+import { directoryName } from "../../../../common/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { bindTemplate } from "../../../domain/sql/template.ts";
 import { variablesOf } from "../../../domain/sql/variables.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
-import { SQL_TEMPLATE_BYTES_MAX } from "../../../limits.ts";
 import { Audience, lazy, withMeta } from "../fields.ts";
 
 const utf8 = new TextEncoder();

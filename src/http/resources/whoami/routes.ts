@@ -1,6 +1,6 @@
 import { Hono } from "hono";
+import { ok, type Result } from "../../../../common/result.ts";
 import type { KeyFailure } from "../../../domain/credentials/keys.ts";
-import { ok, type Result } from "../../../domain/result.ts";
 import type { AppEnv, Identity } from "../../app-env.ts";
 import { authorizeAll } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";

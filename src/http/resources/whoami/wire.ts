@@ -1,6 +1,6 @@
+import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
-import { directoryName, type Environment } from "../../../domain/environment.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { Viewer } from "../../app-env.ts";
 import { time } from "../times.ts";

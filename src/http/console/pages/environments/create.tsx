@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
-import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../domain/environment.ts";
-import type { Issue } from "../../../../domain/failure.ts";
+import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../../common/environment.ts";
+import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryOf } from "../../../durable-objects.ts";
 import { ChangeForm } from "../../components/change-form.tsx";

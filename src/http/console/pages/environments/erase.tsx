@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
-import { directoryName } from "../../../../domain/environment.ts";
-import type { Issue } from "../../../../domain/failure.ts";
+import { directoryName } from "../../../../../common/environment.ts";
+import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryOf } from "../../../durable-objects.ts";
 import { ReasonBody } from "../../../resources/fields.ts";

@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
+import { parseDirectoryName } from "../../../../../common/environment.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
-import { parseDirectoryName } from "../../../../domain/environment.ts";
 import { registryOf } from "../../../durable-objects.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { EnvironmentsQuery } from "../../../resources/environments/schemas.ts";

@@ -1,9 +1,14 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
+import { directoryName, type Environment } from "../../../../../common/environment.ts";
+import {
+  GROUPS_COUNTED_MAX,
+  KEY_ENDING_DAYS,
+  KEY_UNUSED_DAYS,
+  NEWEST_EVENTS_MAX,
+} from "../../../../../common/limits.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
-import { directoryName, type Environment } from "../../../../domain/environment.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
-import { GROUPS_COUNTED_MAX, KEY_ENDING_DAYS, KEY_UNUSED_DAYS, NEWEST_EVENTS_MAX } from "../../../../limits.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";

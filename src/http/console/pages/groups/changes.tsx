@@ -1,10 +1,11 @@
 import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
+import type { Issue } from "../../../../../common/issue.ts";
+import type { Result } from "../../../../../common/result.ts";
+import { undoMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole, type LadderRole, type Role } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
-import type { Failure, Issue } from "../../../../domain/failure.ts";
-import type { Result } from "../../../../domain/result.ts";
-import { undoMsOf } from "../../../../domain/settings/settings.ts";
+import type { Failure } from "../../../../domain/failure.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import type { EndedLeases } from "../../../../domain/user-groups/lease-requests.ts";
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";

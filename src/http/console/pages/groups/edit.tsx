@@ -1,11 +1,12 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
+import type { Issue } from "../../../../../common/issue.ts";
+import { BODY_BYTES_MAX } from "../../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../../common/result.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
-import type { FailureOf, Issue } from "../../../../domain/failure.ts";
-import { fail, ok, type Result } from "../../../../domain/result.ts";
+import type { FailureOf } from "../../../../domain/failure.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import { etagOf } from "../../../../domain/user-groups/user-group.ts";
-import { BODY_BYTES_MAX } from "../../../../limits.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";

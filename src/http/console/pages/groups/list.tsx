@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
-import type { Environment } from "../../../../domain/environment.ts";
+import type { Environment } from "../../../../../common/environment.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
 import { cursorOf } from "../../../resources/cursor.ts";

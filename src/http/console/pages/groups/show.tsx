@@ -1,8 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
+import type { Environment } from "../../../../../common/environment.ts";
+import { undoMsOf } from "../../../../../common/settings/settings.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
-import type { Environment } from "../../../../domain/environment.ts";
-import { undoMsOf } from "../../../../domain/settings/settings.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import { Done } from "../../components/done.tsx";

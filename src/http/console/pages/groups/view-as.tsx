@@ -1,10 +1,10 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
-import type { Issue } from "../../../../domain/failure.ts";
+import type { Issue } from "../../../../../common/issue.ts";
+import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../../common/limits.ts";
 import { type BindFailure, type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
 import { type Person, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
-import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../limits.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { Label } from "../../../resources/fields.ts";

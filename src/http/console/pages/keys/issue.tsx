@@ -1,8 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
+import type { Environment } from "../../../../../common/environment.ts";
+import type { Issue } from "../../../../../common/issue.ts";
 import { SCOPES } from "../../../../domain/credentials/rights.ts";
-import type { Environment } from "../../../../domain/environment.ts";
-import type { Issue } from "../../../../domain/failure.ts";
 import { LOCATIONS } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { issueApiKey } from "../../../operations/api-keys.ts";

@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
+import type { Issue } from "../../../../../common/issue.ts";
 import { ROLES } from "../../../../domain/credentials/rights.ts";
-import type { Issue } from "../../../../domain/failure.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryOf } from "../../../durable-objects.ts";
 import { issueOperator } from "../../../operations/operators.ts";

@@ -1,0 +1,183 @@
+/** Finds the credential of a command, and explains the errors of its calls. */
+import { existsSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import {
+  type ConnectionOptions,
+  type Environment,
+  type EnvironmentClient,
+  OperatorClient,
+  UserGroupClient,
+  UserGroupServiceError,
+} from "../../client/src/index.ts";
+import { CommandError, UsageError } from "../../common/command-error.ts";
+import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
+import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
+import { RESPONSE_MS_MAX } from "./support/http.ts";
+import { systemErrorCode } from "./support/output.ts";
+import { escapeInvisible } from "./support/printable.ts";
+import {
+  apiKeyRefused,
+  isLoopback,
+  isRedirect,
+  notTheService,
+  redirected,
+  serviceUrl,
+  unreachable,
+  whyRefused,
+} from "./support/service.ts";
+
+/** A credential, and where it was found. */
+export type Credential = { kind: "api_key" | "operator"; text: string; source: string };
+
+/** The options of a command that name the service, the credential and the environment. */
+export type Connection = {
+  options: ServiceOptions & EnvironmentOptions;
+  /** Whether the command line itself names an environment, and not UG_WORKSPACE and UG_ENVIRONMENT. */
+  isNamed: boolean;
+  environment: () => Environment;
+};
+
+/** The calls that a command may make, and the error to show for one of theirs. */
+export type Access<Client> = {
+  client: Client;
+  url: URL;
+  credential: Credential;
+  explained: (error: unknown) => unknown;
+};
+
+/** For commands that make many calls, which one short interruption must not end. */
+const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
+
+/** Access for commands that only operators may run. */
+export function accessToDeployment({ options }: Pick<Connection, "options">): Access<OperatorClient> {
+  const url = serviceUrl(options.url, process.env);
+  const credential = credentialIn(options.keyFile) ?? operatorCredential(url);
+  if (credential.kind !== "operator")
+    throw new CommandError(`${credential.source} holds an API key. This command takes the key of an operator.`);
+  return accessOf(new OperatorClient(connectionTo(url, { operatorKey: credential.text })), url, credential);
+}
+
+/**
+ * Access to an environment: that of the API key, or as an operator the one that the options name. The variables UG_WORKSPACE and
+ * UG_ENVIRONMENT count only if there is no API key.
+ */
+export function accessToEnvironment({ options, isNamed, environment }: Connection): Access<EnvironmentClient> {
+  const url = serviceUrl(options.url, process.env);
+  const credential = credentialIn(options.keyFile) ?? environmentCredential(url, options, isNamed);
+  const connection = connectionTo(url, PATIENT);
+  if (credential.kind === "api_key")
+    return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), url, credential);
+  const operator = new OperatorClient({ ...connection, operatorKey: credential.text });
+  return accessOf(operator.inEnvironment(environment()), url, credential);
+}
+
+const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"> & { url: URL } & More => ({
+  timeoutMs: RESPONSE_MS_MAX,
+  ...more,
+  url,
+});
+
+const accessOf = <Client>(client: Client, url: URL, credential: Credential): Access<Client> => ({
+  client,
+  url,
+  credential,
+  explained: (error) => explainedError(error, url, credential),
+});
+
+/** The first credential that is set, for commands that take any. `envFile` is the file of the service's secrets. */
+export const anyCredential = (
+  url: URL,
+  { keyFile, envFile }: ServiceOptions & { envFile?: string },
+): Credential | undefined =>
+  credentialIn(keyFile) ?? (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(url, envFile));
+
+function environmentCredential(url: URL, { workspace }: EnvironmentOptions, isNamed: boolean): Credential {
+  const hasOperator = Boolean(process.env.OPERATOR_KEY || process.env.OPERATOR_TOKEN);
+  if (isNamed || (workspace !== undefined && (hasOperator || !process.env.API_KEY))) return operatorCredential(url);
+  return apiKeyInEnvironment();
+}
+
+function apiKeyInEnvironment(): Credential {
+  const text = process.env.API_KEY;
+  if (!text)
+    throw new CommandError(
+      "Set API_KEY in the environment, or give --key-file. As an operator, give --workspace and --environment instead.",
+    );
+  return { kind: "api_key", text: readHeaderText(text, "API_KEY"), source: "API_KEY" };
+}
+
+function operatorCredential(url: URL): Credential {
+  const found = operatorCredentialOrNone(url);
+  if (found) return found;
+  throw new CommandError(
+    isLoopback(url)
+      ? "Set OPERATOR_KEY or OPERATOR_TOKEN in the environment, give --key-file, or start the service once to have a .dev.vars."
+      : `Set OPERATOR_KEY to the key of an operator of ${url.origin}, or give --key-file. The token in .dev.vars is sent to a service on this machine alone.`,
+  );
+}
+
+function operatorCredentialOrNone(url: URL, envFile = DEFAULT_SECRETS_FILE): Credential | undefined {
+  const variable = process.env.OPERATOR_KEY ? "OPERATOR_KEY" : "OPERATOR_TOKEN";
+  const text = process.env[variable] || (isLoopback(url) ? bootstrapTokenIn(envFile) : undefined);
+  return text ? { kind: "operator", text: readHeaderText(text, variable), source: variable } : undefined;
+}
+
+function bootstrapTokenIn(envFile: string): string | undefined {
+  if (!existsSync(envFile)) return undefined;
+  try {
+    return parseEnv(readFileSync(envFile, "utf8")).OPERATOR_TOKEN;
+  } catch (error) {
+    throw new CommandError(
+      `${envFile} cannot be read: ${systemErrorCode(error)}. Set OPERATOR_KEY in the environment, or give --key-file.`,
+    );
+  }
+}
+
+/** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */
+function credentialIn(file: string | undefined): Credential | undefined {
+  if (file === undefined) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new UsageError(`The file of --key-file cannot be read: ${systemErrorCode(error)}.`);
+  }
+  if (text === "") throw new UsageError("The file of --key-file is empty.");
+  const kind = text.startsWith("ugk_") ? "api_key" : "operator";
+  return { kind, text: readHeaderText(text, "The file of --key-file"), source: "the file of --key-file" };
+}
+
+/** Other characters cannot be in a header, and the error of the HTTP client would quote them. */
+function readHeaderText(text: string, source: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new CommandError(`${source} cannot be in a header: it holds characters other than printable ASCII.`);
+  return text;
+}
+
+/** The error to show for an error of a call. Others are returned as they are. */
+export function explainedError(error: unknown, url: URL, credential: Credential): unknown {
+  if (!(error instanceof UserGroupServiceError)) return error;
+  const { code, status, message, requestId } = error;
+  if (code === "network_error" || code === "timeout") return unreachable(url);
+  if (code === "unexpected_answer")
+    return status !== undefined && isRedirect(status) ? redirected(url) : notTheService(url, status);
+  if (status === 401) return refusalOf(url, credential, { code, requestId });
+  return new CommandError(escapeInvisible(message), { code, requestId });
+}
+
+/** For a 401: names the refused credential, and what the command takes. */
+export function refusalOf(
+  url: URL,
+  { kind, source }: Credential,
+  details: { code: string; requestId: string | undefined },
+): CommandError {
+  if (source === "API_KEY") return apiKeyRefused(url, details.code, details.requestId);
+  const taken =
+    kind === "api_key"
+      ? "an API key of that service"
+      : "the key of an operator of that service, which begins with ugo_, or its bootstrap token in OPERATOR_TOKEN or .dev.vars";
+  return new CommandError(
+    `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.${whyRefused(details.code)}`,
+    details,
+  );
+}

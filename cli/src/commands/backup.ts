@@ -1,0 +1,207 @@
+/** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
+import { type Command, Option } from "commander";
+import { UsageError } from "../../../common/command-error.ts";
+import { accessToDeployment } from "../access.ts";
+import { compare } from "../backup/compare.ts";
+import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
+import { beginFolder, fileOf, prune } from "../backup/folder.ts";
+import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
+import { verify } from "../backup/verify.ts";
+import {
+  connectionOf,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  printOutput,
+  type ServiceOptions,
+  serviceCommand,
+  tagOf,
+  withEnvironment,
+} from "../command.ts";
+import { Progress } from "../groups/progress.ts";
+import { quoted } from "../support/printable.ts";
+import { tableOfItems } from "../support/table.ts";
+import { wholeNumberReader } from "../whole-number.ts";
+
+const KEEP_MAX = 10_000;
+const EXIT = { proven: 0, broken: 1, unknown: 3 } as const;
+
+type TakeOptions = ServiceOptions &
+  EnvironmentOptions & { registry?: boolean; all?: string; keep?: number; recipient: string[] };
+
+/** `ug backup` and the commands below it. */
+export const backupCommand = (): Command =>
+  withEnvironment(
+    serviceCommand("backup", {
+      summary: "back up environments and the registry, and prove backups",
+      examples: [
+        ["ug backup acme.ndjson --workspace acme --environment Customer", "one environment"],
+        ["ug backup registry.ndjson --registry", "operators, environments and what was purged"],
+        ["ug backup --all /var/backups/user-groups --keep 30", "all of it, in a new folder; the newest 30 stay"],
+        ["ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…", "encrypted"],
+        ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
+        ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
+        ["ug backup compare acme.ndjson", "what a restore would bring back"],
+      ],
+      notes:
+        "The backup is as of its end, and writes go on meanwhile. The command takes the key of an operator with the role backup or admin. A backup has properties, mappings and\n" +
+        "names, halves of tokens and hashes of keys. It has no credential, and opens nothing without SIGNING_KEYS: keep those elsewhere.",
+    }),
+  )
+    // The options of the commands below it are theirs.
+    .enablePositionalOptions()
+    .addCommand(verifyCommand())
+    .addCommand(compareCommand())
+    .argument(
+      "[file]",
+      "the file to write, which gets its name when it is complete; a FIFO or a device; - is standard output",
+    )
+    .option("--registry", "back up the registry, in place of an environment")
+    .option("--all <folder>", "back up the registry and each environment, into a new folder in this one")
+    .option("--keep <n>", "with --all: delete all but the newest so many", wholeNumberReader("keep", KEEP_MAX))
+    .addOption(
+      new Option("--recipient <key>", "encrypt for this public key of age; may be repeated")
+        .argParser((key: string, keys: string[]) => [...keys, key])
+        .default([], "none"),
+    )
+    .action(async function (this: Command) {
+      const options = this.opts<TakeOptions>();
+      const [file] = this.processedArgs as [string | undefined];
+      const { url, credential } = accessToDeployment(connectionOf(this));
+      const admin = { url, credential: credential.text };
+      const output = await take(admin, file, options);
+      // Standard output is the backup.
+      if (file === STANDARD_OUTPUT) console.error(output.text);
+      else await printOutput(output, options);
+    });
+
+async function take(admin: Admin, file: string | undefined, options: TakeOptions): Promise<Output> {
+  const { all, keep, json } = options;
+  if (keep !== undefined && all === undefined) throw new UsageError("--keep belongs to --all.");
+  if (file === STANDARD_OUTPUT && json) throw new UsageError("Standard output is the backup: leave out --json.");
+  if (file !== undefined && all === undefined) return takeOne(admin, file, options);
+  if (file === undefined && all !== undefined) return takeAll(admin, all, options);
+  throw new UsageError("Give a file, or --all with a folder.");
+}
+
+async function takeOne(admin: Admin, file: string, options: TakeOptions): Promise<Output> {
+  const { registry, workspace, recipient } = options;
+  if (registry && workspace !== undefined) throw new UsageError("Give --registry, or --workspace and --environment.");
+  const place = registry ? undefined : placeOf(options);
+  const backup = await write(admin, place, file, recipient);
+  const target = file === STANDARD_OUTPUT ? "standard output" : file;
+  return { body: { success: 1, backups: [backup] }, text: `Backed up ${nameOf(place)} to ${target}.` };
+}
+
+async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptions): Promise<Output> {
+  const { partial, finish } = beginFolder(all, new Date());
+  const writeIn = (place: Place) => write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient);
+  const backups: Awaited<ReturnType<typeof write>>[] = [];
+  for await (const place of environmentsOf(admin)) backups.push(await writeIn(place));
+  // The registry comes last: it then knows all that was purged before, and each environment that has a file.
+  backups.push(await writeIn(undefined));
+  const folder = finish();
+  const { deleted, later } = keep === undefined ? { deleted: 0, later: [] } : prune(all, keep, folder);
+  if (later.length > 0)
+    console.error(
+      `Later than this backup: ${later.join(", ")}. The clock is wrong now, or was wrong then. --keep has neither counted nor deleted them.`,
+    );
+  const listed = backups.map(({ file, ...each }) => ({ ...each, file: file.replace(partial, folder) }));
+  const text = `Backed up the registry and ${backups.length - 1} environments to ${folder}.`;
+  return {
+    body: { success: 1, folder, backups: listed, deleted },
+    text: deleted > 0 ? `${text} Deleted ${deleted} older ones.` : text,
+  };
+}
+
+const placeOf = (options: EnvironmentOptions): NonNullable<Place> => {
+  const environment = environmentOf(options);
+  return { workspace: environment.workspace, environment: tagOf(environment) };
+};
+
+/** Writes one backup. Returns its file, what it is of, and the numbers of its footer. */
+async function write(
+  admin: Admin,
+  place: Place,
+  file: string,
+  recipients: string[],
+): Promise<{ file: string; of: string } & Record<string, unknown>> {
+  const progress = new Progress(0);
+  let counts: Record<string, unknown> = {};
+  const noted = async function* () {
+    let lines = 0;
+    for await (const page of pagesOf(admin, place)) {
+      lines += page.split("\n").length - 2;
+      progress.update(lines, `${nameOf(place)}: ${lines} lines`);
+      const [, footer = ""] = /\n(\{"kind":"footer".*\})\n/.exec(page) ?? [];
+      const { kind: _, ...numbers } = parsed(footer) ?? {};
+      counts = numbers;
+      yield page;
+    }
+  };
+  try {
+    await writeFile(file, noted(), encrypterFor(recipients));
+    return { ...counts, file, of: nameOf(place) };
+  } finally {
+    progress.stop();
+  }
+}
+
+const IDENTITY = ["--identity-file <file>", "the file that holds the key of age, for an encrypted backup"] as const;
+
+const verifyCommand = () =>
+  serviceCommand("verify", {
+    summary: "restore a backup into a service of its own, compare, and delete that",
+    examples: [
+      ["ug backup verify acme.ndjson", "exit code 0 proven, 1 broken, 3 could not tell"],
+      ["ug backup verify acme.ndjson --env-file .dev.vars", "checks the signature, too"],
+    ],
+    notes:
+      "Without the SIGNING_KEYS of the service it cannot check the signature, and proves only that the file is whole. It calls no service that is running, and needs no credential. It needs as much disk as the backup in the folder for temporary files.",
+  })
+    .argument("<file>", "the backup")
+    .option(...IDENTITY)
+    .option("--env-file <file>", "the file of the service's secrets, whose SIGNING_KEYS check the signature")
+    .action(async function (this: Command) {
+      const options = this.opts<ServiceOptions & { identityFile?: string; envFile?: string }>();
+      const [file] = this.processedArgs as [string];
+      const { state, reason, counts } = await verify(file, options);
+      const isChecked = options.envFile !== undefined;
+      const found = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
+      const signature = isChecked ? "signature checked" : "signature not checked (give --env-file with SIGNING_KEYS)";
+      const texts = {
+        proven: `Proven: it was restored, and the restored service has the same: ${found.join(", ")}; ${signature}.`,
+        broken: `Broken: ${reason}`,
+        unknown: `Could not tell: ${reason}`,
+      };
+      const success = state === "proven" ? 1 : 0;
+      const body = {
+        success,
+        state,
+        ...(reason && { reason }),
+        signature: isChecked ? "checked" : "not_checked",
+        counts,
+      };
+      await printOutput({ body, text: texts[state] }, options);
+      process.exitCode = EXIT[state];
+    });
+
+const compareCommand = () =>
+  serviceCommand("compare", {
+    summary: "say what a restore would bring back: keys that were revoked since, groups that were deleted or rotated",
+    examples: [["ug backup compare acme.ndjson", "the environment of the file, in the service"]],
+  })
+    .argument("<file>", "the backup")
+    .option(...IDENTITY)
+    .action(async function (this: Command) {
+      const options = this.opts<ServiceOptions & { identityFile?: string }>();
+      const [file] = this.processedArgs as [string];
+      const { url, credential } = accessToDeployment(connectionOf(this));
+      const { place, revived } = await compare({ url, credential: credential.text }, file, options.identityFile);
+      const rows = revived.map(({ name, ...each }) => ({ ...each, name: quoted(name) }));
+      const text =
+        rows.length === 0
+          ? `A restore of ${nameOf(place)} would bring back nothing that has ended since.`
+          : `${tableOfItems(["kind", "id", "name", "now"], rows)}\n\nA restore would bring these back, but not the groups that were purged. With --rotate-tokens and --revoke-keys, none of their credentials works.`;
+      await printOutput({ body: { success: 1, of: nameOf(place), revived }, text }, options);
+    });

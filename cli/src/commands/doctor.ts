@@ -1,0 +1,233 @@
+/** `ug doctor`: what is wrong with a deployment. */
+
+import { styleText } from "node:util";
+import type { Command } from "commander";
+import * as z from "zod";
+import { CommandError } from "../../../common/command-error.ts";
+import project from "../../../package.json" with { type: "json" };
+import { anyCredential, type Credential, explainedError } from "../access.ts";
+import { type ServiceOptions, serviceCommand } from "../command.ts";
+import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
+import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
+import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
+import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
+import { print } from "../support/output.ts";
+import { jsonLineOf } from "../support/printable.ts";
+import { isLoopback, LOCAL_URL, serviceUrl } from "../support/service.ts";
+import { callerOf } from "./whoami.ts";
+
+type Options = ServiceOptions & { envFile?: string };
+
+const CLOCK_SECONDS_MAX = 30;
+const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+
+export const doctorCommand = (): Command =>
+  serviceCommand("doctor", {
+    summary: "find what is wrong with a deployment, and say how to fix it",
+    examples: [
+      ["ug doctor", "the service on this machine, and its secrets"],
+      ["API_KEY=… ug doctor --url https://groups.example.com", "also what an API key can do there"],
+      ["ug doctor --env-file /etc/user-groups/env", "the secrets of ug serve"],
+    ],
+    notes: "It changes nothing. It exits with 1 if a check has failed.",
+  })
+    .option(
+      "--env-file <file>",
+      `the secrets to check; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine`,
+    )
+    .action(async (options: Options) => {
+      const url = serviceUrl(options.url, process.env);
+      const findings = await examine(url, options);
+      const hasFailed = findings.some(({ level }) => level === "failed");
+      await print(
+        options.json
+          ? jsonLineOf({ success: hasFailed ? 0 : 1, url: url.origin, checks: findings })
+          : findings.map(lineOf).join("\n"),
+      );
+      if (hasFailed) process.exitCode = 1;
+    });
+
+const STYLES: Record<Finding["level"], Parameters<typeof styleText>[0]> = {
+  ok: "green",
+  warning: "yellow",
+  failed: "red",
+  skipped: "dim",
+};
+
+const lineOf = ({ check, level, message }: Finding): string =>
+  `${styleText(STYLES[level], level.padEnd(8), { stream: process.stdout })} ${check.padEnd(12)} ${message}`;
+
+/** Makes all checks. If the service does not respond, the checks that need it are left out. */
+async function examine(url: URL, options: Options): Promise<Finding[]> {
+  const { file, texts, findings: settings } = examineEnvFile(url, options.envFile);
+  const { findings, isUp } = await checkService(url);
+  if (!isUp) return [...settings, ...findings];
+  const keys = await checkKeys(url);
+  return [
+    ...settings,
+    ...findings,
+    await checkReadiness(url),
+    keys.finding,
+    ...(file !== undefined && texts ? checkLoaded({ file, texts }, url, keys.shown) : []),
+    ...(await checkCredential(url, options)),
+  ];
+}
+
+/** Reads a page that needs no credential. */
+async function read(path: string, url: URL) {
+  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const response = await fetch(new URL(path, url), { redirect: "manual", signal });
+  return { status: response.status, date: response.headers.get("Date"), text: await response.text() };
+}
+
+const causeOf = (error: unknown): string =>
+  error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+
+/** Whether the service responds, which version it is, and whether its clock agrees with this one. */
+async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
+  const startedAt = Date.now();
+  let page: Awaited<ReturnType<typeof read>>;
+  try {
+    page = await read("/health", url);
+  } catch (error) {
+    const start = url.origin === LOCAL_URL ? " Start it with npm start, or give --url." : "";
+    return {
+      findings: [failed("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`)],
+      isUp: false,
+    };
+  }
+  const body = readBody<{ version?: string }>("", page.text);
+  if (!body)
+    return {
+      findings: [
+        failed("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`),
+      ],
+      isUp: false,
+    };
+  if (body.error) {
+    const where = "Its log has the reason in a line of level error.";
+    return {
+      findings: [failed("settings", `${body.error.code}: the service refuses all calls. ${where}`)],
+      isUp: false,
+    };
+  }
+  const isSame = body.version === project.version;
+  const findings = [
+    ok("reachable", `${url.origin} responds`),
+    isSame
+      ? ok("version", `${body.version}, as this ug`)
+      : warning(
+          "version",
+          `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`,
+        ),
+    checkClock(page.date, (startedAt + Date.now()) / 2),
+  ];
+  return { findings, isUp: true };
+}
+
+/** Viewer sessions expire within minutes, so a wrong clock makes them invalid. */
+function checkClock(date: string | null, now: number): Finding {
+  const at = Date.parse(date ?? "");
+  if (Number.isNaN(at)) return skipped("clock", "the service does not show its time");
+  const seconds = Math.round(Math.abs(at - now) / 1000);
+  return seconds <= CLOCK_SECONDS_MAX
+    ? ok("clock", "agrees with the clock of this machine")
+    : failed(
+        "clock",
+        `The clocks of the service and of this machine differ by ${seconds} s. Synchronise both with NTP.`,
+      );
+}
+
+/** Whether the registry answers, and its storage can be read. */
+async function checkReadiness(url: URL): Promise<Finding> {
+  const check = "ready";
+  try {
+    const { status, text } = await read("/ready", url);
+    if (status === 200) {
+      const { jurisdiction } = Readiness.parse(JSON.parse(text));
+      return ok(check, `the registry can be read${jurisdiction ? `; all data is kept in ${jurisdiction}` : ""}`);
+    }
+    const { failed: found } = Unreadiness.parse(JSON.parse(text)).error;
+    const what = `not ready: ${found.join(", ")}. The log has the reason in a line of level error.`;
+    return failed(check, found.includes("settings") ? `${what} ${UNREADABLE}` : what);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError)
+      return failed(check, "/ready is not answered by this service. Check the proxy in front of it.");
+    return failed(check, `/ready cannot be read: ${causeOf(error)}.`);
+  }
+}
+
+const UNREADABLE = "A setting cannot be read: correct it, and load it by a restart, or on Cloudflare by a deployment.";
+
+const Readiness = z.object({ jurisdiction: z.string().nullable() });
+const Unreadiness = z.object({ error: z.object({ failed: z.array(z.string()) }) });
+
+/** Offline verifiers need the public keys of the ring. */
+async function checkKeys(url: URL): Promise<{ finding: Finding; shown?: unknown[] }> {
+  const check = "public keys";
+  const path = "/.well-known/jwks.json";
+  try {
+    const { status, text } = await read(path, url);
+    const { keys } = JwkSet.parse(JSON.parse(text));
+    if (status === 200 && keys.length > 0) return { finding: ok(check, `${path} shows ${keys.length}`), shown: keys };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError))
+      return {
+        finding: failed(check, `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`),
+      };
+  }
+  return { finding: failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`) };
+}
+
+const JwkSet = z.object({ keys: z.array(z.unknown()) });
+
+/** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
+async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
+  let credential: Credential | undefined;
+  try {
+    credential = anyCredential(url, options);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return [failed("credential", error.message)];
+  }
+  if (!credential)
+    return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
+  let caller: Record<string, unknown>;
+  try {
+    caller = await callerOf(url, credential);
+  } catch (error) {
+    const failure = explainedError(error, url, credential);
+    if (!(failure instanceof CommandError)) throw failure;
+    const isSchema = failure.code === "service_not_configured";
+    const sentence = isSchema
+      ? "The database is of another release, or the settings are wrong. The log has the reason in a line of level error."
+      : failure.message;
+    return [failed(isSchema ? "schema" : "credential", sentence)];
+  }
+  const { expires_at: expiresAt } = caller;
+  const endsSoon = typeof expiresAt === "string" && Date.parse(expiresAt) - Date.now() < ENDS_SOON_MS;
+  return [
+    endsSoon
+      ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
+      : ok("credential", `${credential.source} is accepted, as ${caller.kind}`),
+    ok("schema", "the database can be read"),
+    await checkPublicUrl(url, credential),
+  ];
+}
+
+/** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */
+async function checkPublicUrl(url: URL, { kind, text }: Credential): Promise<Finding> {
+  const check = "PUBLIC_URL";
+  if (kind !== "api_key") return skipped(check, "only an API key mints sessions: set API_KEY to check it");
+  const body = { user_group_id: `ug doctor ${crypto.randomUUID()}` };
+  const response = await sendOrFail(new URL("/api/viewer_sessions", url), { method: "POST", credential: text, body });
+  const { code } = readBody(text, response.text)?.error ?? {};
+  if (code === "user_group_not_found") return ok(check, "sessions can be minted here");
+  if (code === "insufficient_access") return skipped(check, "this API key does not mint sessions");
+  return code === "service_not_configured"
+    ? failed(
+        check,
+        `Set PUBLIC_URL to the origin by which users reach the service, such as ${isLoopback(url) ? "https://groups.example.com" : url.origin}.`,
+      )
+    : failed(check, `A session cannot be minted: ${code ?? `status ${response.status}`}.`);
+}

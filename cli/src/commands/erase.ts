@@ -1,0 +1,48 @@
+/** `ug erase`: deletes an environment for good. */
+import type { Command } from "commander";
+import type { OperatorClient } from "../../../client/src/index.ts";
+import { CommandError } from "../../../common/command-error.ts";
+import {
+  type EnvironmentOptions,
+  environmentOf,
+  operatorAction,
+  type ReasonOptions,
+  serviceCommand,
+  tagOf,
+  withEnvironment,
+  withReason,
+} from "../command.ts";
+
+type Options = EnvironmentOptions & ReasonOptions & { confirm?: string };
+
+/** `ug erase`. */
+export const eraseCommand = (): Command =>
+  withReason(
+    withEnvironment(
+      serviceCommand("erase", {
+        summary: "delete all groups, keys and events of an environment for good",
+        examples: [
+          ["ug erase --workspace acme --environment Testing", "says what it would delete, and changes nothing"],
+          ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
+        ],
+        notes:
+          "This command takes the key of an admin, in OPERATOR_KEY. docs/erasing.md says where copies are left, and until when.",
+      }),
+    ),
+  )
+    .option("--confirm <workspace/environment>", "the name of the environment once more")
+    .action(
+      operatorAction(async (operator: OperatorClient, options: Options) => {
+        const environment = environmentOf(options);
+        const name = `${environment.workspace}/${tagOf(environment)}`;
+        if (options.confirm !== name)
+          throw new CommandError(
+            `This would delete all groups, keys and events of ${name} for good. Nothing was changed. A backup first: ` +
+              `ug backup FILE. To erase it, add --confirm ${name}.`,
+            { code: "not_confirmed" },
+          );
+        const { confirm, reason } = options;
+        await operator.eraseEnvironment({ ...environment, confirm, reason });
+        return { body: { success: 1, erased: name }, text: `Erased ${name}.` };
+      }),
+    );

@@ -1,0 +1,212 @@
+/** `ug keys`: the API keys of an environment. */
+
+import { type Command, Option } from "commander";
+import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../client/src/index.ts";
+import { CommandError } from "../../../common/command-error.ts";
+import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import {
+  commandGroup,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  operatorAction,
+  type ReasonOptions,
+  readId,
+  requireYes,
+  serviceCommand,
+  tagOf,
+  withEnvironment,
+  withReason,
+} from "../command.ts";
+import { readSeconds } from "../duration.ts";
+import { reworded } from "../groups/service-errors.ts";
+import { given } from "../support/given.ts";
+import { quoted } from "../support/printable.ts";
+import { tableOfItems } from "../support/table.ts";
+import { toWire } from "../wire.ts";
+
+const IN_ACME = "--workspace acme --environment Testing";
+
+/** `ug keys` and the commands below it. */
+export const keysCommand = (): Command =>
+  commandGroup(
+    "keys",
+    {
+      summary: "issue, list, roll and revoke the API keys of an environment",
+      examples: [
+        [`ug keys issue ${IN_ACME} --name backend --create`, "the first key creates the environment"],
+        [`ug keys list ${IN_ACME}`, "see what is in use"],
+        [`ug keys roll 3 ${IN_ACME} --grace 1h`, "replace a key without an interruption"],
+      ],
+      notes: "These commands take the key of an operator, in OPERATOR_KEY.",
+    },
+    [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
+  );
+
+type IssueOptions = EnvironmentOptions &
+  ReasonOptions & {
+    name: string;
+    access?: "read" | "write";
+    scopes?: string;
+    expiresIn?: number;
+    location?: string;
+    create?: boolean;
+  };
+
+const issueCommand = () =>
+  withReason(
+    withEnvironment(
+      serviceCommand("issue", {
+        summary: "issue an API key, and show it this once",
+        examples: [
+          [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
+          [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
+          [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
+          ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
+        ],
+        notes: "A time is a number and s, m, h or d.",
+      }),
+    ),
+  )
+    .requiredOption("--name <name>", "the name by which lists show the key")
+    .addOption(
+      new Option("--access <access>", "read or write; by default write, which is all scopes").choices([
+        "read",
+        "write",
+      ]),
+    )
+    .option("--scopes <scopes>", "only these scopes, separated by commas, in place of --access")
+    .option("--expires-in <time>", "when the key ends; by default never", readSeconds)
+    .option("--location <hint>", "with --create: where to place the environment, such as weur")
+    .option("--create", "create the environment if it does not exist")
+    .action(
+      operatorAction(async (operator: OperatorClient, options: IssueOptions) => {
+        const environment = environmentOf(options);
+        if (!options.create) await requireEnvironment(operator, environment);
+        return issuedOutput(
+          await operator.issueKey({
+            ...environment,
+            name: options.name,
+            // The service knows which scopes and locations there are, and its refusal lists them.
+            ...given({ access: options.access, scopes: options.scopes?.split(",") as Scope[] | undefined }),
+            location: options.location as LocationHint | undefined,
+            ...given({ expiresInSeconds: options.expiresIn }),
+            reason: options.reason,
+          }),
+        );
+      }),
+    );
+
+/** Without this check, a mistyped name would create another environment. */
+async function requireEnvironment(operator: OperatorClient, environment: Environment): Promise<void> {
+  try {
+    await operator.keyPage({ ...environment, pageSize: 1 });
+  } catch (error) {
+    const name = quoted(`${environment.workspace}/${tagOf(environment)}`);
+    const sentence = `There is no environment ${name}. Check the names, or create it with --create.`;
+    throw reworded(error, "environment_not_found", sentence);
+  }
+}
+
+const listCommand = () =>
+  withEnvironment(
+    serviceCommand("list", {
+      summary: "list the keys, revoked and expired ones included, never their text",
+      examples: [
+        [`ug keys list ${IN_ACME}`, "a table"],
+        [
+          `ug keys list ${IN_ACME} --json | jq '.api_keys[] | select(.last_used_at == null)'`,
+          "keys that were never used",
+        ],
+      ],
+    }),
+  ).action(
+    operatorAction(async (operator: OperatorClient, options: EnvironmentOptions) => {
+      const keys = await keysOf(operator, environmentOf(options));
+      return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
+    }),
+  );
+
+const keysOf = (operator: OperatorClient, environment: Environment): Promise<ApiKey[]> =>
+  Array.fromAsync(operator.listKeys({ ...environment, pageSize: LIST_ITEMS_MAX }));
+
+const rollCommand = () =>
+  withReason(
+    withEnvironment(
+      serviceCommand("roll", {
+        summary: "issue a key in place of another, which stays valid for the grace",
+        examples: [
+          [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
+          [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
+        ],
+      }),
+    ),
+  )
+    .argument("<id>", "the number of the key", readId)
+    .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
+    .action(
+      operatorAction(
+        async (
+          operator: OperatorClient,
+          options: EnvironmentOptions & ReasonOptions & { grace?: number },
+          id: number,
+        ) =>
+          issuedOutput(
+            await operator.rollKey({
+              ...environmentOf(options),
+              id,
+              graceSeconds: options.grace,
+              reason: options.reason,
+            }),
+          ),
+      ),
+    );
+
+const revokeCommand = () =>
+  withReason(
+    withEnvironment(
+      serviceCommand("revoke", {
+        summary: "revoke a key at once, and the viewer sessions that it has minted",
+        examples: [
+          [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
+          [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
+        ],
+      }),
+    ),
+  )
+    .argument("<id>", "the number of the key", readId)
+    .option("--yes", "confirm; without it, nothing is changed")
+    .action(
+      operatorAction(
+        async (
+          operator: OperatorClient,
+          options: EnvironmentOptions & ReasonOptions & { yes?: boolean },
+          id: number,
+        ) => {
+          const environment = environmentOf(options);
+          const key = (await keysOf(operator, environment)).find((each) => each.id === id);
+          const place = `${environment.workspace}/${tagOf(environment)}`;
+          if (!key)
+            throw new CommandError("This environment has no such API key. ug keys list shows its keys.", {
+              code: "api_key_not_found",
+            });
+          const what = `key ${id} ${quoted(key.name)} of ${place}`;
+          requireYes(options, `revoke ${what}`);
+          await operator.revokeKey({ ...environment, id, reason: options.reason });
+          return { body: { success: 1, api_key: toWire(key) }, text: `Revoked ${what}.` };
+        },
+      ),
+    );
+
+/** The column `access` has the scopes of a key that was issued with scopes. */
+const tableOfKeys = (keys: readonly ApiKey[]): string =>
+  tableOfItems(
+    ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"],
+    keys.map((key) => ({ ...toWire(key), access: key.access ?? key.scopes.join(",") })),
+  );
+
+const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
+  body: { success: 1, api_key: toWire(apiKey), key },
+  text: `${tableOfKeys([apiKey])}\n\nThe key, shown this once:\n\n${key}`,
+  issued: `key ${apiKey.id}`,
+});

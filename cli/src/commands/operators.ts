@@ -1,0 +1,152 @@
+/** `ug operators`: the people and jobs that run the deployment. */
+
+import { type Command, Option } from "commander";
+import type { IssuedOperator, Operator, OperatorClient } from "../../../client/src/index.ts";
+import { CommandError } from "../../../common/command-error.ts";
+import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import {
+  commandGroup,
+  type Output,
+  operatorAction,
+  type ReasonOptions,
+  readId,
+  requireYes,
+  serviceCommand,
+  withReason,
+} from "../command.ts";
+import { readSeconds } from "../duration.ts";
+import { given } from "../support/given.ts";
+import { quoted } from "../support/printable.ts";
+import { tableOfItems } from "../support/table.ts";
+import { toWire } from "../wire.ts";
+
+const ROLES = ["viewer", "support", "admin", "backup"] as const;
+
+/** `ug operators` and the commands below it. */
+export const operatorsCommand = (): Command =>
+  commandGroup(
+    "operators",
+    {
+      summary: "issue, list, roll and revoke the keys of operators",
+      examples: [
+        ["ug operators issue --name anna --role admin", "the key of a new operator"],
+        ["ug operators list", "who there is"],
+        ["ug operators revoke 3 --yes", "end a key at once"],
+      ],
+      notes:
+        "These commands take the key of an admin, in OPERATOR_KEY. The first admin comes from the bootstrap token, in OPERATOR_TOKEN.",
+    },
+    [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
+  );
+
+type IssueOptions = ReasonOptions & { name: string; role: (typeof ROLES)[number]; expiresIn?: number };
+
+const issueCommand = () =>
+  withReason(
+    serviceCommand("issue", {
+      summary: "issue the key of a new operator, and show it this once",
+      examples: [
+        ["ug operators issue --name anna --role admin", "may do everything"],
+        ["ug operators issue --name nightly --role backup", "may list environments and take backups, and nothing else"],
+        [
+          "ug operators issue --name night-shift --role support --expires-in 90d",
+          "may change, suspend, rotate and restore groups, for 90 days",
+        ],
+      ],
+      notes: "A time is a number and s, m, h or d.",
+    }),
+  )
+    .requiredOption("--name <name>", "the name by which events show what the operator does")
+    .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).makeOptionMandatory())
+    .option("--expires-in <time>", "when the key expires; by default never", readSeconds)
+    .action(
+      operatorAction(
+        async (client: OperatorClient, { name, role, expiresIn: expiresInSeconds, reason }: IssueOptions) =>
+          issuedOutput(await client.issueOperator({ name, role, ...given({ expiresInSeconds }), reason })),
+      ),
+    );
+
+const listCommand = () =>
+  serviceCommand("list", {
+    summary: "list the operators, revoked and expired ones included, never their keys",
+    examples: [
+      ["ug operators list", "a table"],
+      ["ug operators list --json | jq '.operators[] | select(.role == \"admin\")'", "the admins"],
+    ],
+  }).action(
+    operatorAction(async (client: OperatorClient) => {
+      const operators = await operatorsOf(client);
+      return { body: { success: 1, operators: operators.map(toWire) }, text: tableOfOperators(operators) };
+    }),
+  );
+
+const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
+  Array.fromAsync(client.listOperators({ pageSize: LIST_ITEMS_MAX }));
+
+const rollCommand = () =>
+  withReason(
+    serviceCommand("roll", {
+      summary: "issue a key in place of an operator's, which stays valid for the grace",
+      examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
+    }),
+  )
+    .argument("<id>", "the number of the operator", readId)
+    .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
+    .action(
+      operatorAction(
+        async (client: OperatorClient, { grace, reason }: ReasonOptions & { grace?: number }, id: number) =>
+          issuedOutput(await client.rollOperator({ id, graceSeconds: grace, reason })),
+      ),
+    );
+
+const revokeCommand = () =>
+  withReason(
+    serviceCommand("revoke", {
+      summary: "revoke an operator's key at once",
+      examples: [
+        ["ug operators revoke 3", "shows who it is, and changes nothing"],
+        ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
+        ["ug operators revoke 1 --yes --force", "even that of the last admin"],
+      ],
+    }),
+  )
+    .argument("<id>", "the number of the operator", readId)
+    .option("--yes", "confirm; without it, nothing is changed")
+    .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
+    .action(
+      operatorAction(
+        async (client: OperatorClient, options: ReasonOptions & { yes?: boolean; force?: boolean }, id: number) => {
+          const operators = await operatorsOf(client);
+          const operator = operators.find((each) => each.id === id);
+          if (!operator)
+            throw new CommandError("There is no such operator. ug operators list shows them all.", {
+              code: "operator_not_found",
+            });
+          const what = `operator ${id} ${quoted(operator.name)}, ${operator.role}`;
+          if (isLastAdmin(operator, operators) && !options.force)
+            throw new CommandError(
+              `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
+              { code: "last_admin" },
+            );
+          requireYes(options, `revoke ${what}`);
+          await client.revokeOperator({ id, reason: options.reason });
+          return { body: { success: 1, operator: toWire(operator) }, text: `Revoked ${what}.` };
+        },
+      ),
+    );
+
+function isLastAdmin(operator: Operator, operators: readonly Operator[]): boolean {
+  const isLive = ({ revokedAt, expiresAt }: Operator) =>
+    revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
+  const admins = operators.filter((each) => each.role === "admin" && isLive(each));
+  return admins.length === 1 && admins[0]?.id === operator.id;
+}
+
+const tableOfOperators = (operators: readonly Operator[]): string =>
+  tableOfItems(["id", "name", "role", "created_at", "expires_at", "last_used_at", "revoked_at"], operators.map(toWire));
+
+const issuedOutput = ({ operator, key }: IssuedOperator): Output => ({
+  body: { success: 1, operator: toWire(operator), key },
+  text: `${tableOfOperators([operator])}\n\nThe key, shown this once:\n\n${key}`,
+  issued: `the key of operator ${operator.id}`,
+});

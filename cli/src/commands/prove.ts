@@ -1,0 +1,143 @@
+/** `ug prove`: whether two customers see each other's rows in an integrator's PostgreSQL. */
+import { readFileSync } from "node:fs";
+import { styleText } from "node:util";
+import { Command } from "commander";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { statementsOf } from "../../../prove/src/customer-sql.ts";
+import type { Setup } from "../../../prove/src/customers.ts";
+import { withDatabase } from "../../../prove/src/database.ts";
+import { type Proof, prove } from "../../../prove/src/prove.ts";
+import { helpOf } from "../command.ts";
+import { print } from "../support/output.ts";
+import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
+import { tableOf } from "../support/table.ts";
+
+type Options = { as?: string[]; asFile?: string[]; allow?: string[]; accept?: string[]; json?: boolean };
+
+const EXIT_CODES = { proven: 0, mistakes: 1, not_judged: 4 } as const;
+
+const collected = (value: string, before: string[] = []): string[] => [...before, value];
+
+export const proveCommand = (): Command =>
+  new Command("prove")
+    .description(
+      "Prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes.",
+    )
+    .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected)
+    .option("--as-file <file>", "the same from a file", collected)
+    .option("--allow <name>", "a table, view or function that you have checked, and all customers may use", collected)
+    .option("--accept <name>", "a policy that you have judged, as the output names it: public.orders.own", collected)
+    .option("--json", "print JSON, also for a failure")
+    .addHelpText(
+      "after",
+      helpOf({
+        examples: [
+          [
+            `ug prove --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '1'" --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '2'"`,
+            "two customers who have rows, each by the SQL of your backend",
+          ],
+          ["ug prove --as-file one.sql --as-file two.sql --allow public.countries", "a table that all customers share"],
+          ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
+        ],
+        notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
+password can also be in PGPASSWORD or ~/.pgpass. It changes nothing: it reads in transactions that are read-only, and prints no value of a row.
+sslmode and sslrootcert in it mean what they mean to psql.
+Exit codes: 0 proven, 1 mistakes found or could not tell, 2 wrong usage, 4 no mistake found and something not judged. With --json, outcome is
+proven, mistakes or not_judged, and what it could not tell is an error with the code could_not_tell.`,
+      }),
+    )
+    .action(async (options: Options) => {
+      const setups = setupsOf(options);
+      const { DATABASE_URL: url = "" } = process.env;
+      if (!/^postgres(?:ql)?:\/\//.test(url))
+        throw new CommandError(
+          "Set DATABASE_URL in the environment, as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.",
+        );
+      const { allow = [], accept = [] } = options;
+      const proof = await prove((use) => withDatabase(url, use), { setups, allow, accept });
+      await print(options.json ? jsonLineOf(bodyOf(proof)) : textOf(proof));
+      process.exitCode = EXIT_CODES[proof.outcome];
+    });
+
+/** @throws UsageError unless there are two different customers. */
+function setupsOf({ as = [], asFile = [] }: Options): [Setup, Setup] {
+  const texts = [
+    ...as.map((sql) => ({ option: "--as", sql })),
+    ...asFile.map((file) => ({ option: "--as-file", sql: contentOf(file) })),
+  ];
+  const [first, second] = texts;
+  if (!first || !second || texts.length > 2)
+    throw new UsageError(
+      `Give --as or --as-file twice, once for each of two customers, not ${texts.length === 1 ? "once" : `${texts.length} times`}.`,
+    );
+  if (first.sql.trim() === second.sql.trim())
+    throw new UsageError("Both customers have the same SQL. Give two customers.");
+  const setupOf = ({ option, sql }: typeof first, place: string): Setup => ({
+    option: `the ${place} ${option}`,
+    statements: statementsOf(sql, `the ${place} ${option}`),
+  });
+  return [setupOf(first, "first"), setupOf(second, "second")];
+}
+
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new CommandError(`${file} cannot be read.`);
+  }
+}
+
+const bodyOf = ({ outcome, serverVersion, roles, compared, mistakes, notJudged, limits }: Proof) => ({
+  success: outcome === "proven" ? 1 : 0,
+  outcome,
+  server_version: serverVersion,
+  login_role: roles.login,
+  customer_roles: roles.customers,
+  compared: compared.map(({ table, rows }) => ({ table, rows })),
+  mistakes,
+  not_judged: notJudged,
+  limits,
+});
+
+const style = (format: Parameters<typeof styleText>[0], text: string) =>
+  styleText(format, text, { stream: process.stdout });
+
+const counted = (count: number, [one, several]: readonly [string, string]) =>
+  count === 1 ? one : `${count} ${several}`;
+
+/** The first line. */
+function verdictOf({ outcome, mistakes, notJudged, arePeople }: Proof): string {
+  switch (outcome) {
+    case "proven":
+      return style(
+        "green",
+        arePeople
+          ? "Proven: neither person sees a row of the other, and without a person nobody sees any."
+          : "Proven: neither customer sees a row of the other, and without a customer nobody sees any.",
+      );
+    case "mistakes":
+      return style("red", `${counted(mistakes.length, ["1 mistake", "mistakes"])}.`);
+    case "not_judged":
+      return style(
+        "yellow",
+        `Not proven: no mistake was found, and ${counted(notJudged.length, ["1 object was", "objects were"])} not judged.`,
+      );
+  }
+}
+
+/** What people read. */
+function textOf(proof: Proof): string {
+  const { mistakes, notJudged, limits, compared, arePeople } = proof;
+  const whose = arePeople ? "person" : "customer";
+  const found = [...mistakes, ...notJudged].map((each, index) => {
+    const code = "code" in each ? String(each.code) : "not judged";
+    return `${index + 1}. ${style("bold", escapeInvisible(each.object))} (${code})\n   ${escapeInvisible(each.message)}\n   Fix: ${escapeInvisible(each.fix)}`;
+  });
+  const rows = compared.map(({ table, rows }) => [table, ...rows.map(String)]);
+  return [
+    verdictOf(proof),
+    ...found,
+    ...(rows.length > 0 ? [tableOf([["compared", `rows of ${whose} 1`, `rows of ${whose} 2`], ...rows])] : []),
+    ["Never judged:", ...limits.map((sentence) => `- ${escapeInvisible(sentence)}`)].join("\n"),
+  ].join("\n\n");
+}

@@ -1,0 +1,123 @@
+/** `ug restore`: restores backups into empty environments. */
+import { statSync } from "node:fs";
+import type { Command } from "commander";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { accessToDeployment, type Credential } from "../access.ts";
+import { placeOf, readFile } from "../backup/files.ts";
+import { filesIn } from "../backup/folder.ts";
+import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
+import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { Progress } from "../groups/progress.ts";
+
+type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
+
+/** `ug restore`. */
+export const restoreCommand = (): Command =>
+  serviceCommand("restore", {
+    summary: "restore a backup into the environment that it is of, which must be empty",
+    examples: [
+      ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
+      ["ug restore /var/backups/user-groups/2026-11-24T03-00-00Z", "a whole deployment, the registry first"],
+      ["ug restore acme.ndjson --rotate-tokens --revoke-keys", "after a leak: no credential of the backup works"],
+      ["ug restore acme.ndjson --unsigned", "a backup of 1.0, or one whose signing key is gone, if you trust the file"],
+    ],
+    notes:
+      "With the same SIGNING_KEYS, every token, key and session of the backup works again. What was purged since stays purged. The same\n" +
+      "command goes on after an interruption, from the first page. An empty registry has no operators: give OPERATOR_TOKEN.",
+  })
+    .argument("<path>", "a file, or the folder of ug backup --all")
+    .option("--rotate-tokens", "give every group a new token, and end all viewer sessions")
+    .option("--revoke-keys", "revoke all keys of the backup")
+    .option("--unsigned", "check no signature, and say so in the event of the restore")
+    .option("--identity-file <file>", "the file that holds the key of age, for an encrypted backup")
+    .action(async function (this: Command) {
+      const options = this.opts<Options>();
+      const [path] = this.processedArgs as [string];
+      const { url, credential } = accessToDeployment(connectionOf(this));
+      const admin = { url, credential: credential.text };
+      const restored: string[] = [];
+      const unchanged: string[] = [];
+      for (const file of filesAt(path)) {
+        const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
+          throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
+        });
+        (wasThere ? unchanged : restored).push(nameOf(place));
+      }
+      const sentences = [
+        ...(restored.length > 0 ? [`Restored ${restored.join(", ")}.`] : []),
+        ...(unchanged.length > 0
+          ? [`Restored before, and unchanged since: ${unchanged.join(", ")}. It was left as it is.`]
+          : []),
+      ];
+      await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
+    });
+
+/** Whether the service does not know the key of an operator, as that of a deployment which is restored into a new one. */
+const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
+  error instanceof CommandError && error.code === "unauthenticated" && text.startsWith("ugo_");
+
+const unknownOperator = (url: URL, { source }: Credential): CommandError =>
+  new CommandError(
+    `The service at ${url.origin} does not know the operator's key in ${source}. A service without operators, into which the registry is restored, knows only its bootstrap token: unset OPERATOR_KEY and set OPERATOR_TOKEN, or give the token with --key-file.`,
+    { code: "unauthenticated" },
+  );
+
+function filesAt(path: string): string[] {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) throw new UsageError("There is no such file or folder.");
+  const files = stats.isDirectory() ? filesIn(path) : [path];
+  if (files.length === 0) throw new UsageError("The folder has no backups.");
+  return files;
+}
+
+async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
+  const progress = new Progress(0);
+  let place: Place;
+  let number = 0;
+  let isDone = false;
+  let isThere = false;
+  let last = "";
+  try {
+    for await (const page of readFile(file, options.identityFile)) {
+      number += 1;
+      last = page;
+      if (number === 1) {
+        place = placeOf(page);
+        isThere = await isNotEmpty(async () => {
+          isDone = await sendPage(admin, place, page, options);
+        });
+      } else if (!isThere) isDone = await sendPage(admin, place, page, options);
+      progress.update(number, `${nameOf(place)}: ${number} pages`);
+    }
+    // An environment that has not changed since a complete restore accepts the last page of that backup again, and of no other.
+    if (isThere)
+      await isNotEmpty(async () => {
+        isDone = await sendPage(admin, place, last, options);
+      });
+    if (isThere && !isDone) throw notEmpty(place);
+  } finally {
+    progress.stop();
+  }
+  if (!isDone)
+    throw new CommandError(
+      `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
+    );
+  return { place, wasThere: isThere };
+}
+
+function notEmpty(place: Place): CommandError {
+  const what = place
+    ? `${nameOf(place)} has keys or groups. Erase it first: ug erase --workspace ${place.workspace} --environment ${place.environment}`
+    : "The registry has operators or environments. Restore it into a deployment that is new";
+  return new CommandError(`${what}. Nothing was changed.`, { code: "environment_not_empty" });
+}
+
+async function isNotEmpty(run: () => Promise<void>): Promise<boolean> {
+  try {
+    await run();
+    return false;
+  } catch (error) {
+    if (error instanceof CommandError && error.code === "environment_not_empty") return true;
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import { Command } from "commander";
+import { helpOf } from "../command.ts";
+import {
+  DEFAULT_PORT,
+  DEFAULT_SECRETS_FILE,
+  DEFAULT_STATE_FOLDER,
+  readHeaderName,
+  readHost,
+  readPort,
+  readSocketFd,
+  readVariable,
+  refuseOptionsTakenByNpm,
+  type ServeOptions,
+} from "../serve/options.ts";
+
+const HELP = helpOf({
+  examples: [
+    ["npm start", "try it: fresh secrets, an API key and an operator's key"],
+    ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it for good"],
+    ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
+  ],
+  notes: `Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
+OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`,
+});
+
+/** `ug serve`: runs the service on this machine. @throws UsageError if npm took options of `npm start` for itself. */
+export function serveCommand(): Command {
+  refuseOptionsTakenByNpm(process.env);
+  return new Command("serve")
+    .description("Run the service on this machine, on plain workerd with its state on disk.")
+    .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
+    .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
+    .option("--persist-to <dir>", "the folder that holds the state", DEFAULT_STATE_FOLDER)
+    .option("--env-file <file>", "the file that holds the secrets", DEFAULT_SECRETS_FILE)
+    .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
+    .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
+    .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
+    .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
+    .option("--demo", "issue an API key and an operator's key, and print how to call the service")
+    .addHelpText("after", HELP)
+    .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {
+      const { serve } = await import("../serve/serve.ts");
+      await serve({ var: {}, clientAddressHeader: "", demo: false, ...options });
+    });
+}

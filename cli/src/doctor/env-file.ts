@@ -1,0 +1,141 @@
+/** The file of a service's settings and secrets. Nothing of its values is printed. */
+import { createECDH, hkdfSync } from "node:crypto";
+import { statSync } from "node:fs";
+import { CommandError } from "../../../common/command-error.ts";
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
+import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
+import { readSetting, SETTING_NAMES, type SettingName } from "../../../common/settings/settings.ts";
+import { DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
+import { settingsFileIn, unknownNames } from "../serve/settings-file.ts";
+import { isLoopback } from "../support/service.ts";
+import { type Finding, failed, ok, skipped, warning } from "./finding.ts";
+import { loadedSettings } from "./loaded-settings.ts";
+
+type Texts = NodeJS.Dict<string>;
+
+/** The file of `--env-file`, or else that of a service on this machine: its name, its texts, and what is wrong with them. */
+export type EnvFile = { file: string; texts: Texts; findings: Finding[] };
+
+/** Examines the file. The texts are `undefined` if there are none. */
+export function examineEnvFile(url: URL, envFile: string | undefined): Partial<EnvFile> & Pick<EnvFile, "findings"> {
+  const file = envFile ?? (isLoopback(url) ? DEFAULT_SECRETS_FILE : undefined);
+  if (file === undefined) return { findings: [] };
+  let texts: Texts | undefined;
+  try {
+    texts = settingsFileIn(file);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return { findings: [failed("secrets", error.message)] };
+  }
+  if (!texts)
+    return {
+      findings: [
+        envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`),
+      ],
+    };
+  const isPrivate = (statSync(file).mode & 0o077) === 0;
+  return {
+    file,
+    texts,
+    findings: [
+      ...checkTexts(file, texts),
+      ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
+      ...checkToken(file, texts),
+      ...checkUseless(file, texts, url),
+    ],
+  };
+}
+
+/** Whether each setting in the file can be read, and the signing keys are there. */
+function checkTexts(file: string, texts: Texts): Finding[] {
+  const found = SETTING_NAMES.flatMap((name) => {
+    const setting = readSetting(texts, name);
+    return setting.ok ? [] : [failed(checkOf(name), `In ${file}: ${setting.failure}`)];
+  });
+  const hasKeys = readSetting(texts, "SIGNING_KEYS").ok;
+  return hasKeys ? [ok("secrets", `${file} has SIGNING_KEYS`), ...found] : found;
+}
+
+const checkOf = (name: SettingName): string => (SECRETS.includes(name) ? "secrets" : "settings");
+
+function checkToken(file: string, texts: Texts): Finding[] {
+  const token = readSetting(texts, "OPERATOR_TOKEN");
+  if (!token.ok || token.value !== undefined) return [];
+  const what = texts.OPERATOR_TOKEN ? `has fewer than ${OPERATOR_TOKEN_UNITS_MIN} characters` : "is missing";
+  return [warning("secrets", `OPERATOR_TOKEN in ${file} ${what}, so it admits nobody`)];
+}
+
+/** What does nothing in the file, and is perhaps a mistake. */
+function checkUseless(file: string, texts: Texts, url: URL): Finding[] {
+  const unknown = unknownNames(texts);
+  return [
+    ...(unknown === undefined ? [] : [warning("settings", `${unknown} in ${file}.`)]),
+    ...(texts.CLIENT_ADDRESS_HEADER && isLoopback(url)
+      ? [
+          warning(
+            "settings",
+            `CLIENT_ADDRESS_HEADER does nothing in ${file}. Give ug serve --client-address-header in its place.`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+const RESTART = "Restart the service; under systemd: sudo systemctl restart user-group-service";
+
+/** Whether the service at this address has loaded what is in the file. */
+export function checkLoaded({ file, texts }: Pick<EnvFile, "file" | "texts">, url: URL, jwks: unknown): Finding[] {
+  const loaded = isLoopback(url) ? loadedSettings(url.port, file) : undefined;
+  if (!loaded) return checkLoadedKeys({ file, texts }, jwks);
+  const { settings, fromOptions } = loaded;
+  const other = SETTING_NAMES.filter((name) => texts[name] && !fromOptions.includes(name))
+    .filter((name) => name !== "CLIENT_ADDRESS_HEADER")
+    .filter((name) => texts[name] !== settings[name]);
+  return [
+    ...(other.length === 0
+      ? [ok("loaded", `the service has loaded what is in ${file}`)]
+      : [failed("loaded", `The service has not loaded ${other.join(", ")} as ${file} has it. ${RESTART}`)]),
+    ...checkAddressHeader(settings),
+  ];
+}
+
+/** Without a proxy, users reach a service on one box by loopback alone. */
+function checkAddressHeader({ PUBLIC_URL, CLIENT_ADDRESS_HEADER: header }: Record<string, string>): Finding[] {
+  const setting = readSetting({ PUBLIC_URL }, "PUBLIC_URL");
+  const isBehindProxy = setting.ok && URL.canParse(setting.value ?? "") && !isLoopback(new URL(setting.value ?? ""));
+  if (!isBehindProxy) return [];
+  return [
+    header
+      ? ok("address", `clients are counted by the header ${header}, which the proxy must set`)
+      : warning(
+          "address",
+          "PUBLIC_URL names another host, so a proxy is in front, and all its clients share one limit of refused credentials. Give ug serve --client-address-header.",
+        ),
+  ];
+}
+
+/** The public keys that the service shows derive from its signing keys. */
+function checkLoadedKeys({ file, texts }: Pick<EnvFile, "file" | "texts">, jwks: unknown): Finding[] {
+  const keys = readSetting(texts, "SIGNING_KEYS");
+  if (!keys.ok || !Array.isArray(jwks)) return [];
+  const shown = jwks.map((key: { x?: unknown }) => key.x);
+  const isLoaded = String(shown) === String(keys.value.map(({ secret }) => publicXOf(secret)));
+  return [
+    isLoaded
+      ? ok("loaded", `the service has loaded the SIGNING_KEYS of ${file}`)
+      : failed(
+          "loaded",
+          `The service has other SIGNING_KEYS than ${file}. If the file is that of this service: ${RESTART}`,
+        ),
+  ];
+}
+
+/** The coordinate x of the public key that `session-key.ts` derives in the Worker. */
+function publicXOf(secret: Uint8Array): string {
+  const { info, derivedBytes, order } = SESSION_KEY;
+  const derived = Buffer.from(hkdfSync("sha256", secret, new Uint8Array(0), info, derivedBytes)).toString("hex");
+  const scalar = (BigInt(`0x${derived}`) % (order - 1n)) + 1n;
+  const pair = createECDH("prime256v1");
+  pair.setPrivateKey(scalar.toString(16).padStart(64, "0"), "hex");
+  return pair.getPublicKey().subarray(1, 33).toString("base64url");
+}

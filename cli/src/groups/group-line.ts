@@ -1,0 +1,82 @@
+import * as z from "zod";
+import { findInexact } from "../../../common/exact-json.ts";
+import type { Refusal } from "../support/http.ts";
+import type { Line } from "../support/lines.ts";
+
+/** Fields of a listed group that are not fields of a call: the service decides them. */
+const IGNORED = [
+  "team_id",
+  "suspended_at",
+  "suspended_reason",
+  "last_viewed_on",
+  "created_at",
+  "updated_at",
+  "deleted_at",
+  "purge_at",
+  "api_environment_tag",
+];
+const COMPARED = ["name", "mapping", "properties"] as const;
+
+/** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */
+export type GroupLine = { fields: Record<string, unknown>; suspended: boolean | undefined };
+
+/** A group as GET /api/user_groups/{team_id} returns it. */
+export const CurrentGroup = z.object({
+  name: z.unknown(),
+  mapping: z.unknown(),
+  properties: z.unknown(),
+  state: z.enum(["active", "suspended"]),
+});
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The group of a line, or the reason why there is none; neither for an empty line. */
+export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusal } {
+  if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
+  const text = textOf(bytes);
+  if (text?.trim() === "") return {};
+  const value = text === undefined ? undefined : parse(text);
+  if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
+    return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
+  // Checked here, because the call sends the parsed value again: the service would not see what JSON.parse has changed.
+  const issues = findInexact(text, value);
+  if (issues.length > 0)
+    return { refusal: { code: "invalid_body", message: "The line cannot be kept exactly.", issues } };
+  const { state, ...rest } = Object.fromEntries(Object.entries(value));
+  if (state !== undefined && state !== "active" && state !== "suspended")
+    return { refusal: { code: "invalid_body", message: "Give the state active or suspended, or leave it out." } };
+  const fields = Object.entries(rest)
+    .filter(([name]) => !IGNORED.includes(name))
+    .map(([name, field]) => [name === "provided_id" && !("user_group_id" in value) ? "user_group_id" : name, field]);
+  return {
+    group: { fields: Object.fromEntries(fields), suspended: state === undefined ? undefined : state === "suspended" },
+  };
+}
+
+/** The fields of a PUT that makes the current group what its line says. A field that the line leaves out stays. */
+export function differencesOf({ fields, suspended }: GroupLine, current: z.infer<typeof CurrentGroup>): object {
+  const differing = COMPARED.filter((name) => name in fields && !isSame(fields[name], current[name]));
+  return {
+    ...Object.fromEntries(differing.map((name) => [name, fields[name]])),
+    ...(suspended !== undefined && suspended !== (current.state === "suspended") && { suspended }),
+  };
+}
+
+/** Whether the values are the same JSON text, as the service compares them. */
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,275 @@
+import { addAbortSignal, type Readable } from "node:stream";
+import * as z from "zod";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { type Access, refusalOf } from "../access.ts";
+import type { HttpCall, Refusal } from "../support/http.ts";
+import { type Line, linesOf } from "../support/lines.ts";
+import { systemErrorCode } from "../support/output.ts";
+import { notTheService } from "../support/service.ts";
+import { CurrentGroup, differencesOf, type GroupLine, readLine } from "./group-line.ts";
+import { Progress } from "./progress.ts";
+import { RetryingCaller, type ServiceResponse, sentenceOf } from "./retrying-caller.ts";
+import { onStopSignal } from "./stop-signals.ts";
+
+const Numbered = z.object({ team_id: z.int() });
+
+/** The input and the options of an import. `total` is the number of bytes, or 0 if it is unknown. */
+type ImportOptions = {
+  input: Readable;
+  total: number;
+  fromLine: number;
+  concurrency: number;
+  /** Whether groups that exist are changed to what their lines say. */
+  update: boolean;
+  /** Prints the summary of an import that was stopped. */
+  report: (summary: string) => void;
+} & Pick<Access<unknown>, "url" | "credential">;
+
+/**
+ * What an import has counted. Of the groups that it found, some differ from their lines or were updated to them. A conflict is a
+ * group that somebody else changed during its update.
+ */
+type Counts = Record<"created" | "found" | "differs" | "updated" | "conflicts" | "refused", number>;
+
+/** The counts of a complete import, and the same as a sentence. */
+export type Imported = { counts: Counts; summary: string };
+
+/** A group as the service has returned it: its number, and its ETag, which makes a change conditional. */
+type SeenGroup = { teamId: number; etag: string };
+
+/** The refusal of a line, which is reported; the import continues with the next line. */
+class LineRefusal extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+const CONFLICT: Refusal = {
+  code: "revision_mismatch",
+  message:
+    "Somebody else changed this group during the import, and still it differs from the line. The import did not overwrite it: look at it, and import the line again.",
+};
+
+const repeats = (first: number): Refusal => ({
+  code: "invalid_body",
+  message: `Line ${first} has the same user_group_id, and the import has ignored this line. Keep one of the two lines.`,
+});
+
+/**
+ * Gets or creates the group of each line, with several calls at a time, and returns the summary. Whatever ends the import,
+ * groups that were created stay, and a second run finds them. So SIGINT, SIGTERM and SIGHUP may stop it; it then prints the
+ * line to continue from.
+ */
+export const importGroups = (options: ImportOptions): Promise<Imported> => new Import(options).run();
+
+/** One run of an import. */
+class Import {
+  readonly #options: ImportOptions;
+  readonly #caller: RetryingCaller;
+  readonly #progress: Progress;
+  readonly #stopping = new AbortController();
+  readonly #counts: Counts = { created: 0, found: 0, differs: 0, updated: 0, conflicts: 0, refused: 0 };
+  #failure: unknown;
+  #lastRead = 0;
+  #firstUndone = Number.POSITIVE_INFINITY;
+  #isAllRead = false;
+  /** The first line of each id. */
+  readonly #lineOfId = new Map<string, number>();
+
+  constructor(options: ImportOptions) {
+    this.#options = options;
+    this.#caller = new RetryingCaller(options.credential.text);
+    this.#progress = new Progress(options.total);
+  }
+
+  async run(): Promise<Imported> {
+    const { input, concurrency } = this.#options;
+    const stop = () => this.#stopAfterCurrentCalls();
+    const stopFor = (error: unknown) => this.#stopFor(error);
+
+    input.once("error", stopFor);
+    const removeHandlers = onStopSignal(stop);
+    const lines = linesOf(addAbortSignal(this.#stopping.signal, input));
+    await Promise.all(Array.from({ length: concurrency }, () => this.#importLines(lines).catch(stopFor)));
+    removeHandlers();
+    this.#progress.stop();
+    return this.#result();
+  }
+
+  async #importLines(lines: AsyncIterable<Line>): Promise<void> {
+    for await (const line of lines) {
+      if (this.#stopping.signal.aborted) break;
+      this.#lastRead = line.number;
+      // Also of a line that is skipped: an earlier run has imported it.
+      const read = this.#readOnce(line);
+      if (line.number < this.#options.fromLine) continue;
+      try {
+        await this.#importLine(line, read);
+      } catch (error) {
+        this.#firstUndone = Math.min(this.#firstUndone, line.number);
+        // Before this loop ends: its end waits for the other loops, and they wait for input that may not come.
+        this.#stopFor(error);
+        throw error;
+      }
+      this.#progress.update(line.end, this.#summary());
+    }
+    this.#isAllRead ||= !this.#stopping.signal.aborted;
+  }
+
+  /** The group of a line, or the refusal of one whose group an earlier line names. */
+  #readOnce(line: Line): ReturnType<typeof readLine> {
+    const read = readLine(line);
+    const id = read.group?.fields.user_group_id;
+    if (typeof id !== "string") return read;
+    const first = this.#lineOfId.get(id);
+    if (first !== undefined) return { refusal: repeats(first) };
+    this.#lineOfId.set(id, line.number);
+    return read;
+  }
+
+  async #importLine(line: Line, { group, refusal }: ReturnType<typeof readLine>): Promise<void> {
+    if (refusal) return this.#refuse(line, refusal);
+    if (!group) return;
+    try {
+      await this.#importGroup(line, group);
+    } catch (error) {
+      if (!(error instanceof LineRefusal)) throw error;
+      this.#refuse(line, error.refusal);
+    }
+  }
+
+  async #importGroup(line: Line, group: GroupLine): Promise<void> {
+    const ensure = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: group.fields };
+    const response = await this.#call("/api/user", ensure);
+    const isNew = response.body.new_user_group;
+    if (typeof isNew !== "boolean") throw notTheService(this.#options.url, response.status);
+    this.#counts[isNew ? "created" : "found"] += 1;
+    if (!isNew) return this.#updateGroup(line, group, this.#seenIn(response).teamId);
+    if (group.suspended) await this.#change(line, group, this.#seenIn(response), { suspended: true });
+  }
+
+  /** Changes a group that exists to what its line says, or counts it as different. */
+  async #updateGroup(line: Line, group: GroupLine, teamId: number): Promise<void> {
+    const { seen, differences } = await this.#compare(group, teamId);
+    if (Object.keys(differences).length === 0) return;
+    if (!this.#options.update) this.#counts.differs += 1;
+    else if (await this.#change(line, group, seen, differences)) this.#counts.updated += 1;
+  }
+
+  /** Reads a group, and returns the fields of a PUT that makes it what its line says. */
+  async #compare(group: GroupLine, teamId: number): Promise<{ seen: SeenGroup; differences: object }> {
+    const response = await this.#call(`/api/user_groups/${teamId}`, { method: "GET" });
+    const { data: current } = CurrentGroup.safeParse(response.body.user_group);
+    if (!current) throw notTheService(this.#options.url, response.status);
+    return { seen: this.#seenIn(response), differences: differencesOf(group, current) };
+  }
+
+  /**
+   * Changes a group if nobody has changed it since it was seen, and returns whether it is now what its line says. The first
+   * response may have been lost: the retry is then refused although the change was made, so a refused change is compared again.
+   */
+  async #change(line: Line, group: GroupLine, { teamId, etag }: SeenGroup, changes: object): Promise<boolean> {
+    const put = { method: "PUT", headers: { "If-Match": etag }, body: changes };
+    const response = await this.#send(`/api/user_groups/${teamId}`, put);
+    if (response.status !== 412) {
+      this.#accept(response, put.method);
+      return true;
+    }
+    const { differences } = await this.#compare(group, teamId);
+    if (Object.keys(differences).length === 0) return true;
+    this.#counts[this.#options.update ? "conflicts" : "differs"] += 1;
+    this.#report(line, CONFLICT);
+    return false;
+  }
+
+  #seenIn({ status, etag, body }: ServiceResponse): SeenGroup {
+    const { data: numbered } = Numbered.safeParse(body.user_group);
+    if (!numbered || etag === undefined) throw notTheService(this.#options.url, status);
+    return { teamId: numbered.team_id, etag };
+  }
+
+  async #call(path: string, call: Omit<HttpCall, "credential">): Promise<ServiceResponse> {
+    const response = await this.#send(path, call);
+    this.#accept(response, call.method);
+    return response;
+  }
+
+  #send(path: string, call: Omit<HttpCall, "credential">): Promise<ServiceResponse> {
+    return this.#caller.call(new URL(path, this.#options.url), call, this.#stopping.signal);
+  }
+
+  /** Throws for a call that the service refuses. */
+  #accept({ status, body }: ServiceResponse, method: string): void {
+    const { url, credential } = this.#options;
+    if (body.success === 1) return;
+    if (!body.error) throw notTheService(url, status);
+    const details = { code: body.error.code, requestId: body.request_id };
+    if (status === 401) throw refusalOf(url, credential, details);
+    if (status === 403 || (status === 404 && method === "POST"))
+      throw new CommandError(keyRefusalOf(body.error), details);
+    throw new LineRefusal(body.error);
+  }
+
+  #refuse(line: Line, refusal: Refusal): void {
+    this.#counts.refused += 1;
+    this.#report(line, refusal);
+  }
+
+  #report(line: Line, refusal: Refusal): void {
+    this.#progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
+  }
+
+  #stopAfterCurrentCalls(): void {
+    this.#progress.note("Stopping when the current calls are complete.");
+    this.#stopping.abort();
+  }
+
+  /** Stops because of an error. Calls of other lines that were sent are completed. */
+  #stopFor(error: unknown): void {
+    this.#failure ??= failureOf(error);
+    this.#stopping.abort();
+  }
+
+  #summary(): string {
+    const { created, found, differs, updated, conflicts, refused } = this.#counts;
+    const changed = this.#options.update ? `updated ${updated}, conflicts ${conflicts}` : `differs ${differs}`;
+    return `created ${created}, found ${found}, ${changed}, refused ${refused}`;
+  }
+
+  #result(): Imported {
+    const { fromLine } = this.#options;
+    const next = Math.min(
+      this.#firstUndone,
+      this.#isAllRead ? Number.POSITIVE_INFINITY : Math.max(this.#lastRead + 1, fromLine),
+    );
+    const failure = this.#failure;
+    if (failure !== undefined && !(failure instanceof CommandError)) throw failure;
+    if (next !== Number.POSITIVE_INFINITY) {
+      this.#options.report(this.#summary());
+      const reason = failure ? `${failure.message}\n` : "";
+      const { code, requestId } = failure ?? { code: "stopped", requestId: undefined };
+      throw new CommandError(`${reason}Stopped. Continue with: --from-line ${next}`, { code, requestId });
+    }
+    if (fromLine > this.#lastRead + 1)
+      throw new UsageError(`--from-line ${fromLine} is after the last line, ${this.#lastRead}.`);
+    const { differs } = this.#counts;
+    if (differs > 0) console.error(`Groups that differ from their lines: ${differs}. To change them, add --update.`);
+    return { counts: this.#counts, summary: this.#summary() };
+  }
+}
+
+/** The message for a refusal that applies to every line, so that the import ends. */
+const keyRefusalOf = (error: Refusal): string =>
+  error.code === "user_group_not_found"
+    ? "insufficient_access: This API key may only read. Use a key with write access."
+    : sentenceOf(error);
+
+/** The reason why the import ends; `undefined` if it was stopped. */
+function failureOf(error: unknown): unknown {
+  if (error instanceof Error && error.name === "AbortError") return undefined;
+  const code = systemErrorCode(error);
+  return code ? new CommandError(`The input could not be read to its end: ${code}.`) : error;
+}

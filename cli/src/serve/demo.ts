@@ -1,0 +1,86 @@
+/** What `npm start` makes for a try: an environment with an API key, and an operator. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { CommandError } from "../../../common/command-error.ts";
+import { systemErrorCode } from "../support/output.ts";
+import { commandOf, DEFAULT_STATE_FOLDER, type ServeOptions } from "./options.ts";
+import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
+
+const FOLDER = ".demo-keys";
+const DEMO_KEY = { workspace: "demo", environment: "Testing", name: "npm start" };
+const DEMO_OPERATOR = { name: "npm start", role: "admin" };
+
+/** The credentials of the demo. */
+export type DemoKeys = { key: string; operatorKey: string };
+
+/** The running service, its options, and the bootstrap token that issues the keys. */
+export type Demo = { url: string; options: ServeOptions; operatorToken: string };
+
+/** Why there are no demo keys. The service runs nevertheless. */
+export class NoDemoKeys extends Error {}
+
+type Answer = { key: string; error: { code: string; message: string } };
+
+/** The files with the demo's keys for a state. They are outside of the state folder, which holds no credential. */
+export function demoFiles({ persistTo }: Pick<ServeOptions, "persistTo">): { key: string; operatorKey: string } {
+  const state = resolve(persistTo);
+  const hash = createHash("sha256").update(state).digest("hex").slice(0, 8);
+  const key = join(FOLDER, state === resolve(DEFAULT_STATE_FOLDER) ? "default" : `${basename(state)}-${hash}`);
+  return { key, operatorKey: `${key}.operator` };
+}
+
+/** Returns the keys of the last start if the service still accepts them, otherwise new ones. */
+export async function demoKeys(demo: Demo): Promise<DemoKeys> {
+  const files = demoFiles(demo.options);
+  try {
+    makePrivateFolder(FOLDER);
+  } catch (error) {
+    throw new CommandError(
+      `The folder ${resolve(FOLDER)}, for the keys of the demo, cannot be made: ${systemErrorCode(error)}.`,
+    );
+  }
+  const kept = async (file: string) => {
+    const key = keptKey(file);
+    return key !== undefined && (await statusOf(demo, key)) === 200 ? key : undefined;
+  };
+  const key = (await kept(files.key)) ?? (await issue(demo, "/api/keys", DEMO_KEY));
+  writePrivateFile(files.key, `${key}\n`);
+  const operatorKey = (await kept(files.operatorKey)) ?? (await issue(demo, "/api/operators", DEMO_OPERATOR));
+  writePrivateFile(files.operatorKey, `${operatorKey}\n`);
+  return { key, operatorKey };
+}
+
+function keptKey(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  makePrivateFile(file);
+  return readFileSync(file, "utf8").trim();
+}
+
+const headersOf = (credential: string) => ({ Authorization: `Token ${credential}` });
+
+async function statusOf({ url, options }: Demo, credential: string): Promise<number> {
+  const response = await fetch(`${url}/api/whoami`, { headers: headersOf(credential) });
+  await response.arrayBuffer();
+  return refuseOtherVersion(url, response.status, options);
+}
+
+async function issue({ url, options, operatorToken }: Demo, path: string, body: object): Promise<string> {
+  const response = await fetch(url + path, {
+    method: "POST",
+    headers: { ...headersOf(operatorToken), "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  await refuseOtherVersion(url, response.status, options);
+  const { key, error } = (await response.json()) as Answer;
+  if (response.status !== 201) throw new NoDemoKeys(error.message);
+  return key;
+}
+
+/** A service that is healthy, and refuses all calls with a key, cannot read its database. */
+async function refuseOtherVersion(url: string, status: number, options: ServeOptions): Promise<number> {
+  if (status !== 503 || (await fetch(`${url}/health`)).status !== 200) return status;
+  throw new CommandError(
+    `The state in ${options.persistTo} was made by another version of this service. Delete the folder, or use another: ${commandOf(options)} --persist-to DIR`,
+  );
+}

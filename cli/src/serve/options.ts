@@ -1,0 +1,106 @@
+/** The options of `ug serve`. */
+import { fstatSync } from "node:fs";
+import { isIP } from "node:net";
+import { UsageError } from "../../../common/command-error.ts";
+import { readSetting } from "../../../common/settings/settings.ts";
+
+const PORT_MAX = 65_535;
+
+export const DEFAULT_PORT = 8787;
+export const DEFAULT_STATE_FOLDER = ".ug/state";
+export const DEFAULT_SECRETS_FILE = ".dev.vars";
+
+/** The variables of the Worker that are secrets. */
+export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
+
+export type ServeOptions = {
+  /** 0 takes any free port. */
+  port: number;
+  host: string;
+  persistTo: string;
+  envFile: string;
+  var: Record<string, string>;
+  /** The header that holds the client's address; empty for none. */
+  clientAddressHeader: string;
+  metricsPort?: number;
+  /** The file descriptor of a socket that is already open, in place of `host` and `port`. */
+  socketFd?: number;
+  /** Makes what is missing for a try: secrets, an environment, its API key and an operator's key. */
+  demo: boolean;
+};
+
+/** How to start the service again with other options, for messages. */
+export const commandOf = ({ demo }: Pick<ServeOptions, "demo">): string => (demo ? "npm start --" : "ug serve");
+
+/** Each option with a valid value, for the message that explains how to write it. */
+const EXAMPLES = {
+  port: "9000",
+  host: "127.0.0.1",
+  "persist-to": "DIR",
+  "env-file": "FILE",
+  var: "NAME:VALUE",
+  "client-address-header": "NAME",
+  "metrics-port": "9788",
+};
+
+/** @throws UsageError if npm read options as its own: without `--`, it passes on their names as variables. */
+export function refuseOptionsTakenByNpm(env: NodeJS.ProcessEnv): void {
+  if (env.npm_lifecycle_event !== "start") return;
+  const taken = Object.entries(EXAMPLES).filter(
+    ([name]) => env[`npm_config_${name.replaceAll("-", "_")}`] !== undefined,
+  );
+  if (taken.length === 0) return;
+  const names = taken.map(([name]) => `--${name}`).join(" and ");
+  const example = taken.map(([name, value]) => `--${name} ${value}`).join(" ");
+  throw new UsageError(`npm took ${names} for itself. Put -- before the options: npm start -- ${example}`);
+}
+
+const wholeNumber = (text: string, max: number): number | undefined =>
+  /^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined;
+
+/** @throws UsageError unless the text is a port. */
+export function readPort(text: string): number {
+  const port = wholeNumber(text, PORT_MAX);
+  if (port === undefined) throw new UsageError(`Give the port as a whole number up to ${PORT_MAX}.`);
+  return port;
+}
+
+/** @throws UsageError unless the text is the number of a file descriptor that systemd or a launcher may pass on. */
+export function readSocketFd(text: string): number {
+  const fd = wholeNumber(text, 1023);
+  if (fd === undefined || fd < 3 || !isSocket(fd))
+    throw new UsageError("Give --socket-fd as the number of an open socket, from 3 on.");
+  return fd;
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+/** @throws UsageError unless the text is an IP address: a name could have several. */
+export function readHost(text: string): string {
+  if (isIP(text) === 0) throw new UsageError("Give --host as an IP address, such as 127.0.0.1, ::1 or 0.0.0.0.");
+  return text;
+}
+
+/** @throws UsageError unless the text is the name of a header. */
+export function readHeaderName(text: string): string {
+  if (text === "" || !readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER").ok)
+    throw new UsageError("Give --client-address-header as the name of a header, such as X-Real-IP.");
+  return text;
+}
+
+/** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form, and for a secret. */
+export function readVariable(text: string, others: Record<string, string> = {}): Record<string, string> {
+  const [, name, value] = /^([A-Za-z_]\w*):(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new UsageError("Give --var as NAME:VALUE.");
+  if (SECRETS.includes(name))
+    throw new UsageError(
+      `${name} is a secret, and other users of this machine can read arguments. Put it in the file of --env-file, or in the environment.`,
+    );
+  return { ...others, [name]: value };
+}

@@ -1,0 +1,121 @@
+/** The Worker's secrets: from the environment, or the file of `--env-file`. A file with the default name is made if it is missing. */
+
+import { randomBytes } from "node:crypto";
+import { CommandError } from "../../../common/command-error.ts";
+import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
+import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
+import { systemErrorCode } from "../support/output.ts";
+import { DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
+import { makePrivateFile, writePrivateFile } from "./private-files.ts";
+import { settingsFileIn, unknownNames } from "./settings-file.ts";
+
+/**
+ * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
+ * file's, and `--var` above all. A file with the default name that is missing is made with fresh secrets, unless the environment has them.
+ *
+ * @throws CommandError if a setting or the file cannot be read, if the file cannot be made, or if secrets are missing for a state that
+ * exists: with others, all its credentials would be dead.
+ */
+export function variablesOf(
+  options: ServeOptions,
+  state: { holdsDatabases: boolean },
+  defaults: Record<string, string>,
+): Record<string, string> {
+  const { envFile } = options;
+  const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
+  let inFile = settingsFileIn(envFile);
+  if (inFile) keepPrivate(envFile);
+  else if (!("SIGNING_KEYS" in inEnvironment)) {
+    makeSecrets(options, state);
+    inFile = settingsFileIn(envFile);
+  }
+  const given = { ...inEnvironment, ...inFile, ...options.var };
+  const variables = { ...defaults, ...valuesIn(given, SETTING_NAMES) };
+  requireReadable(variables, options, state);
+  for (const warning of warningsOf({ ...inFile, ...options.var }, variables, options)) console.warn(`${warning}\n`);
+  return { ...variables, CLIENT_ADDRESS_HEADER: options.clientAddressHeader };
+}
+
+function keepPrivate(envFile: string): void {
+  try {
+    makePrivateFile(envFile);
+  } catch (error) {
+    throw fileError(envFile, error);
+  }
+}
+
+const fileError = (envFile: string, error: unknown): unknown => {
+  const code = systemErrorCode(error);
+  return code ? new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`) : error;
+};
+
+/** @throws CommandError with a sentence for each setting that cannot be read. */
+function requireReadable(
+  variables: Record<string, string>,
+  { envFile, persistTo }: ServeOptions,
+  { holdsDatabases }: { holdsDatabases: boolean },
+): void {
+  const sentences = unreadableSettings(variables);
+  if (sentences.length === 0) return;
+  const keep =
+    variables.SIGNING_KEYS || !holdsDatabases
+      ? []
+      : [
+          `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are dead.`,
+        ];
+  const sources = `Settings come from ${envFile}, the environment and --var.`;
+  throw new CommandError([...sentences, ...keep, sources].join("\n"));
+}
+
+/** What does nothing here, and is perhaps a mistake. */
+function warningsOf(
+  given: NodeJS.Dict<string>,
+  variables: Record<string, string>,
+  { envFile, clientAddressHeader }: ServeOptions,
+): string[] {
+  const unknown = unknownNames(given);
+  const header = given.CLIENT_ADDRESS_HEADER ?? "";
+  const token = readSetting(variables, "OPERATOR_TOKEN");
+  return [
+    ...(unknown === undefined ? [] : [`${unknown} in ${envFile} or --var.`]),
+    ...(header === "" || header === clientAddressHeader
+      ? []
+      : [`CLIENT_ADDRESS_HEADER does nothing in ${envFile} or --var. Give --client-address-header.`]),
+    ...(token.ok && token.value === undefined
+      ? [
+          `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
+            `Set it to a random text of ${OPERATOR_TOKEN_UNITS_MIN} characters or more.`,
+        ]
+      : []),
+  ];
+}
+
+const valuesIn = (env: NodeJS.Dict<string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+
+function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabases }: { holdsDatabases: boolean }) {
+  const explained =
+    `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are dead: the service refuses\n` +
+    "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +
+    `If you have the old ${envFile}, stop this service, and put the file back.\n` +
+    `To start with an empty state, delete the folder ${persistTo}, or use another: npm start -- --persist-to DIR\n`;
+  if (holdsDatabases && !demo)
+    throw new CommandError(
+      `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
+        "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be dead.",
+    );
+  if (envFile !== DEFAULT_SECRETS_FILE && !demo)
+    throw new CommandError(
+      `The file ${envFile} is missing. Make it, readable by the user of the service alone, with two lines: SIGNING_KEYS=k1:KEY, where KEY is\n` +
+        "what openssl rand -base64 32 prints, and OPERATOR_TOKEN=TOKEN, a random text of 32 characters or more.",
+    );
+  const signingKey = randomBytes(32).toString("base64");
+  const operatorToken = randomBytes(32).toString("base64url");
+  try {
+    writePrivateFile(envFile, `SIGNING_KEYS=k1:${signingKey}\nOPERATOR_TOKEN=${operatorToken}\n`, "wx");
+  } catch (error) {
+    throw fileError(envFile, error);
+  }
+  console.info(`Wrote fresh secrets to ${envFile}.`);
+  if (holdsDatabases) console.warn(`\n${explained}`);
+}

@@ -1,0 +1,140 @@
+/** `ug serve`: from its options to the end of its processes. */
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { hasConsole } from "../../../common/settings/settings.ts";
+import { bundleOf } from "./bundle.ts";
+import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
+import { Metrics } from "./metrics.ts";
+import { commandOf, type ServeOptions } from "./options.ts";
+import { variablesOf } from "./secrets.ts";
+import { startService } from "./service.ts";
+import { openStateFolder } from "./state-folder.ts";
+import type { Workerd } from "./workerd.ts";
+
+/**
+ * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1, so that
+ * a supervisor such as systemd starts it again.
+ *
+ * @throws CommandError if the service cannot start.
+ */
+export async function serve(options: ServeOptions): Promise<void> {
+  // New files of the state are readable by their owner only.
+  process.umask(0o077);
+  const ending = signalled();
+  const state = openStateFolder(options);
+  const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
+  const variables: Variables = variablesOf(options, state, bundle.settings.vars);
+  requirePublicUrl(options, variables);
+  if (variables.JURISDICTION)
+    throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
+  variables.PUBLIC_URL ||= "loopback";
+  if (options.socketFd === undefined) await requireFreePort(options);
+  const metrics = options.metricsPort === undefined ? undefined : new Metrics();
+  const endpoint = metrics && (await metrics.listen(options.metricsPort ?? 0));
+  const { host, port, socketFd } = options;
+  const workerd = await startService({
+    bundle,
+    state: resolve(options.persistTo),
+    address: socketFd === undefined ? addressOf(host, port) : undefined,
+    variables,
+    socketFd,
+    log: metrics ? "pipe" : "inherit",
+  });
+  if (metrics) {
+    metrics.read(workerd.process.stdout as Readable, process.stdout);
+    metrics.read(workerd.process.stderr as Readable, process.stderr);
+  }
+  if (endpoint) console.info(`Metrics: ${endpoint.url}`);
+  try {
+    const ended = Promise.race([ending, workerd.failed]);
+    await Promise.race([ended, greet(workerd, options, variables)]);
+    const failure = await ended;
+    if (failure) throw new CommandError(failure);
+  } finally {
+    await workerd.stop();
+  }
+  process.exit(0);
+}
+
+/** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
+const signalled = () =>
+  new Promise<undefined>((end) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
+  });
+
+/** The Worker's variables and secrets, by name. */
+type Variables = Record<string, string>;
+
+/** Behind a proxy, nothing in a request can be trusted to name the service. */
+function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Variables): void {
+  if (clientAddressHeader !== "" && PUBLIC_URL === "")
+    throw new CommandError(
+      "Behind a proxy the service must know its address. Set PUBLIC_URL in the file of secrets, or give --var PUBLIC_URL:https://groups.example.com",
+    );
+}
+
+const addressOf = (host: string, port: number) => (host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`);
+
+/** workerd would share a busy port with the other process. */
+async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void> {
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((settle) => {
+    const probe = createServer()
+      .once("error", settle)
+      .listen({ host, port }, () => probe.close(() => settle(undefined)));
+  });
+  if (error?.code === "EADDRINUSE")
+    throw new CommandError(
+      `Port ${port} is busy. Stop what listens there, or choose another port: ${commandOf({ demo })} --port ${port + 1}`,
+    );
+  if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
+}
+
+async function greet({ port }: Workerd, options: ServeOptions, variables: Variables): Promise<void> {
+  if (port === undefined)
+    return console.info(
+      `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
+    );
+  const reachable = options.host === "0.0.0.0" ? "127.0.0.1" : options.host === "::" ? "::1" : options.host;
+  const url = `http://${addressOf(reachable, port)}`;
+  // The first request runs the Worker's modules.
+  await (await fetch(`${url}/health`)).arrayBuffer();
+  const introduction = options.demo ? await introductionTo(url, options, variables) : "";
+  console.info(`\nThe user group service is ready at ${url}`);
+  console.info(introduction || `State: ${resolve(options.persistTo)}`);
+  console.info("Ctrl-C stops the service. What follows is its log.\n");
+}
+
+/** The credentials of the demo, and calls to copy; or why there are none. */
+async function introductionTo(url: string, options: ServeOptions, variables: Variables): Promise<string> {
+  const { OPERATOR_TOKEN: operatorToken = "" } = variables;
+  try {
+    const keys = await demoKeys({ url, options, operatorToken });
+    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
+  } catch (error) {
+    if (!(error instanceof NoDemoKeys)) throw error;
+    return (
+      `No API key could be issued: ${error.message}\n` +
+      `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
+      "new secrets, and the service refuses all tokens and keys that it issued before.\n"
+    );
+  }
+}
+
+type Introduced = { keys: DemoKeys; files: DemoKeys; hasConsole: boolean };
+
+const introductionOf = (url: string, { keys, files, hasConsole }: Introduced): string => {
+  const headers = `-H 'Authorization: Token ${keys.key}' -H 'Content-Type: application/json'`;
+  return [
+    `API key of workspace demo, environment Testing (kept in ${files.key}):\n`,
+    `  ${keys.key}\n`,
+    `Operator key${hasConsole ? `, with which to sign in at ${url}/console` : ""} (kept in ${files.operatorKey}):\n`,
+    `  ${keys.operatorKey}\n`,
+    "Get or create a user group:\n",
+    `  curl -X GET ${url}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
+    "Then mint a viewer session for a page that shows its data:\n",
+    `  curl ${url}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
+    `Every call and refusal: ${url}/docs`,
+  ].join("\n");
+};

@@ -1,0 +1,37 @@
+/** The file of `--env-file`, which has the secrets and other settings of a service. */
+import { readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import { CommandError } from "../../../common/command-error.ts";
+import { SETTING_NAMES } from "../../../common/settings/settings.ts";
+import { systemErrorCode } from "../support/output.ts";
+
+/**
+ * The variables in the file; `undefined` if there is no such file.
+ *
+ * @throws CommandError if there may be one that this user cannot read.
+ */
+export function settingsFileIn(file: string): NodeJS.Dict<string> | undefined {
+  try {
+    return parseEnv(readFileSync(file, "utf8").replace(/^\ufeff/, ""));
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === "ENOENT") return undefined;
+    if (code === undefined) throw error;
+    throw new CommandError(
+      `The file ${file} cannot be read: ${code}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are dead.`,
+    );
+  }
+}
+
+/** A name without digits and of few characters, which cannot be a secret on a line that is wrong. */
+const HARMLESS_NAME = /^[A-Za-z][A-Za-z_]{0,29}$/;
+
+/** The beginning of a sentence about the names that are no settings; `undefined` if there are none. */
+export function unknownNames(given: NodeJS.Dict<string>): string | undefined {
+  const known: readonly string[] = SETTING_NAMES;
+  const unknown = Object.keys(given).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return undefined;
+  const shown = unknown.filter((name) => HARMLESS_NAME.test(name));
+  const names = shown.length < unknown.length ? [...shown, "a name that is not shown"] : shown;
+  return `The service has no setting ${names.join(", ")}, and ignores what is set`;
+}

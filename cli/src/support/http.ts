@@ -1,0 +1,82 @@
+import { request } from "undici";
+import * as z from "zod";
+import { abortable } from "../../../client/src/transport/abortable.ts";
+import { CommandError } from "../../../common/command-error.ts";
+import { isRedirect, redirected, unreachable } from "./service.ts";
+
+/** Longer than the service takes to respond or to fail. */
+export const RESPONSE_MS_MAX = 30_000;
+
+export type HttpCall = {
+  method: string;
+  credential: string;
+  headers?: Record<string, string>;
+  /** Sent as JSON, with any method: `fetch` would send none with GET. */
+  body?: object | undefined;
+  /** Sent as it is, in place of a body. */
+  text?: string;
+};
+
+export type HttpResponse = {
+  status: number;
+  text: string;
+  retryAfter: string | undefined;
+  etag: string | undefined;
+};
+
+/** Sends one request. It follows no redirect, which could take the credential elsewhere. */
+export function send(url: URL, { method, credential, headers = {}, body, text: raw }: HttpCall): Promise<HttpResponse> {
+  const exchange = async (signal: AbortSignal) => {
+    const response = await request(url, {
+      method: method as "GET",
+      headers: {
+        Authorization: `Token ${credential}`,
+        ...(body && { "Content-Type": "application/json" }),
+        ...headers,
+      },
+      body: body ? JSON.stringify(body) : (raw ?? null),
+      signal,
+    });
+    const text = await response.body.text();
+    const { "retry-after": retryAfter, etag } = response.headers;
+    return { status: response.statusCode, text, retryAfter: textOf(retryAfter), etag: textOf(etag) };
+  };
+  const onTimeout = () => Promise.reject(new Error("The service did not respond in time."));
+  return abortable(exchange, [], { ms: RESPONSE_MS_MAX, onTimeout }).then((response) => {
+    if (isRedirect(response.status)) throw redirected(url);
+    return response;
+  });
+}
+
+/** The value of a header; `undefined` if it is missing or given more than once. */
+const textOf = (header: string | string[] | undefined): string | undefined =>
+  typeof header === "string" ? header : undefined;
+
+/** Sends one request to a service that must be there. */
+export const sendOrFail = (url: URL, call: HttpCall): Promise<HttpResponse> =>
+  send(url, call).catch((error: unknown) => {
+    throw error instanceof CommandError ? error : unreachable(url);
+  });
+
+const Issue = z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() });
+
+/** The `error` of a response that refuses a call. */
+export type Refusal = z.infer<typeof Refusal>;
+const Refusal = z.object({ code: z.string(), message: z.string(), issues: z.optional(z.array(Issue)) });
+const Body = z.object({ success: z.number(), error: z.optional(Refusal), request_id: z.optional(z.string()) });
+
+/**
+ * Parses a response of the service; `undefined` if it is not one. A refusal may repeat the credential, which no command may
+ * print, so it is masked.
+ */
+export function readBody<Fields>(credential: string, text: string): (Fields & z.infer<typeof Body>) | undefined {
+  try {
+    const body = JSON.parse(text);
+    const { error } = Body.parse(body);
+    const mask = (_: string, value: unknown) =>
+      typeof value === "string" && credential !== "" ? value.replaceAll(credential, "[credential]") : value;
+    return error ? { ...body, error: JSON.parse(JSON.stringify(error), mask) } : body;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,275 @@
+import { describe, inject, it } from "vitest";
+import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
+import { pageOf } from "../proof/restore-pages.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { runIn, waitUntil } from "../support/node/service.ts";
+import { refusal, standIn } from "../support/node/stand-in.ts";
+import { keyOfWorkspace } from "../support/node/workspace.ts";
+
+const { url, folder, operatorToken } = inject("service");
+
+const events = (args: readonly string[], apiKey: string): Promise<Outcome> =>
+  runCommand("events", args, { API_KEY: apiKey });
+
+/** Starts the command in a process of its own, which gets signals. `output` has what it printed so far. */
+function startEvents(args: readonly string[], apiKey: string, at = url) {
+  const child = startCommand("events", args, { API_KEY: apiKey, SERVICE_URL: at });
+  const output = { stdout: "" };
+  child.stdout?.on("data", (chunk) => {
+    output.stdout += chunk;
+  });
+  return { child, output, outcome: outcomeOf(child) };
+}
+
+/** Runs the command with the key of an operator. */
+const operatorEvents = (args: readonly string[], operatorKey: string): Promise<Outcome> =>
+  runCommand("events", args, { OPERATOR_KEY: operatorKey });
+
+/** A key of a workspace in which a group was created and renamed, and a client with this key. */
+async function changed(workspace: string) {
+  const apiKey = await keyOfWorkspace(workspace);
+  const client = new UserGroupClient({ url, apiKey });
+  await client.ensure({ userGroupId: "acme" });
+  await client.update({ userGroupId: "acme", newUserGroupId: "b  by \u202e" });
+  return { apiKey, client };
+}
+
+const withoutTimes = (stdout: string) => stdout.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME").split("\n");
+
+it("prints a line for each event, and nothing that a terminal interprets", async ({ expect }) => {
+  const { apiKey } = await changed("events-lines");
+  const { status, stdout, stderr } = await events([], apiKey);
+  expect(withoutTimes(stdout)).toEqual([
+    'TIME  api_key.issued            key 1 "backend"  by operator "bootstrap"',
+    'TIME  user_group.created        "acme"  by api_key 1 "backend"',
+    'TIME  user_group.updated        "acme" -> "b  by \\u202e" (provided_id)  by api_key 1 "backend"',
+  ]);
+  expect(stderr).toMatch(/^To continue after these: --cursor [\w-]+$/);
+  expect(status).toBe(0);
+});
+
+it("prints the API's own JSON with --json", async ({ expect }) => {
+  const { apiKey } = await changed("events-json");
+  const { stdout } = await events(["--json"], apiKey);
+  const response = await fetch(`${url}/api/events`, { headers: { Authorization: `Token ${apiKey}` } });
+  const { events: wire } = (await response.json()) as { events: object[] };
+  expect(stdout.split("\n").map((line) => JSON.parse(line))).toEqual(wire);
+  expect(stdout).not.toMatch(/[^\n\P{Cc}]/u);
+});
+
+it("filters, and continues from the cursor that it printed", async ({ expect }) => {
+  const { apiKey, client } = await changed("events-filters");
+  expect((await events(["--type", "user_group.created"], apiKey)).stdout).toMatch(/^\S+ {2}user_group.created[^\n]+$/);
+  expect((await events(["--user-group-id", "acme"], apiKey)).stdout.split("\n")).toHaveLength(2);
+  const [, cursor = ""] = /--cursor (\S+)/.exec((await events([], apiKey)).stderr) ?? [];
+  expect((await events(["--cursor", cursor], apiKey)).stdout).toBe("");
+  await client.ensure({ userGroupId: "later" });
+  expect((await events(["--cursor", cursor], apiKey)).stdout).toContain('"later"');
+});
+
+it("--follow prints changes as they are made, until Ctrl-C", async ({ expect }) => {
+  const { apiKey, client } = await changed("events-follow");
+  const { child, output, outcome } = startEvents(["--follow", "--cursor", "latest"], apiKey);
+  // Events from before `latest` is read are not printed, so create groups until one is.
+  let count = 0;
+  await waitUntil(async () => {
+    count += 1;
+    await client.ensure({ userGroupId: `g-${count}` });
+    return output.stdout.includes('"g-');
+  }, "a change was printed");
+  child.kill("SIGINT");
+  const { status, stdout, stderr } = await outcome;
+  expect(status).toBe(0);
+  const printed = [...stdout.matchAll(/"g-(\d+)"/g)].map(([, number]) => Number(number));
+  expect(printed).toEqual(printed.map((_, index) => (printed[0] ?? 0) + index));
+  expect(stdout).not.toContain('"acme"');
+  expect(stderr).toMatch(/--cursor [\w-]+$/);
+});
+
+it("--follow waits for a service that restarts, and prints each event once", async ({ expect }) => {
+  const page = (id: number) => ({
+    status: 200,
+    body: {
+      success: 1,
+      events: [
+        {
+          id,
+          at: "2035-01-01T00:00:00.000Z",
+          type: "t",
+          actor: { kind: "system", id: null, name: "\u009b31m" },
+          request_id: "r",
+        },
+      ],
+      next_cursor: String(id),
+      has_more: true,
+    },
+  });
+  const { url: at } = await standIn(({ path }, count) => {
+    const after = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
+    if (count > 1 && count < 8) return count % 2 === 0 ? "drop" : refusal(503, "directory_unavailable");
+    return after < 3 ? page(after + 1) : { status: 200, body: { ...page(3).body, events: [], has_more: false } };
+  });
+  const { child, output, outcome } = startEvents(["--follow", "--json"], "k", at);
+  await waitUntil(() => output.stdout.includes('"id":3'), "the last event was printed");
+  child.kill("SIGTERM");
+  const { status, stdout, stderr } = await outcome;
+  expect(stdout.split("\n").map((line) => JSON.parse(line).id)).toEqual([1, 2, 3]);
+  expect(stdout).toContain("\\u009b31m");
+  expect(stderr).toMatch(/^Waiting for the service: .*\n[\s\S]*--cursor 3$/);
+  expect(status).toBe(0);
+});
+
+describe("for an operator", () => {
+  const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
+  const issue = (name: string) => bootstrap.issueOperator({ name, role: "viewer" });
+
+  it("prints the environment that the options name, as for its API key", async ({ expect }) => {
+    const { apiKey } = await changed("events-operator");
+    const { key } = await issue("reader of events");
+    const where = ["--workspace", "events-operator", "--environment", "Testing"];
+    expect(await operatorEvents(where, key)).toEqual(await events([], apiKey));
+    const { stdout } = await operatorEvents([...where, "--type", "user_group.created"], key);
+    expect(stdout.split("\n")).toHaveLength(1);
+  });
+
+  it("prints the deployment's feed as lines and as the API's own JSON", async ({ expect }) => {
+    const cursor = await bootstrap.latestEventCursor();
+    const { operator, key } = await issue('eve "x"');
+    const rolled = await bootstrap.rollOperator({ id: operator.id, graceSeconds: 600 });
+    await bootstrap.issueKey({ workspace: "events-deployment", environment: null, name: "k" });
+
+    const lines = (await operatorEvents(["--deployment", "--cursor", cursor], key)).stdout.split("\n");
+    const name = '"eve \\"x\\""';
+    const printed = lines.map((line) => line.replace(/^\S+ +/, ""));
+    expect(printed).toEqual(
+      expect.arrayContaining([
+        `operator.issued           operator ${operator.id} ${name}  by operator "bootstrap"`,
+        `operator.rolled           operator ${operator.id} ${name} -> operator ${rolled.operator.id}  by operator "bootstrap"`,
+        'environment.created       environment events-deployment/untagged  by operator "bootstrap"',
+      ]),
+    );
+    const { stdout } = await operatorEvents(["--deployment", "--json", "--cursor", cursor], key);
+    const response = await fetch(`${url}/api/events?cursor=${cursor}&limit=1000`, {
+      headers: { Authorization: `Token ${key}` },
+    });
+    const { events: wire } = (await response.json()) as { events: object[] };
+    expect(wire).toEqual(expect.arrayContaining(stdout.split("\n").map((line) => JSON.parse(line))));
+  });
+
+  it("does not fall back to an API key, and names the refused credential", async ({ expect }) => {
+    const { apiKey } = await changed("events-no-fallback");
+    const env = { API_KEY: apiKey, OPERATOR_KEY: "ugo_wrong" };
+    const { status, stderr } = await runCommand("events", ["--deployment"], env);
+    expect([status, stderr.split("\n").length]).toEqual([1, 1]);
+    expect(stderr).toContain("refused OPERATOR_KEY (unauthenticated)");
+  });
+
+  it.for([
+    ["both feeds", ["--deployment", "--workspace", "acme"], "not both", 2],
+    ["a workspace alone", ["--workspace", "acme"], "Give --environment as Customer, Testing or untagged", 2],
+    ["an environment alone", ["--environment", "Testing"], "Give --workspace as the slug", 2],
+    ["an environment that is not there", ["--workspace", "events-typo", "--environment", "Testing"], "environment", 1],
+  ] as const)("refuses %s with one sentence", async ([, args, sentence, expected], { expect }) => {
+    const { status, stdout, stderr } = await operatorEvents(args, operatorToken);
+    expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
+    expect(stderr).toContain(sentence);
+  });
+});
+
+describe("fails with a sentence", () => {
+  it.for<[string, string[], string, RegExp, number]>([
+    ["for an unknown option", ["--nope"], "k", /Unknown option '--nope'/, 2],
+    ["for an argument", ["export"], "k", /Too many arguments/, 2],
+    ["without an API key", [], "", /Set API_KEY/, 1],
+    ["for a refused key", [], "k", /refused API_KEY \(unauthenticated\)/, 1],
+    ["where there is no service", ["--url", "http://127.0.0.1:1"], "k", /cannot be reached/, 3],
+  ])("%s", async ([, args, apiKey, sentence, expected], { expect }) => {
+    const { status, stdout, stderr } = await events(args, apiKey);
+    expect(stderr).toMatch(sentence);
+    expect(stderr.split("\n")).toHaveLength(1);
+    expect([status, stdout]).toEqual([expected, ""]);
+  });
+
+  it("for an unknown type and a foreign cursor", async ({ expect }) => {
+    const { apiKey } = await changed("events-refused");
+    expect((await events(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
+    expect((await events(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
+  });
+
+  it("when standard output is full", async ({ expect }) => {
+    const { apiKey } = await changed("events-full");
+    const env = { API_KEY: apiKey, SERVICE_URL: url };
+    const { status, stderr } = await outcomeOf(
+      runIn(folder, ["sh", "-c", "node -- cli/ug.mjs events >/dev/full"], env),
+    );
+    expect([status, stderr]).toEqual([1, "error: Standard output could not be written: ENOSPC."]);
+  });
+});
+
+it("--help shows every option", async ({ expect }) => {
+  const { stdout: help } = await events(["--help"], "");
+  for (const option of [
+    "workspace",
+    "environment",
+    "deployment",
+    "follow",
+    "json",
+    "type",
+    "user-group-id",
+    "cursor",
+    "url",
+  ])
+    expect(help).toContain(`--${option}`);
+});
+
+it("prints the changes of the deployment and of every environment, each after the name of its feed", async ({
+  expect,
+}) => {
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
+  const { key, operator: issued } = await operator.issueOperator({ name: "everywhere", role: "admin" });
+  await operatorEvents(["--deployment"], key);
+  const everywhere = new OperatorClient({ url, operatorKey: key });
+  for (const environment of ["Customer", "Testing"] as const)
+    await everywhere.issueKey({ workspace: "events-all", environment, name: "x" });
+  const filter = ["--all", "--actor", `operator:${issued.id}`];
+  const { stdout, status } = await operatorEvents(filter, operatorToken);
+  expect(status).toBe(0);
+  expect(withoutTimes(stdout).map((line) => line.split(/\s{2,}/).slice(0, 4))).toEqual([
+    ["deployment", "TIME", "environment.created", "environment events-all/Customer"],
+    ["deployment", "TIME", "environment.created", "environment events-all/Testing"],
+    ["events-all/Customer", "TIME", "api_key.issued", 'key 1 "x"'],
+    ["events-all/Testing", "TIME", "api_key.issued", 'key 1 "x"'],
+  ]);
+  const lines = (await operatorEvents([...filter, "--json"], operatorToken)).stdout.split("\n");
+  expect(lines.map((line) => JSON.parse(line).feed)).toEqual([
+    "deployment",
+    "deployment",
+    "events-all/Customer",
+    "events-all/Testing",
+  ]);
+  expect((await operatorEvents(["--all", "--follow"], operatorToken)).status).toBe(2);
+});
+
+it("prints the changes of the other environments while a backup is restored into one, and names that one", async ({
+  expect,
+}) => {
+  await keyOfWorkspace("events-beside");
+  const authorization = `Token ${operatorToken}`;
+  const backupOf = (workspace: string) =>
+    fetch(`${url}/api/backup?workspace=${workspace}&environment=Testing`, { headers: { authorization } });
+  const lines = (await (await backupOf("events-beside")).text()).trimEnd().split("\n").slice(0, -1);
+  const moved = lines.map((line) => line.replaceAll("events-beside", "events-restored"));
+  const restore = (page: string) =>
+    fetch(`${url}/api/restore?workspace=events-restored&environment=Testing&unsigned=true`, {
+      method: "POST",
+      headers: { authorization, "content-type": "application/x-ndjson" },
+      body: page,
+    });
+  expect((await restore(pageOf(moved.slice(0, -1), 1, "more"))).status).toBe(200);
+  const { stdout, stderr, status } = await operatorEvents(["--all"], operatorToken);
+  // Page 1 begins a restore again.
+  expect((await restore(pageOf(moved))).status).toBe(200);
+  expect(stdout).toContain("events-beside/Testing  ");
+  expect(stderr).toContain("A backup is being restored into events-restored/Testing.");
+  expect(status).toBe(1);
+});

@@ -1,0 +1,22 @@
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { it } from "vitest";
+import { Metrics } from "../../cli/src/serve/metrics.ts";
+import { waitUntil } from "../support/node/service.ts";
+
+it("metrics count a request whose log line contains a line separator", async ({ expect }) => {
+  const metrics = new Metrics();
+  const [log, output] = [new PassThrough(), new PassThrough()];
+  metrics.read(log, output);
+  const { url } = await metrics.listen(0);
+  const request = { method: "GET", path: "/api/events", status: 200, milliseconds: 1 };
+  const lines = ["ann", "a\u2028n\u2029n", "a\u0085n"].map(
+    (operator) => `${JSON.stringify({ operator, ...request })}\n`,
+  );
+  log.end(`not JSON\n${lines.join("")}`);
+  const scrape = async () => (await fetch(url)).text();
+  const counted = 'ug_http_requests_total{method="GET",route="/api/events",status="200"} 3';
+  await waitUntil(async () => (await scrape()).includes(counted), "all three requests were counted");
+  output.end();
+  expect(await text(output)).toContain(lines.join(""));
+});

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, it, onTestFinished } from "vitest";
+import { startPlainService } from "../support/node/plain-workerd.ts";
+import { endGroup, launcherPidOf, processesOf, runIn, waitUntil } from "../support/node/service.ts";
+
+const here = (file: string) => join(import.meta.dirname, "../support/node", file);
+const canRun = (program: string) => spawnSync(program, ["--version"]).status === 0;
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Makes one request on a connection of its own. Returns its status. */
+const statusOf = (port: number, path: string) =>
+  new Promise<number | string>((settle) => {
+    request({ host: "127.0.0.1", port, path, agent: false }, (response) => {
+      response.resume().once("end", () => settle(response.statusCode ?? 0));
+    })
+      .once("error", (error: NodeJS.ErrnoException) => settle(error.code ?? error.message))
+      .end();
+  });
+
+const PERL = canRun("perl");
+
+describe.skipIf(!PERL)(`with the socket held by a supervisor${PERL ? "" : ", skipped: perl is missing"}`, () => {
+  const RESTARTS = 4;
+  const CONNECTIONS_PER_SECOND = 200;
+
+  /** Starts the service below a process that holds its socket. `lines` are what that process has printed. */
+  async function startHeld(): Promise<{ holder: ChildProcess; port: number; lines: string[] }> {
+    const folder = newFolder();
+    const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state", "--socket-fd", "3"];
+    const holder = runIn(folder, ["perl", here("hold-socket.pl"), process.execPath, ...serve]);
+    onTestFinished(() => endGroup(holder, "SIGKILL"));
+    const lines: string[] = [];
+    createInterface({ input: holder.stdout as Readable }).on("line", (line) => lines.push(line));
+    await waitUntil(() => lines.some((line) => line.includes("is ready")), "the service was ready");
+    return { holder, port: Number(/^port (\d+)$/.exec(lines[0] ?? "")?.[1]), lines };
+  }
+
+  it("fails no new connection while it is restarted by SIGTERM", async ({ expect }) => {
+    const { holder, port, lines } = await startHeld();
+    const counted = (text: string) => lines.filter((line) => line.includes(text)).length;
+    const statuses: Promise<number | string>[] = [];
+    let isLoading = true;
+    const load = (async () => {
+      while (isLoading) {
+        statuses.push(statusOf(port, "/health"));
+        await delay(1000 / CONNECTIONS_PER_SECOND);
+      }
+    })();
+    for (let restart = 1; restart <= RESTARTS; restart += 1) {
+      const answered = statuses.length + 50;
+      await waitUntil(() => statuses.length >= answered, "the service had answered under load");
+      process.kill(launcherPidOf(holder), "SIGTERM");
+      await waitUntil(() => counted("is ready") === restart + 1, "the service was ready again");
+    }
+    isLoading = false;
+    await load;
+    expect([...new Set(await Promise.all(statuses))]).toEqual([200]);
+    expect(lines.filter((line) => line.startsWith("ended"))).toEqual(Array.from({ length: RESTARTS }, () => "ended 0"));
+    expect(processesOf(holder).filter((line) => line.includes("/workerd serve "))).toHaveLength(1);
+  });
+});
+
+/** strace needs a kernel that lets a process be traced. */
+const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "true"]).status === 0;
+
+it.skipIf(!STRACE)(
+  `answers each write only after the disk has it${STRACE ? "" : ", skipped: strace is missing"}`,
+  async ({ expect }) => {
+    const WRITES = 20;
+    const service = await startPlainService();
+    onTestFinished(service.stop);
+    const trace = join(newFolder(), "trace");
+    const put = async (id: string, name: string) => {
+      const response = await fetch(`${service.url}/api/user`, {
+        method: "PUT",
+        headers: { Authorization: `Token ${service.key}`, "Content-Type": "application/json" },
+        body: JSON.stringify({ user_group_id: id, name }),
+      });
+      expect(response.status).toBe(200);
+    };
+    await fetch(`${service.url}/api/user_groups`, {
+      method: "POST",
+      headers: { Authorization: `Token ${service.key}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ user_group_id: "synced" }),
+    });
+    const calls = "trace=fsync,fdatasync,write,writev,sendto,sendmsg";
+    const tracer = spawn("strace", ["-f", "-p", String(service.pid), "-e", calls, "-o", trace]);
+    onTestFinished(() => void tracer.kill("SIGKILL"));
+    // It says on its standard error that it is attached.
+    await once(tracer.stderr, "data");
+    for (let write = 1; write <= WRITES; write += 1) await put("synced", `name ${write}`);
+    tracer.kill("SIGINT");
+    await once(tracer, "exit");
+    const order = readFileSync(trace, "utf8").match(/f(?:data)?sync\(|HTTP\/1\.1 200/g) ?? [];
+    const answers = order.flatMap((each, index) => (each.startsWith("HTTP") ? [order[index - 1]] : []));
+    expect(answers).toHaveLength(WRITES);
+    expect(answers.filter((before) => before?.startsWith("HTTP") !== false)).toEqual([]);
+  },
+);
+
+describe("--metrics-port", () => {
+  it("counts requests by route, method and status, and never by path", async ({ expect }) => {
+    const folder = newFolder();
+    const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state"];
+    const child = runIn(folder, [process.execPath, ...serve, "--port", "0", "--metrics-port", "0"]);
+    onTestFinished(() => endGroup(child, "SIGINT"));
+    let output = "";
+    child.stdout?.on("data", (data) => {
+      output += data;
+    });
+    await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
+    const [, url] = /ready at (\S+)/.exec(output) ?? [];
+    const [, metrics = ""] = /Metrics: (\S+)/.exec(output) ?? [];
+    expect(metrics).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+    const read = async () => (await fetch(metrics)).text();
+    for (const path of ["/api/user_groups/1", "/api/user_groups/2", "/nowhere/ugk_a-credential-by-mistake"])
+      await fetch(url + path);
+    await waitUntil(async () => (await read()).includes('status="404"'), "the last request was counted");
+    const text = await read();
+    expect(text).toContain('ug_http_requests_total{method="GET",route="/api/user_groups/:team_id",status="401"} 2');
+    expect(text).toMatch(
+      /^ug_http_request_duration_seconds_count\{method="GET",route="\/api\/user_groups\/:team_id",status="401"\} 2$/m,
+    );
+    expect(text).toMatch(/# EOF\n$/);
+    expect(text).not.toContain("mistake");
+    expect((await fetch(metrics)).headers.get("content-type")).toContain("application/openmetrics-text");
+  });
+});

@@ -1,0 +1,328 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { inject, it, onTestFinished } from "vitest";
+import { ugCommand } from "../../cli/src/run-ug.ts";
+import { UserGroupClient } from "../../client/src/index.ts";
+import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { removeCopy, runIn } from "../support/node/service.ts";
+import { standIn } from "../support/node/stand-in.ts";
+
+const { url, key, folder, operatorToken } = inject("service");
+
+/** A command line of `ug`. */
+const ug = ([name = "", ...args]: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand(name, args, env);
+
+/** The names of the commands that a help lists. */
+const listedIn = (help: string): string[] =>
+  [...(/\nCommands:\n([\s\S]*?)\n\n/.exec(help)?.[1] ?? "").matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
+
+it("has a help with examples for each command, and only commands of ug in them", async ({ expect }) => {
+  const unseen: string[][] = [[]];
+  const seen: string[] = [];
+  for (let path = unseen.shift(); path; path = unseen.shift()) {
+    const { status, stdout } = await ug([...path, "--help"]);
+    expect([path, status]).toEqual([path, 0]);
+    expect(stdout, `ug ${path.join(" ")} --help`).toMatch(
+      /^Usage: ug[\s\S]*\n\nExamples:\n {2}# .*\n {2}\$ (\w+=\S+ )?(ug|npm start)\b/,
+    );
+    seen.push(path.join(" "));
+    for (const name of listedIn(stdout)) unseen.push([...path, name]);
+  }
+  expect(seen).toEqual(
+    expect.arrayContaining([
+      "serve",
+      "keys issue",
+      "operators revoke",
+      "environments list",
+      "events",
+      "whoami",
+      "doctor",
+    ]),
+  );
+  expect(seen).toEqual(expect.arrayContaining(["groups list", "groups rotate", "groups import"]));
+});
+
+it("prints its help without a command, and names the one that is unknown", async ({ expect }) => {
+  const alone = await outcomeOf(runIn(folder, [process.execPath, "--", "cli/ug.mjs"]));
+  expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [options]"]);
+  expect(await ug(["frobnicate"])).toEqual({
+    status: 2,
+    stdout: "",
+    stderr: "error: Unknown command 'frobnicate'; --help shows how.",
+  });
+  const group = await ug(["keys"]);
+  expect([group.status, group.stdout]).toEqual([2, ""]);
+  expect((await ug(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+/** The names of each group of commands, with those of the commands in it. */
+async function namesByGroup(): Promise<[path: string[], commands: readonly Command[]][]> {
+  const { commands } = await ugCommand();
+  return [[[], commands], ...commands.map((each): [string[], readonly Command[]] => [[each.name()], each.commands])];
+}
+
+/** Options that only commands have that change something. */
+const CHANGING = ["--reason", "--yes", "--persist-to", "--update", "--unsigned", "--create"];
+
+it("suggests no command that changes something, whatever word is unknown", async ({ expect }) => {
+  const groups = (await namesByGroup()).filter(([, commands]) => commands.length > 0);
+  const names = groups.flatMap(([, commands]) => commands.map((each) => each.name()));
+  const words = [...names, ...["merge", "create", "erased", "lst", "resore", "purgee", "revok", "isue"]];
+  const suggested = new Set<string>();
+  for (const [path, commands] of groups)
+    for (const word of [...words, ...words.map((each) => `${each}s`), ...words.map((each) => each.slice(1))]) {
+      if (commands.some((each) => each.name() === word)) continue;
+      const { stderr } = await ug([...path, word]);
+      const [, listed = ""] = /Did you mean (?:one of )?([a-z, ]+)\?/.exec(stderr) ?? [];
+      for (const name of listed.split(", ").filter((each) => each !== "")) {
+        suggested.add(name);
+        const options = commands.find((each) => each.name() === name)?.options.map(({ long }) => long) ?? [];
+        expect(
+          options.filter((each) => CHANGING.includes(each ?? "")),
+          `ug ${path.join(" ")} ${word} suggests ${name}`,
+        ).toEqual([]);
+      }
+    }
+  expect([...suggested].toSorted()).toEqual([
+    ...["backup", "doctor", "environments", "events", "export", "groups", "keys", "list"],
+    ...["operators", "prove", "sessions", "show", "whoami"],
+  ]);
+});
+
+it("suggests a command that changes nothing", async ({ expect }) => {
+  expect((await ug(["groups", "lst"])).stderr).toBe(
+    "error: Unknown command 'lst' (Did you mean list?); --help shows how.",
+  );
+});
+
+const NOT_THERE = "http://127.0.0.1:1";
+
+it.for([
+  ["whoami"],
+  ["groups", "show", "7"],
+  ["groups", "export"],
+  ["events"],
+  ["environments", "list"],
+  ["operators", "list"],
+])("exits with 3 where the service cannot be reached: %j", async (line, { expect }) => {
+  const isOperators = ["environments", "operators"].includes(line[0] ?? "");
+  const credential = isOperators ? { OPERATOR_KEY: "ugo_x" } : { API_KEY: key };
+  const { status, stdout } = await ug([...line, "--url", NOT_THERE, "--json"], credential);
+  expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
+});
+
+it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async ({ expect }) => {
+  const other = await standIn(() => ({ status: 200, body: "<html>" }));
+  expect((await ug(["whoami", "--url", other.url], { API_KEY: key })).status).toBe(3);
+  expect((await ug(["whoami"], { API_KEY: "ugk_unknown" })).status).toBe(1);
+});
+
+it.for([
+  ["an API key", () => ["whoami", key]],
+  ["an operator's key in an option", () => ["keys", "list", `--workspace=ugo_${"x".repeat(60)}`]],
+  ["a viewer session", () => ["events", "--cursor", "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"]],
+] as const)("refuses %s as an argument, and does not repeat it", async ([, argsOf], { expect }) => {
+  const args = argsOf();
+  const { status, stdout, stderr } = await ug(args);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("looks like a credential");
+  for (const arg of args) expect(arg.length < 20 || !stderr.includes(arg.slice(-20))).toBe(true);
+});
+
+it.for([
+  ["an argument too many", ["whoami", "hunter2"]],
+  ["an unknown command", ["hunter2"]],
+  ["an unknown option", ["whoami", "--hunter2"]],
+  ["a value that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2"]],
+  ["a value with a quote that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2' is"]],
+] as const)("does not repeat %s, which may be a secret", async ([, args], { expect }) => {
+  for (const each of [args, [...args, "--json"]]) {
+    const { status, stdout, stderr } = await ug(each);
+    expect(status).toBe(2);
+    expect(stdout + stderr).toMatch(/--help shows how\./);
+    expect(stdout + stderr).not.toContain("hunter2");
+  }
+});
+
+it("ends without a word when the reader of its output has ended", async ({ expect }) => {
+  for (const args of [`environments list --url ${url}`, "keys --help"]) {
+    const command = `node -- cli/ug.mjs ${args} | true; echo "\${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
+    expect([stdout, stderr]).toEqual(["0", ""]);
+  }
+});
+
+it("writes no colours into a pipe", async ({ expect }) => {
+  for (const args of [["doctor"], ["keys"], ["--help"]]) {
+    const [name = "", ...rest] = args;
+    const { stdout, stderr } = await outcomeOf(startCommand(name, rest));
+    expect(stdout + stderr).not.toContain("\u001b[");
+  }
+});
+
+it("says what a credential may do", async ({ expect }) => {
+  const asKey = await ug(["whoami", "--json"], { API_KEY: key });
+  expect(JSON.parse(asKey.stdout)).toMatchObject({
+    success: 1,
+    caller: {
+      kind: "api_key",
+      workspace: "demo",
+      environment: "Testing",
+      scopes: expect.arrayContaining(["groups:read"]),
+    },
+  });
+  const asOperator = await ug(["whoami"], { OPERATOR_TOKEN: operatorToken });
+  expect(asOperator.stdout).toMatch(/^kind +operator\n[\s\S]*^role +admin$/m);
+  const refused = await ug(["whoami", "--json"], { API_KEY: "ugk_wrong" });
+  expect([refused.status, JSON.parse(refused.stdout)]).toMatchObject([
+    1,
+    { success: 0, error: { code: "unauthenticated" }, request_id: expect.any(String) },
+  ]);
+});
+
+it("ends sessions, and names whose", async ({ expect }) => {
+  const groups = new UserGroupClient({ url, apiKey: key });
+  await groups.ensure({ userGroupId: "ug sessions" });
+  const mint = (viewerId: string) => groups.mintSession({ userGroupId: "ug sessions", viewerId });
+  const statusOf = async ({ token }: { token: string }) =>
+    (await fetch(`${url}/api/viewer`, { headers: { Authorization: `Bearer ${token}` } })).status;
+  const [ann, bob, eve] = [await mint("ann"), await mint("bob"), await mint("eve")];
+  const end = (...args: string[]) => ug(["sessions", "end", ...args], { API_KEY: key });
+  const ofAnn = ["--user-group-id", "ug sessions", "--viewer-id", "ann"];
+  expect((await end(...ofAnn)).stderr).toContain('This would end all sessions of viewer "ann" of group "ug sessions"');
+  expect(await statusOf(ann)).toBe(200);
+  expect((await end(...ofAnn, "--reason", "left", "--yes")).stdout).toBe(
+    'Ended all sessions of viewer "ann" of group "ug sessions".',
+  );
+  expect([await statusOf(ann), await statusOf(bob)]).toEqual([401, 200]);
+  const folder = mkdtempSync(join(tmpdir(), "ug-session-"));
+  onTestFinished(() => removeCopy(folder));
+  writeFileSync(join(folder, "session"), `${bob.token}\n`);
+  expect((await end("--session-file", join(folder, "session"), "--yes")).status).toBe(0);
+  expect([await statusOf(bob), await statusOf(eve)]).toEqual([401, 200]);
+  expect((await end("--viewer-id", "eve", "--yes")).status).toBe(2);
+  expect(JSON.parse((await end("--user-group-id", "nobody", "--yes", "--json")).stdout)).toMatchObject({
+    success: 0,
+    error: { code: "user_group_not_found" },
+  });
+});
+
+/** What the checks of `ug doctor` have found, by name. */
+async function diagnosed(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = await ug(["doctor", "--json", ...args], env);
+  const { checks = [] } = JSON.parse(stdout) as { checks?: { check: string; level: string; message: string }[] };
+  return { status, stderr, checks, of: (name: string) => checks.filter(({ check }) => check === name) };
+}
+
+it("finds nothing wrong with a service that works", async ({ expect }) => {
+  const { status, checks } = await diagnosed([], { API_KEY: key });
+  expect(status).toBe(0);
+  expect(checks.filter(({ level }) => level === "failed" || level === "warning")).toEqual([]);
+  expect(checks.map(({ check }) => check)).toEqual(
+    expect.arrayContaining([
+      "secrets",
+      "reachable",
+      "version",
+      "ready",
+      "public keys",
+      "credential",
+      "schema",
+      "PUBLIC_URL",
+    ]),
+  );
+});
+
+it("finds a service that is not there, another server, a refused credential, and unusable settings", async ({
+  expect,
+}) => {
+  expect(await diagnosed(["--url", "http://127.0.0.1:1"])).toMatchObject({ status: 1 });
+  const other = await standIn(() => ({ status: 200, body: "<p>" }));
+  expect((await diagnosed(["--url", other.url])).of("reachable")[0]?.message).toContain(
+    "is not the user group service",
+  );
+  expect((await diagnosed([], { API_KEY: "ugk_wrong" })).of("credential")).toMatchObject([{ level: "failed" }]);
+  const unset = { success: 0, error: { code: "service_not_configured", message: "Not configured." } };
+  const broken = await standIn(() => ({ status: 503, body: unset }));
+  expect((await diagnosed(["--url", broken.url])).of("settings")).toMatchObject([{ level: "failed" }]);
+});
+
+it("reports public keys that are no JSON, or not an object of keys", async ({ expect }) => {
+  for (const page of ["<p>", "null", '{"keys":1}']) {
+    const { url: other } = await standIn(({ path }) =>
+      path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : { status: 200, body: page },
+    );
+    const { status, stderr, of } = await diagnosed(["--url", other]);
+    expect([status, stderr]).toEqual([1, ""]);
+    expect(of("public keys")).toMatchObject([{ level: "failed" }]);
+  }
+});
+
+it("reports what is not ready", async ({ expect }) => {
+  const body = { success: 0, error: { code: "not_ready", message: "Not ready.", failed: ["schema"] } };
+  const { url: other } = await standIn(({ path }) =>
+    path === "/ready" ? { status: 503, body } : { status: 200, body: { success: 1, version: "0.0.1" } },
+  );
+  const { status, of } = await diagnosed(["--url", other]);
+  expect(status).toBe(1);
+  expect(of("ready")).toMatchObject([{ level: "failed", message: expect.stringContaining("not ready: schema") }]);
+});
+
+it("reports a connection that breaks when it reads the public keys", async ({ expect }) => {
+  const { url: other } = await standIn(({ path }) =>
+    path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : "drop",
+  );
+  const { status, of } = await diagnosed(["--url", other]);
+  expect(status).toBe(1);
+  expect(of("public keys")).toMatchObject([{ level: "failed", message: expect.stringContaining("cannot be read") }]);
+});
+
+it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ expect }) => {
+  const { url: other } = await standIn(({ path }) => {
+    const headers = { Date: new Date(Date.now() - 3_600_000).toUTCString() };
+    if (path === "/health") return { status: 200, body: { success: 1, version: "0.0.1" }, headers };
+    if (path === "/api/whoami")
+      return {
+        status: 200,
+        body: {
+          success: 1,
+          caller: {
+            kind: "api_key",
+            id: 1,
+            name: "x",
+            workspace: "a",
+            environment: null,
+            scopes: [],
+            expires_at: null,
+          },
+        },
+      };
+    if (path === "/.well-known/jwks.json") return { status: 200, body: { keys: [] } };
+    return { status: 503, body: { success: 0, error: { code: "service_not_configured", message: "Not configured." } } };
+  });
+  const { status, of } = await diagnosed(["--url", other], { API_KEY: key });
+  expect(status).toBe(1);
+  expect(of("clock")).toMatchObject([{ level: "failed", message: expect.stringMatching(/differ by 360\d s/) }]);
+  expect(of("version")).toMatchObject([{ level: "warning" }]);
+  expect(of("public keys")).toMatchObject([{ level: "failed" }]);
+  expect(of("PUBLIC_URL")).toMatchObject([{ level: "failed", message: expect.stringContaining("Set PUBLIC_URL") }]);
+});
+
+it("finds secrets that are missing, or that others can read, and prints none", async ({ expect }) => {
+  const state = mkdtempSync(join(tmpdir(), "ug-doctor-"));
+  onTestFinished(() => removeCopy(state));
+  const file = join(state, "env");
+  writeFileSync(file, "SIGNING_KEYS=\nOPERATOR_TOKEN=short-secret\n", { mode: 0o644 });
+  const { of, stderr } = await diagnosed(["--env-file", file]);
+  expect(of("secrets").map(({ level }) => level)).toEqual(["failed", "failed", "warning"]);
+  expect(JSON.stringify(of("secrets")) + stderr).not.toContain("short-secret");
+  expect((await diagnosed(["--env-file", join(state, "nowhere")])).of("secrets")).toMatchObject([{ level: "failed" }]);
+  for (const [token, level] of [
+    [operatorToken, "ok"],
+    ["x".repeat(operatorToken.length), "failed"],
+  ] as const) {
+    writeFileSync(file, `OPERATOR_TOKEN=${token}\n`);
+    expect((await diagnosed(["--env-file", file])).of("credential")).toMatchObject([{ level }]);
+  }
+});

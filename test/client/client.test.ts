@@ -1,0 +1,593 @@
+import { describe, expectTypeOf, inject, it } from "vitest";
+import {
+  type EnsuredGroup,
+  type EnsureInput,
+  type EnvironmentClient,
+  type ErrorCode,
+  type JsonObject,
+  type JsonValue,
+  type ListInput,
+  OperatorClient,
+  type RefusalCode,
+  type Role,
+  type UpdatedGroup,
+  UserGroupClient,
+  ViewerClient,
+} from "../../client/src/index.ts";
+import type { Failure } from "../../src/domain/failure.ts";
+import { errorOf } from "../support/node/refused.ts";
+
+const { url, key, operatorToken } = inject("service");
+const groups = new UserGroupClient({ url, apiKey: key });
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const viewer = (token: string | undefined) => new ViewerClient({ url, token });
+
+describe("user groups", () => {
+  it("are created once, with all given fields", async ({ expect }) => {
+    const input = {
+      userGroupId: "client ä",
+      name: "Client",
+      mapping: { sales: "warehouse" },
+      properties: { nested: [{ snake_case: null }, 1.5, "ü"], ["__proto__"]: 1 },
+    };
+    const { created, group } = await groups.ensure(input);
+    expect(created).toBe(true);
+    expect(group).toEqual({
+      teamId: expect.any(Number),
+      userGroupId: "client ä",
+      name: "Client",
+      token: expect.stringMatching(/^ugt_testing_/),
+      properties: input.properties,
+      etag: `"${group.teamId}.1"`,
+    });
+    expect(Object.keys(group.properties ?? {})).toEqual(["nested", "__proto__"]);
+    expect(await groups.ensure({ userGroupId: "client ä", name: "ignored" })).toEqual({ created: false, group });
+    expect((await viewer(group.token).view()).group.mapping).toEqual({ sales: "warehouse" });
+  });
+
+  it("are listed page by page, filtered, and never with a token", async ({ expect }) => {
+    for (const id of ["client list 1", "client list 2", "client list 3"])
+      await groups.ensure({ userGroupId: id, mapping: { a: "b" }, properties: { id } });
+    const listed = await Array.fromAsync(groups.list({ prefix: "client list ", pageSize: 2 }));
+    expect(await Array.fromAsync(groups.list({ userGroupId: "client list 2" }))).toEqual([listed[1]]);
+    expect(await Array.fromAsync(groups.list({ userGroupId: "client list " }))).toEqual([]);
+    expect(listed.map(({ userGroupId }) => userGroupId)).toEqual(["client list 1", "client list 2", "client list 3"]);
+    expect(listed[0]).toMatchObject({ mapping: { a: "b" }, properties: { id: "client list 1" } });
+    expect(JSON.stringify(listed)).not.toMatch(/ugt_/);
+    expect((await errorOf(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
+  });
+
+  it("are rotated and deleted once by calls with one idempotency key", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client repeated" });
+    const rotate = () =>
+      groups.rotateToken({ currentToken: group.token }, { idempotencyKey: `rotate-${group.teamId}` });
+    const rotated = await rotate();
+    expect(await rotate()).toEqual(rotated);
+    expect((await errorOf(groups.rotateToken({ currentToken: group.token }))).code).toBe("token_superseded");
+    const other = { idempotencyKey: `rotate-${group.teamId}` };
+    expect(await errorOf(groups.rotateToken({ currentToken: rotated.token }, other))).toMatchObject({
+      code: "idempotency_key_reused",
+      status: 422,
+    });
+    const remove = () => groups.remove({ currentToken: rotated.token }, { idempotencyKey: `remove-${group.teamId}` });
+    await remove();
+    await remove();
+    expect((await errorOf(groups.remove({ currentToken: rotated.token }))).code).toBe("user_group_not_found");
+  });
+
+  it("are updated, cleared and renamed, and not when they have changed since", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client update", properties: { a: 1 } });
+    const updated = await groups.update({ userGroupId: "client update", name: "New", ifMatch: group.etag });
+    expect(updated).toEqual({ ...group, name: "New", apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
+
+    const stale = await errorOf(groups.update({ userGroupId: "client update", name: "Newer", ifMatch: group.etag }));
+    expect(stale).toMatchObject({ code: "revision_mismatch", status: 412 });
+
+    const cleared = await groups.update({
+      userGroupId: "client update",
+      newUserGroupId: "client updated",
+      properties: null,
+    });
+    expect(cleared).toMatchObject({ userGroupId: "client updated", name: "New", properties: null });
+    expect((await errorOf(groups.update({ userGroupId: "client update" }))).code).toBe("user_group_not_found");
+  });
+
+  it("get new tokens, at once or with a grace", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client rotate" });
+    const rotated = await groups.rotateToken({ currentToken: group.token, graceSeconds: 600 });
+    expect(rotated).toMatchObject({ teamId: group.teamId, apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
+    expect((await viewer(group.token).view()).group.teamId).toBe(group.teamId);
+
+    const superseded = await errorOf(groups.rotateToken({ currentToken: group.token }));
+    expect(superseded).toMatchObject({ code: "token_superseded", status: 409 });
+
+    await groups.rotateToken({ currentToken: rotated.token });
+    expect((await errorOf(viewer(rotated.token).view())).code).toBe("credential_revoked");
+  });
+
+  it("are deleted, unless a guard does not match", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
+    const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
+    expect((await errorOf(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
+    expect((await errorOf(guarded({ dataSourceProvidedId: "another" }))).code).toBe("user_group_mismatch");
+    expect(await guarded({ userGroupId: "client remove", dataSourceProvidedId: "warehouse" })).toBeUndefined();
+    expect((await errorOf(guarded({}))).code).toBe("user_group_not_found");
+  });
+
+  it("may have properties of an interface, of optional fields and of read-only lists", async ({ expect }) => {
+    interface Plan {
+      readonly seats: readonly number[];
+      trial?: boolean | undefined;
+    }
+    interface Account {
+      region: string;
+      plan: Plan;
+    }
+    const properties: Account = { region: "eu", plan: { seats: [1, 2], trial: undefined } };
+    const { group } = await groups.ensure({ userGroupId: "client interface", properties });
+    expect(group.properties).toEqual({ region: "eu", plan: { seats: [1, 2] } });
+    const updated = await groups.update({ userGroupId: "client interface", properties: properties.plan });
+    expect(updated.properties).toEqual({ seats: [1, 2] });
+  });
+});
+
+describe("viewers", () => {
+  it("get their group and its variables, fresh or stale", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } });
+    const expected = {
+      audience: "demo/Testing",
+      group: {
+        teamId: group.teamId,
+        userGroupId: "client view",
+        name: "client view",
+        mapping: null,
+        properties: { region: ["eu"] },
+        apiEnvironmentTag: "Testing",
+      },
+      variables: { user_group_id: "client view", user_group_name: "client view", "user_group.region": ["eu"] },
+    };
+    expect(await viewer(group.token).view()).toEqual(expected);
+    expect(await viewer(group.token).view({ maxAgeSeconds: 60 })).toEqual(expected);
+  });
+
+  it("bind SQL, and get the position of a template's error", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client bind" });
+    const bindQuery = (sql: string, placeholders?: "?" | "$1" | "%s") =>
+      viewer(group.token).bindQuery({ sql, placeholders });
+    expect(await bindQuery("SELECT {{user_group_id}}")).toEqual({
+      sql: "SELECT ?",
+      params: ["client bind"],
+      dropped: [],
+    });
+    expect((await bindQuery("SELECT 1 [[+ {{user_group.gone}}]]")).dropped).toEqual(["user_group.gone"]);
+    expect((await bindQuery("SELECT {{user_group_id}}", "$1")).sql).toBe("SELECT $1");
+    expect((await bindQuery("SELECT 5 % {{user_group_id}}", "%s")).sql).toBe("SELECT 5 %% %s");
+    expect(await errorOf(bindQuery("SELECT {{region}}"))).toMatchObject({
+      code: "unknown_variable",
+      variable: "region",
+    });
+    expect(await errorOf(bindQuery("SELECT '{{region}}'"))).toMatchObject({
+      code: "invalid_template",
+      position: 8,
+      reason: expect.stringContaining("string"),
+    });
+  });
+});
+
+describe("groups by number", () => {
+  it("are got, changed, rotated and deleted, and never with a token", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client number", properties: { a: 1 } });
+    const { teamId } = group;
+    const got = await groups.get({ teamId });
+    expect(got).toMatchObject({ teamId, userGroupId: "client number", properties: { a: 1 }, etag: group.etag });
+
+    const change = { teamId, name: "New", properties: null, newUserGroupId: "client numbered" };
+    const updated = await groups.updateByNumber({ ...change, ifMatch: got.etag });
+    expect(updated).toMatchObject({ userGroupId: "client numbered", name: "New", properties: null });
+    expect(await groups.updateByNumber(change)).toEqual(updated);
+    const rotated = await groups.rotateTokenByNumber({ teamId, graceSeconds: 600, ifMatch: updated.etag });
+    expect(await groups.get({ teamId })).toEqual(rotated);
+    expect(JSON.stringify([got, updated, rotated])).not.toMatch(/ugt_/);
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
+
+    expect((await errorOf(groups.removeByNumber({ teamId, ifMatch: got.etag }))).code).toBe("revision_mismatch");
+    const removed = await groups.removeByNumber({ teamId, ifMatch: rotated.etag });
+    expect(removed).toMatchObject({ teamId, state: "deleted", purgeAt: expect.stringMatching(/Z$/) });
+    expect((await errorOf(groups.removeByNumber({ teamId }))).code).toBe("user_group_not_found");
+  });
+
+  it("are listed a page at a time", async ({ expect }) => {
+    for (const id of ["client page 1", "client page 2"]) await groups.ensure({ userGroupId: id });
+    const first = await groups.listPage({ prefix: "client page ", pageSize: 1 });
+    const second = await groups.listPage({ prefix: "client page ", pageSize: 1, cursor: first.nextCursor ?? "" });
+    expect([...first.groups, ...second.groups].map(({ userGroupId }) => userGroupId)).toEqual([
+      "client page 1",
+      "client page 2",
+    ]);
+    const rest = groups.list({ prefix: "client page ", cursor: first.nextCursor ?? "" });
+    expect(await Array.fromAsync(rest)).toEqual(second.groups);
+    expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe("a group", () => {
+  /** A client of a workspace of its own, with one group that has a mapping, properties and a token. */
+  async function workspaceWithGroup(workspace: string) {
+    const environment = { workspace, environment: "Testing" } as const;
+    const { key: apiKey } = await operator.issueKey({ ...environment, name: "backend" });
+    const client = new UserGroupClient({ url, apiKey });
+    const { group } = await client.ensure({ userGroupId: "acme", mapping: { m: "d" }, properties: { deep: [1] } });
+    return { client, group, teamId: group.teamId, asOperator: operator.inEnvironment(environment) };
+  }
+
+  /** The groups that exist as an export has them. */
+  const exported = (client: EnvironmentClient) => Array.fromAsync(client.list());
+
+  it("that is suspended refuses its viewers, and is the same when it resumes", async ({ expect }) => {
+    const { client, group, teamId, asOperator } = await workspaceWithGroup("client-suspend");
+    const before = await exported(client);
+
+    const suspended = await client.suspend({ userGroupId: "acme", ifMatch: group.etag });
+    expect(suspended).toEqual({ ...group, apiEnvironmentTag: "Testing", etag: `"${teamId}.2"` });
+    const refusal = { code: "user_group_suspended", status: 403 };
+    expect(await errorOf(viewer(group.token).view())).toMatchObject(refusal);
+    expect(await errorOf(viewer(group.token).bindQuery({ sql: "SELECT 1" }))).toMatchObject(refusal);
+    expect(await client.get({ teamId })).toMatchObject({ state: "suspended", etag: suspended.etag });
+    expect((await errorOf(client.suspend({ userGroupId: "acme", ifMatch: group.etag }))).code).toBe(
+      "revision_mismatch",
+    );
+    expect((await client.ensure({ userGroupId: "acme" })).group.token).toBe(group.token);
+    expect((await client.suspend({ userGroupId: "acme" })).etag).toBe(suspended.etag);
+
+    await client.resume({ userGroupId: "acme" });
+    expect(await exported(client)).toEqual(before);
+
+    expect(await asOperator.suspendByNumber({ teamId })).toMatchObject({ teamId, state: "suspended" });
+    expect(await asOperator.resumeByNumber({ teamId })).toMatchObject({ teamId, state: "active" });
+    expect(await exported(client)).toEqual(before);
+    expect((await viewer(group.token).view()).group.teamId).toBe(teamId);
+  });
+
+  it("may be suspended or resumed together with a change", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-suspend-change");
+    await client.update({ userGroupId: "acme", name: "Late", suspended: true });
+    expect(await client.get({ teamId })).toMatchObject({ name: "Late", state: "suspended" });
+    const resumed = await client.updateByNumber({ teamId, name: "Paid", suspended: false });
+    expect(resumed).toMatchObject({ name: "Paid", state: "active" });
+    const events = await Array.fromAsync(client.events());
+    expect(events.slice(-2).map(({ type, changed }) => [type, changed])).toEqual([
+      ["user_group.suspended", ["name"]],
+      ["user_group.resumed", ["name"]],
+    ]);
+  });
+
+  it("that is deleted and restored is the same, its token included", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore");
+    const before = await exported(client);
+    await client.remove({ currentToken: group.token });
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
+    expect((await errorOf(client.get({ teamId }))).code).toBe("user_group_not_found");
+
+    const deleted = await client.get({ teamId, state: "deleted" });
+    expect(deleted).toMatchObject({ ...before[0], state: "deleted" });
+    expect(Date.parse(deleted.purgeAt ?? "") - Date.parse(deleted.deletedAt ?? "")).toBe(30 * 24 * 60 * 60 * 1000);
+
+    const restored = await client.restore({ teamId });
+    expect(restored).toEqual({ ...before[0], etag: `"${teamId}.3"` });
+    expect(await client.restore({ teamId, rotateToken: true })).toEqual(restored);
+    expect(await exported(client)).toEqual(before);
+    expect((await viewer(group.token).view()).group.properties).toEqual({ deep: [1] });
+  });
+
+  it("whose id was taken since its deletion is restored under another", async ({ expect }) => {
+    const { client, group, teamId } = await workspaceWithGroup("client-restore-taken");
+    await client.removeByNumber({ teamId });
+    const { created, group: other } = await client.ensure({ userGroupId: "acme" });
+    expect([created, other.teamId === teamId]).toEqual([true, false]);
+
+    expect(await errorOf(client.restore({ teamId }))).toMatchObject({ code: "user_group_id_taken", status: 409 });
+    expect((await client.get({ teamId, state: "deleted" })).userGroupId).toBe("acme");
+    const restored = await client.restore({ teamId, newUserGroupId: "acme-2", rotateToken: true });
+    expect(restored).toMatchObject({ teamId, userGroupId: "acme-2", state: "active" });
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
+    const { group: rotated } = await client.ensure({ userGroupId: "acme-2" });
+    expect((await viewer(rotated.token).view()).group.teamId).toBe(teamId);
+
+    const [event] = (await Array.fromAsync(client.events())).slice(-1);
+    expect(event).toMatchObject({
+      type: "user_group.restored",
+      group: { teamId, userGroupId: "acme-2" },
+      previousUserGroupId: "acme",
+    });
+  });
+
+  it("that is purged leaves nothing but its events", async ({ expect }) => {
+    const { client, teamId, asOperator } = await workspaceWithGroup("client-purge");
+    expect(await errorOf(client.purge({ teamId }))).toMatchObject({ code: "user_group_not_deleted", status: 409 });
+    await asOperator.removeByNumber({ teamId });
+    expect(await asOperator.purge({ teamId })).toBeUndefined();
+
+    expect((await errorOf(client.restore({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(client.purge({ teamId }))).code).toBe("user_group_not_found");
+    expect((await errorOf(client.get({ teamId, state: "deleted" }))).code).toBe("user_group_not_found");
+    expect([await exported(client), await Array.fromAsync(client.list({ state: "deleted" }))]).toEqual([[], []]);
+    const events = await Array.fromAsync(client.events({ userGroupId: "acme" }));
+    expect(events.map(({ type }) => type)).toEqual(["user_group.created", "user_group.deleted", "user_group.purged"]);
+  });
+
+  it("is listed by its state, and a deleted one only when asked for", async ({ expect }) => {
+    const { client, teamId } = await workspaceWithGroup("client-states");
+    for (const userGroupId of ["suspended", "deleted"]) await client.ensure({ userGroupId });
+    await client.suspend({ userGroupId: "suspended" });
+    await client.removeByNumber({ teamId: teamId + 2 });
+    const idsIn = async (input: ListInput) =>
+      (await Array.fromAsync(client.list({ pageSize: 1, ...input }))).map(({ userGroupId }) => userGroupId);
+
+    expect(await idsIn({})).toEqual(["acme", "suspended"]);
+    expect(await idsIn({ state: "active" })).toEqual(["acme"]);
+    expect(await idsIn({ state: "suspended", prefix: "s" })).toEqual(["suspended"]);
+    expect(await idsIn({ state: "deleted" })).toEqual(["deleted"]);
+    expect(await errorOf(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
+  });
+});
+
+describe("whoami", () => {
+  it("names an API key, a viewer, an operator and the bootstrap token", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client whoami", name: "Who" });
+    const environment = { workspace: "demo", environment: "Testing", expiresAt: null };
+    expect(await groups.whoami()).toMatchObject({ ...environment, kind: "api_key", name: "npm start" });
+    expect((await groups.whoami()).scopes).toContain("tokens:read");
+    expect(await viewer(group.token).whoami()).toEqual({
+      ...environment,
+      kind: "user_group_token",
+      id: group.teamId,
+      name: "Who",
+    });
+
+    const { operator: issued, key: operatorKey } = await operator.issueOperator({ name: "who", role: "support" });
+    const nowhere = { workspace: null, environment: null, expiresAt: null };
+    expect(await new OperatorClient({ url, operatorKey }).whoami()).toEqual({
+      ...nowhere,
+      kind: "operator",
+      id: issued.id,
+      name: "who",
+      role: "support",
+    });
+    expect(await operator.whoami()).toEqual({
+      ...nowhere,
+      kind: "operator",
+      id: null,
+      name: "bootstrap",
+      role: "admin",
+    });
+  });
+
+  it("shows when a rotated token ends", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client whoami grace" });
+    await groups.rotateToken({ currentToken: group.token, graceSeconds: 600 });
+    const { expiresAt } = await viewer(group.token).whoami();
+    expect(Date.parse(expiresAt ?? "")).toBeGreaterThan(Date.now());
+  });
+});
+
+describe("operators", () => {
+  const clientOf = async (name: string, role: Role) => {
+    const issued = await operator.issueOperator({ name, role });
+    return { ...issued.operator, client: new OperatorClient({ url, operatorKey: issued.key }) };
+  };
+
+  it("are issued, listed, rolled with a grace and revoked", async ({ expect }) => {
+    const { operator: issued, key: text } = await operator.issueOperator({
+      name: "client operator",
+      role: "viewer",
+      expiresInSeconds: 60,
+    });
+    expect(issued).toEqual({
+      id: expect.any(Number),
+      name: "client operator",
+      role: "viewer",
+      createdAt: expect.any(String),
+      expiresAt: expect.any(String),
+      lastUsedAt: null,
+      revokedAt: null,
+    });
+    const rolled = await operator.rollOperator({ id: issued.id, graceSeconds: 600 });
+    expect(rolled.operator).toMatchObject({ name: "client operator", role: "viewer", expiresAt: issued.expiresAt });
+    const old = new OperatorClient({ url, operatorKey: text });
+    expect((await old.whoami()).id).toBe(issued.id);
+
+    for (const { id } of [issued, rolled.operator, rolled.operator]) await operator.revokeOperator({ id });
+    expect((await errorOf(old.whoami())).code).toBe("credential_revoked");
+    const listed = (await Array.fromAsync(operator.listOperators({ pageSize: 1 }))).filter(
+      ({ name }) => name === "client operator",
+    );
+    expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
+      [issued.id, "string"],
+      [rolled.operator.id, "string"],
+    ]);
+    expect((await errorOf(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
+  });
+
+  it("act in an environment as far as their role allows, and get no token", async ({ expect }) => {
+    const where = { workspace: "client-roles", environment: null };
+    const { key: apiKey } = await operator.issueKey({ ...where, name: "k" });
+    const { group } = await new UserGroupClient({ url, apiKey }).ensure({ userGroupId: "a" });
+    const { teamId } = group;
+    const [anna, ben, carol] = await Promise.all([
+      clientOf("anna", "viewer"),
+      clientOf("ben", "support"),
+      clientOf("carol", "admin"),
+    ]);
+    const by = ({ client }: { client: OperatorClient }) => client.inEnvironment(where);
+
+    const listed = await Array.fromAsync(by(anna).list());
+    expect(await errorOf(by(anna).updateByNumber({ teamId, name: "A" }))).toMatchObject({ requiredRole: "support" });
+    expect(await errorOf(by(anna).suspendByNumber({ teamId }))).toMatchObject({ requiredRole: "support" });
+    const updated = await by(ben).updateByNumber({ teamId, name: "A" });
+    const rotated = await by(ben).rotateTokenByNumber({ teamId });
+    expect(await errorOf(by(ben).removeByNumber({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    expect((await errorOf(viewer(group.token).view())).code).toBe("credential_revoked");
+    await by(carol).removeByNumber({ teamId });
+    expect(await errorOf(by(anna).restore({ teamId }))).toMatchObject({ requiredRole: "support" });
+    expect(await errorOf(by(ben).purge({ teamId }))).toMatchObject({ requiredRole: "admin" });
+    const restored = await by(ben).restore({ teamId });
+    expect(JSON.stringify([listed, updated, rotated, restored])).not.toMatch(/ugt_/);
+
+    const events = await Array.fromAsync(by(anna).events());
+    expect(events.map(({ type, actor }) => [type, actor.name, actor.id])).toEqual([
+      ["api_key.issued", "bootstrap", null],
+      ["user_group.created", "k", 1],
+      ["user_group.updated", "ben", ben.id],
+      ["user_group.token_rotated", "ben", ben.id],
+      ["user_group.deleted", "carol", carol.id],
+      ["user_group.restored", "ben", ben.id],
+    ]);
+    const elsewhere = anna.client.inEnvironment({ ...where, environment: "Customer" });
+    expect(await errorOf(elsewhere.listPage())).toMatchObject({ code: "environment_not_found", status: 404 });
+  });
+
+  it("see environments and who made them", async ({ expect }) => {
+    const cursor = await operator.latestEventCursor();
+    const dora = await clientOf("dora", "admin");
+    const where = { workspace: "client-environments", environment: "Customer" } as const;
+    await dora.client.issueKey({ ...where, name: "k", scopes: ["groups:read"], location: "eeur" });
+
+    const listed = await Array.fromAsync(dora.client.environments({ pageSize: 1000 }));
+    expect(listed.filter(({ workspace }) => workspace === where.workspace)).toEqual([
+      { ...where, location: "eeur", createdAt: expect.any(String) },
+    ]);
+    const { environments, nextCursor } = await dora.client.environmentPage({ pageSize: 1 });
+    expect([environments, typeof nextCursor]).toEqual([listed.slice(0, 1), "string"]);
+
+    const events = await Array.fromAsync(dora.client.events({ cursor }));
+    expect(events.find(({ operator: subject }) => subject?.id === dora.id)).toMatchObject({
+      type: "operator.issued",
+      operator: { id: dora.id, name: "dora" },
+      actor: { kind: "operator", id: null, name: "bootstrap" },
+    });
+    expect(events.find(({ environment }) => environment?.workspace === where.workspace)).toMatchObject({
+      type: "environment.created",
+      environment: where,
+      actor: { kind: "operator", id: dora.id, name: "dora" },
+    });
+  });
+});
+
+describe("the operator", () => {
+  it.for(["Customer", "Testing", null] as const)(
+    "issues, lists, rolls and revokes keys of %s",
+    async (environment, { expect }) => {
+      const where = { workspace: "client", environment };
+      const { apiKey, key: text } = await operator.issueKey({
+        ...where,
+        name: "k",
+        access: "read",
+        expiresInSeconds: 60,
+      });
+      expect(apiKey).toEqual({
+        ...where,
+        id: 1,
+        name: "k",
+        access: "read",
+        scopes: ["groups:read", "events:read"],
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+        lastUsedAt: null,
+        revokedAt: null,
+      });
+      const reader = new UserGroupClient({ url, apiKey: text });
+      expect(await errorOf(reader.update({ userGroupId: "x" }))).toMatchObject({
+        code: "insufficient_access",
+        requiredScope: "groups:write",
+        requiredRole: undefined,
+      });
+
+      const rolled = await operator.rollKey({ ...where, id: 1, graceSeconds: 600 });
+      expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
+      await operator.revokeKey({ ...where, id: 2 });
+      await operator.revokeKey({ ...where, id: 2 });
+      const listed = await Array.fromAsync(operator.listKeys({ ...where, pageSize: 1 }));
+      expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
+        [1, "string"],
+        [2, "string"],
+      ]);
+      expect((await errorOf(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
+    },
+  );
+});
+
+it("has every issue of a refused call, and its request id", async ({ expect }) => {
+  const error = await errorOf(groups.ensure({ userGroupId: "", name: "\n" }));
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({
+    name: "UserGroupServiceError",
+    code: "invalid_body",
+    status: 422,
+    requestId: expect.stringMatching(/^[\da-f-]{36}$/),
+    message: expect.stringMatching(/ user_group_id: Give a string .* name: Leave out control characters/),
+    issues: [
+      { path: ["user_group_id"], message: expect.any(String) },
+      { path: ["name"], message: expect.any(String) },
+    ],
+  });
+});
+
+it("is refused with a credential of another kind", async ({ expect }) => {
+  const { group } = await groups.ensure({ userGroupId: "client kinds" });
+  const confused = new UserGroupClient({ url, apiKey: group.token ?? "" });
+  expect(await errorOf(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });
+  expect((await errorOf(viewer(key).view())).code).toBe("unauthenticated");
+  expect(
+    (await errorOf(new OperatorClient({ url, operatorKey: key }).keyPage({ workspace: "client", environment: null })))
+      .code,
+  ).toBe("unauthenticated");
+});
+
+/** Calls that must compile, or must not. Never run. */
+function typeChecks(): void {
+  interface Clock {
+    now(): number;
+  }
+  const clock: Clock = { now: () => 0 };
+  const record: JsonObject = { a: [1, { b: null }] };
+  void groups.ensure({ userGroupId: "x", properties: record });
+  void groups.ensure({ userGroupId: "x", properties: null });
+  void groups.ensure({ userGroupId: "x" });
+  const input: EnsureInput = { userGroupId: "x", properties: { nested: { list: ["a", 1, true, null] } } };
+  void groups.ensure(input);
+  // @ts-expect-error A date is not a JSON value.
+  void groups.ensure({ userGroupId: "x", properties: { at: new Date() } });
+  // @ts-expect-error A date is not a JSON value at any depth.
+  void groups.update({ userGroupId: "x", properties: { list: [{ at: new Date() }] } });
+  // @ts-expect-error A function is not a JSON value.
+  void groups.ensure({ userGroupId: "x", properties: clock });
+  // @ts-expect-error A big integer is not a JSON value.
+  void groups.ensure({ userGroupId: "x", properties: { count: 1n } });
+  // @ts-expect-error Properties are an object, not a list.
+  void groups.ensure({ userGroupId: "x", properties: [1] });
+  // @ts-expect-error Properties are an object, not a map.
+  void groups.ensure({ userGroupId: "x", properties: new Map([["a", 1]]) });
+}
+
+it("has types that match the results", () => {
+  expectTypeOf(typeChecks).returns.toBeVoid();
+  expectTypeOf<Failure["code"]>().toExtend<RefusalCode>();
+  type Own = "network_error" | "timeout" | "unexpected_answer" | "signed_out" | "service_unavailable";
+  expectTypeOf<RefusalCode | Own>().toEqualTypeOf<ErrorCode>();
+  expectTypeOf(groups.ensure).returns.resolves.toHaveProperty("created").toEqualTypeOf<boolean>();
+  expectTypeOf<UpdatedGroup["properties"]>().toEqualTypeOf<JsonObject | null>();
+  expectTypeOf(groups.rotateToken).returns.resolves.not.toHaveProperty("properties");
+  expectTypeOf(groups.remove).returns.resolves.toEqualTypeOf<void>();
+  expectTypeOf(groups.list).returns.toExtend<AsyncIterable<{ createdAt: string; userGroupId: string }>>();
+  expectTypeOf(viewer("t").bindQuery).returns.resolves.toEqualTypeOf<{
+    sql: string;
+    params: JsonValue[];
+    dropped: string[];
+  }>();
+  expectTypeOf<UserGroupClient>().toExtend<EnvironmentClient>();
+  expectTypeOf(operator.inEnvironment).returns.toEqualTypeOf<EnvironmentClient>();
+  expectTypeOf(groups.updateByNumber).returns.resolves.not.toHaveProperty("token");
+  expectTypeOf(operator.issueKey).returns.resolves.toHaveProperty("key").toEqualTypeOf<string>();
+  expectTypeOf<EnsuredGroup["token"]>().toEqualTypeOf<string | undefined>();
+  expectTypeOf(groups.rotateToken).returns.resolves.toHaveProperty("token").toEqualTypeOf<string>();
+});

@@ -1,0 +1,632 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { build } from "esbuild";
+import express from "express";
+import Fastify from "fastify";
+import type { Browser } from "playwright-core";
+import { request } from "undici";
+import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { OperatorClient, UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
+import {
+  expressHandler,
+  fastifyHandler,
+  requireSession,
+  sessionHandler,
+  type VerifiedSession,
+} from "../../client/src/server.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
+import { freePort } from "../support/node/free-port.ts";
+import { type Person, SERVERS } from "../support/node/kit-servers.ts";
+import { forgedSessions, mintSessions } from "../support/node/sessions.ts";
+import { refusal, standIn } from "../support/node/stand-in.ts";
+
+const { url, operatorToken } = inject("service");
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const ENVIRONMENT = { workspace: "kit", environment: "Customer" } as const;
+const AUDIENCE = "kit/Customer";
+const JWKS = `${url}/.well-known/jwks.json`;
+const ORIGIN = "https://app.example.com";
+
+let groups: UserGroupClient;
+let viewerScript: string;
+beforeAll(async () => {
+  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...ENVIRONMENT, name: "writer" })).key });
+  const { outputFiles } = await build({
+    entryPoints: ["client/src/viewer.ts"],
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  viewerScript = outputFiles[0]?.text ?? "";
+});
+
+/** A key that can mint sessions and nothing else. */
+const newMintingKey = async () => {
+  const { apiKey, key } = await operator.issueKey({ ...ENVIRONMENT, name: "backend", scopes: ["sessions:create"] });
+  return { id: apiKey.id, key };
+};
+
+const errorIn = async (response: Response) => {
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  return { status: response.status, code: error.code, cached: response.headers.get("Cache-Control") };
+};
+
+/** A page that shows the group, and what the site's own API says of its session, or the code of the error. */
+const pageOf = (serviceUrl: string) => `<!doctype html><title>Kit</title><p role="status"></p><script type="module">
+  import { ViewerClient } from "/viewer.js";
+  const session = () => fetch("/session", { method: "POST" });
+  const viewer = new ViewerClient({ url: "${serviceUrl}", session, backoffMs: 20 });
+  try {
+    const { group } = await viewer.view();
+    const headers = { Authorization: "Bearer " + (await viewer.session()).token };
+    const response = await fetch("/orders", { headers });
+    document.querySelector("p").textContent = group.name + " " + response.status + " " + (await response.text());
+  } catch (error) {
+    document.querySelector("p").textContent = "code " + error.code;
+  }
+</script>`;
+
+describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    if (hasChromium) browser = await startChromium();
+  });
+  afterAll(() => browser?.close());
+
+  /** Starts a site in which the cookie of Jane is valid, if she has a customer. `requests` counts those of the page. */
+  async function startSite(customer: string | undefined, options: { checksOnline?: boolean } = {}) {
+    const minting = await newMintingKey();
+    const port = await freePort();
+    const address = `http://localhost:${port}`;
+    let isDown = false;
+    const client = new UserGroupClient({
+      url,
+      apiKey: minting.key,
+      retries: 0,
+      fetch: (target, init) => (isDown ? Promise.reject(new TypeError("refused")) : fetch(target, init)),
+    });
+    const rules = { audience: AUDIENCE, origins: [address] };
+    const onFailure = vi.fn();
+    await SERVERS[kind]?.({
+      port,
+      people: new Map(customer === undefined ? [] : [["sid=1", { id: "jane", customer }]]),
+      options: {
+        client,
+        customer: (person) => person.customer,
+        viewer: (person) => ({ viewerId: person.id }),
+        origins: [address],
+        onFailure,
+      },
+      check: requireSession(options.checksOnline ? { client, ...rules } : { jwks: JWKS, ...rules }),
+      page: pageOf(url),
+      viewerScript,
+    });
+    const requests: string[] = [];
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    await context.addCookies([{ name: "sid", value: "1", url: address }]);
+    const page = await context.newPage();
+    page.on("response", (response) => {
+      if (response.request().method() !== "OPTIONS")
+        requests.push(`${response.request().method()} ${new URL(response.url()).pathname} ${response.status()}`);
+    });
+    const open = async () => {
+      requests.length = 0;
+      await page.goto(address);
+      const shown = page.getByRole("status").filter({ hasText: /./ });
+      return shown.innerText();
+    };
+    return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
+  }
+
+  it.skipIf(!hasChromium)(
+    `a page sees its customer, and its API knows who asks${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
+      const { open, requests, onFailure } = await startSite(`shop ${kind}`);
+      expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
+        "GET / 200",
+        "GET /viewer.js 200",
+        "POST /session 200",
+        "GET /api/viewer 200",
+        "GET /orders 200",
+      ]);
+      expect(onFailure).not.toHaveBeenCalled();
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `a page that has no session says why, and asks once${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
+      const signedOut = await startSite(undefined);
+      expect(await signedOut.open()).toBe("code signed_out");
+      expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
+
+      const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
+      await groups.suspend({ userGroupId: `ending ${kind}` });
+      const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
+      expect(await open()).toBe("code user_group_suspended");
+      expect(asked(requests)).toEqual(["POST /session 403"]);
+      await groups.removeByNumber({ teamId: group.teamId });
+      expect(await open()).toBe("code user_group_not_found");
+      expect(asked(requests)).toEqual(["POST /session 404"]);
+      expect(onFailure).not.toHaveBeenCalled();
+      await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
+      expect(await open()).toBe("code service_unavailable");
+      expect(asked(requests)).toEqual(["POST /session 500"]);
+      expect(onFailure).toHaveBeenCalledExactlyOnceWith(
+        expect.objectContaining({ code: "credential_revoked" }),
+        `ending ${kind}`,
+      );
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `a page tries again while the service is down${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      await groups.ensure({ userGroupId: `down ${kind}` });
+      const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
+      goDown();
+      expect(await open()).toBe("code service_unavailable");
+      expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
+      expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `an API that asks the service sees the end of a session at once${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const userGroupId = `online ${kind}`;
+      const { group } = await groups.ensure({ userGroupId, name: "Online" });
+      const { open, address } = await startSite(userGroupId, { checksOnline: true });
+      expect(await open()).toBe(`Online 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      const { token } = await groups.mintSession({ userGroupId, viewerId: "jane", maxStaleSeconds: 300 });
+      const ask = async () => {
+        const response = await fetch(`${address}/orders`, { headers: { Authorization: `Bearer ${token}` } });
+        return response.status === 200 ? 200 : errorIn(response);
+      };
+      expect(await ask()).toBe(200);
+      await groups.suspend({ userGroupId });
+      expect(await ask()).toEqual({ status: 403, code: "user_group_suspended", cached: "no-store" });
+      await groups.resume({ userGroupId });
+      expect(await ask()).toBe(200);
+      await groups.endSessions({ userGroupId, viewerId: "jane" });
+      expect(await ask()).toEqual({ status: 401, code: "credential_revoked", cached: "no-store" });
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    `a request without a session never reaches the API${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const { address } = await startSite(undefined);
+      const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
+      const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
+      for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
+        expect(await ask({ ...headers })).toEqual(refused);
+      expect(await ask({ Origin: "https://thief.example" })).toMatchObject({ status: 403, code: "origin_not_allowed" });
+    },
+  );
+});
+
+describe("sessionHandler", () => {
+  const person: Person = { id: "jane", customer: "handled", store: 7 };
+  const session = {
+    token: "eyJ.a.b",
+    expiresAt: "2035-01-01T00:05:00.000Z",
+    expiresInSeconds: 300,
+    maxStaleSeconds: 0,
+  };
+  const post = (headers: Record<string, string> = {}) => new Request(`${ORIGIN}/session`, { method: "POST", headers });
+
+  const handlerOf = (mintSession: UserGroupClient["mintSession"], more: object = {}) =>
+    sessionHandler({
+      client: { mintSession },
+      user: () => person,
+      customer: (user) => user.customer,
+      viewer: (user) => ({ viewerId: user.id, viewerProperties: { store: user.store } }),
+      origins: [`${ORIGIN}/`],
+      onFailure: () => {},
+      ...more,
+    });
+
+  it("mints what the person may see, for the pages of its origins", async ({ expect }) => {
+    const mintSession = vi.fn(async () => session);
+    const handler = handlerOf(mintSession, { expiresInSeconds: 60, maxStaleSeconds: 30 });
+    const response = await handler(post({ Origin: ORIGIN }));
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(await response.json()).toEqual({
+      success: 1,
+      session: { token: "eyJ.a.b", expires_at: session.expiresAt, expires_in_seconds: 300, max_stale_seconds: 0 },
+    });
+    expect(mintSession).toHaveBeenCalledExactlyOnceWith(
+      {
+        userGroupId: "handled",
+        viewerId: "jane",
+        viewerProperties: { store: 7 },
+        origins: [ORIGIN],
+        expiresInSeconds: 60,
+        maxStaleSeconds: 30,
+        includeVariables: undefined,
+      },
+      { signal: expect.any(AbortSignal) },
+    );
+  });
+
+  it.for([
+    ["a GET, which a browser may cache", new Request(`${ORIGIN}/session`), 405, "method_not_allowed"],
+    ["a page of another site", post({ Origin: "https://thief.example" }), 403, "origin_not_allowed"],
+    ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
+  ] as const)("refuses %s before it reads who has signed in", async ([, request, status, code], { expect }) => {
+    const user = vi.fn(() => person);
+    const response = await handlerOf(async () => session, { user })(request);
+    expect(await errorIn(response)).toEqual({ status, code, cached: "no-store" });
+    expect(user).not.toHaveBeenCalled();
+  });
+
+  it("finds no customer for a person who has none, without a call of the service", async ({ expect }) => {
+    const mintSession = vi.fn(async () => session);
+    const response = await handlerOf(mintSession, { customer: () => undefined })(post());
+    expect(await errorIn(response)).toMatchObject({ status: 404, code: "user_group_not_found" });
+    expect(mintSession).not.toHaveBeenCalled();
+  });
+
+  it("passes on how long the service asks to wait", async ({ expect }) => {
+    const { url: busy } = await standIn(() => refusal(429, "rate_limited", {}, { "Retry-After": "7" }));
+    const client = new UserGroupClient({ url: busy, apiKey: "ugk_testing_x", retries: 0 });
+    const response = await handlerOf((input, options) => client.mintSession(input, options))(post());
+    expect(response.status).toBe(503);
+    expect(response.headers.get("Retry-After")).toBe("7");
+  });
+
+  it("answers before the page gives up, if the service is silent", async ({ expect }) => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(new DOMException("Too late.", "TimeoutError")), ms);
+      return controller.signal;
+    });
+    onTestFinished(() => timeout.mockRestore());
+    const mintSession = vi.fn(
+      (_: unknown, options: { signal?: AbortSignal | undefined } = {}) =>
+        new Promise<never>((_resolve, reject) => {
+          options.signal?.addEventListener("abort", () => reject(options.signal?.reason));
+        }),
+    );
+    const answered = handlerOf(mintSession)(post());
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(await errorIn(await answered)).toMatchObject({ status: 503, code: "service_unavailable" });
+  });
+
+  it("leaves a bug of the integrator to the server's own handling of errors", async ({ expect }) => {
+    const bug = new TypeError("user.company is undefined");
+    const customer = () => {
+      throw bug;
+    };
+    await expect(handlerOf(async () => session, { customer })(post())).rejects.toBe(bug);
+    await expect(handlerOf(() => Promise.reject(bug))(post())).rejects.toBe(bug);
+  });
+
+  it.for([[[]], [["app.example.com"]], [["https://app.example.com/page"]], [Array(11).fill(ORIGIN)]])(
+    "refuses origins that cannot work: %j",
+    ([origins], { expect }) => {
+      expect(() => handlerOf(async () => session, { origins })).toThrow(/^Give .*origins.*https:\/\/app.example.com/);
+    },
+  );
+
+  const PEOPLE: Record<string, Person | null | undefined> = {
+    "has signed out": undefined,
+    "is somebody else of the customer": { ...person, id: "joe" },
+    "is of another customer": { ...person, customer: "other" },
+  };
+
+  it.for(Object.entries(PEOPLE))(
+    "ends a session, and does not send it, if the person now %s",
+    async ([, now], { expect }) => {
+      const user = vi.fn<() => Person | null | undefined>().mockReturnValueOnce(person).mockReturnValueOnce(now);
+      const endSessions = vi.fn(async () => {});
+      const mintSession = async () => session;
+      const response = await handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post());
+      expect(await errorIn(response)).toEqual({ status: 401, code: "signed_out", cached: "no-store" });
+      expect(endSessions).toHaveBeenCalledExactlyOnceWith(
+        { session: session.token, reason: "signed out during the mint" },
+        { signal: expect.any(AbortSignal) },
+      );
+    },
+  );
+
+  it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
+    const lost = new Error("The table of sign-ins cannot be read.");
+    const user = vi
+      .fn<() => Person>()
+      .mockReturnValueOnce(person)
+      .mockImplementationOnce(() => {
+        throw lost;
+      });
+    const endSessions = vi.fn(async () => {});
+    const mintSession = async () => session;
+    await expect(handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post())).rejects.toBe(lost);
+    expect(endSessions).toHaveBeenCalledOnce();
+  });
+
+  it("does not send a session that it cannot end, and reports why", async ({ expect }) => {
+    const user = () => vi.fn<() => Person | undefined>().mockReturnValueOnce(person);
+    const onFailure = vi.fn();
+    const failure = new UserGroupServiceError("network_error", "Lost.");
+    const mintSession = async () => session;
+    const client = { mintSession, endSessions: () => Promise.reject(failure) };
+    const response = await handlerOf(mintSession, { user: user(), client, onFailure })(post());
+    expect(await errorIn(response)).toMatchObject({ status: 401, code: "signed_out" });
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(failure, "handled");
+    // A client that an integrator has written for 1.0.
+    expect((await handlerOf(mintSession, { user: user(), client: { mintSession } })(post())).status).toBe(401);
+  });
+
+  it("mints no session of everybody for a viewer whose id is undefined", async ({ expect }) => {
+    const client = new UserGroupClient({ url, apiKey: "ugk_testing_x" });
+    const handler = handlerOf((input, options) => client.mintSession(input, options), {
+      viewer: () => ({ viewerId: undefined }),
+    });
+    await expect(handler(post())).rejects.toThrow(/^viewerId is undefined/);
+  });
+
+  it("has the integrator's own type of a person", () => {
+    sessionHandler({
+      client: groups,
+      user: (_request, _context: { user?: Person }) => _context.user,
+      customer: (user) => {
+        expectTypeOf(user).toEqualTypeOf<Person>();
+        return user.customer;
+      },
+      viewer: ({ id, store }) => ({ viewerId: id, viewerProperties: { store } }),
+      origins: [ORIGIN],
+    });
+  });
+});
+
+describe("an adapter", () => {
+  const handler = sessionHandler({
+    client: groups,
+    user: () => undefined,
+    customer: () => undefined,
+    viewer: () => ({}),
+    origins: [ORIGIN],
+  });
+
+  it("of Express answers a method that no Request may have", async ({ expect }) => {
+    const server = express().use(expressHandler(handler)).listen(0, "localhost");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { statusCode } = await request(`http://localhost:${port}/`, { method: "TRACE" });
+    expect(statusCode).toBe(405);
+  });
+
+  it("of Fastify takes requests of HTTP/2", async ({ expect }) => {
+    const app = Fastify({ http2: true });
+    app.post("/session", fastifyHandler(handler));
+    const address = await app.listen({ port: 0, host: "localhost" });
+    const client = connect(address);
+    onTestFinished(async () => {
+      client.destroy();
+      await app.close();
+    });
+    const [headers] = await once(client.request({ ":method": "POST", ":path": "/session" }), "response");
+    expect(headers[":status"]).toBe(401);
+  });
+});
+
+describe("requireSession offline", () => {
+  const OFFLINE = { audience: "verifiers/Customer", origins: [ORIGIN, "https://other.example"] };
+
+  /** Serves the keys of the tests, and returns how an API answers a request with a token. */
+  async function startApi(options: Partial<Parameters<typeof requireSession>[0]> = {}) {
+    let reply: Parameters<typeof standIn>[0] = () => "drop";
+    const { url: issuer, received } = await standIn((...all) => reply(...all));
+    const { jwks } = mintSessions([{ issuer, providedId: "initech" }]);
+    reply = () => ({ status: 200, headers: { "Content-Type": "application/json" }, body: jwks });
+    const check = requireSession({ ...OFFLINE, jwks: `${issuer}/.well-known/jwks.json`, ...options } as never);
+    const answer = async (token: string, headers: Record<string, string> = {}) => {
+      const result = await check(
+        new Request("https://api.example.com", { headers: { Authorization: `Bearer ${token}`, ...headers } }),
+      );
+      return result instanceof Response ? errorIn(result) : result;
+    };
+    const mint = (session: object) => mintSessions([{ issuer, providedId: "initech", ...session }]).tokens[0] ?? "";
+    return { issuer, received, answer, mint, setReply: (next: typeof reply) => (reply = next) };
+  }
+
+  it("accepts a session, and says whose it is", async ({ expect }) => {
+    const { answer, mint, received } = await startApi();
+    const token = mint({ teamId: 12, viewerId: "jane" });
+    expect(await answer(token)).toMatchObject({
+      ...{ teamId: 12, userGroupId: "initech", viewerId: "jane", viewerProperties: {}, variables: {}, token },
+      claims: { team_id: 12, aud: "verifiers/Customer" },
+    });
+    await answer(token);
+    expect(received.map(({ path }) => path)).toEqual(["/.well-known/jwks.json"]);
+  });
+
+  it("ignores keys of other kinds in the set, which a later release may add", async ({ expect }) => {
+    const { answer, mint, setReply } = await startApi();
+    const { jwks } = mintSessions([]);
+    const others = [{ kty: "OKP", crv: "Ed25519", kid: "new", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }, null];
+    const keys = [...others, ...(jwks as { keys: object[] }).keys];
+    setReply(() => ({ status: 200, body: { keys } }));
+    expect(await answer(mint({ teamId: 12 }))).toMatchObject({ teamId: 12 });
+  });
+
+  it("refuses every text that is no session of this environment", async ({ expect }) => {
+    const { answer, mint, issuer } = await startApi();
+    const { valid, wrong } = forgedSessions(issuer, 4);
+    expect(await answer(valid)).toMatchObject({ teamId: 4 });
+    const texts = { ...wrong, "a session of another workspace": mint({ workspace: "other" }) };
+    for (const [what, text] of Object.entries(texts))
+      expect(await answer(text), what).toMatchObject({
+        status: 401,
+        code: what === "an end in the past" ? "credential_expired" : "unauthenticated",
+      });
+  });
+
+  it("accepts a session from the pages of its origins alone", async ({ expect }) => {
+    const { answer, mint } = await startApi();
+    const limited = mint({ origins: [ORIGIN] });
+    expect(await answer(limited)).toMatchObject({ userGroupId: "initech" });
+    expect(await answer(limited, { Origin: ORIGIN })).toMatchObject({ userGroupId: "initech" });
+    for (const Origin of ["https://other.example", "https://thief.example", "null"])
+      expect(await answer(limited, { Origin })).toMatchObject({ status: 403, code: "origin_not_allowed" });
+    expect(await answer(mint({}), { Origin: "https://other.example" })).toMatchObject({ userGroupId: "initech" });
+    expect(await answer(mint({}), { Origin: "https://thief.example" })).toMatchObject({ code: "origin_not_allowed" });
+  });
+
+  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async ({ expect }) => {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const { answer, mint, received, issuer } = await startApi();
+    const stranger = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
+    await answer(mint({}));
+    for (let time = 0; time < 10; time += 1) await answer(stranger);
+    expect(received).toHaveLength(1);
+    now = 31_000;
+    await Promise.all([answer(stranger), answer(stranger)]);
+    expect(received).toHaveLength(2);
+    now += 299_000;
+    await answer(mint({}));
+    expect(received).toHaveLength(2);
+    now += 2_000;
+    await answer(mint({}));
+    expect(received).toHaveLength(3);
+  });
+
+  /** Stops the clock by which the kit measures times. The function that it returns moves it. */
+  function stopClock() {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => {
+      clock.mockRestore();
+      logged.mockRestore();
+    });
+    return { logged, elapse: (ms: number) => (now += ms) };
+  }
+
+  it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
+    const { logged, elapse } = stopClock();
+    const { answer, mint, setReply } = await startApi();
+    const token = mint({});
+    const { jwks } = mintSessions([]);
+    for (const reply of [
+      "drop",
+      { status: 302, headers: { Location: "https://thief.example" } },
+      { status: 200, body: "<html>" },
+      { status: 200, body: {} },
+      { status: 503 },
+    ] as const) {
+      setReply(() => reply);
+      elapse(5_000);
+      expect(await answer(token)).toEqual({ status: 503, code: "service_unavailable", cached: "no-store" });
+    }
+    expect(logged).toHaveBeenCalledTimes(5);
+    elapse(5_000);
+    setReply(() => ({ status: 200, body: jwks }));
+    expect(await answer(token)).toMatchObject({ userGroupId: "initech" });
+  });
+
+  it("asks and logs once for 300 forged sessions while there are no keys", async ({ expect }) => {
+    const { logged, elapse } = stopClock();
+    const { answer, issuer, received, setReply, mint } = await startApi();
+    setReply(() => "drop");
+    const forged = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
+    const unavailable = { status: 503, code: "service_unavailable" };
+    const present = async (count: number) => {
+      for (let time = 0; time < count; time += 1) expect(await answer(forged)).toMatchObject(unavailable);
+    };
+    await Promise.all([present(100), present(100), present(100)]);
+    expect([received.length, logged.mock.calls.length]).toEqual([1, 1]);
+    elapse(4_999);
+    await present(1);
+    expect(received).toHaveLength(1);
+    elapse(1);
+    await present(2);
+    expect([received.length, logged.mock.calls.length]).toEqual([2, 2]);
+
+    setReply(() => ({ status: 200, body: mintSessions([]).jwks }));
+    elapse(5_000);
+    expect(await answer(mint({}))).toMatchObject({ userGroupId: "initech" });
+  });
+
+  it("goes on with the keys that it has while forged sessions ask for others in vain", async ({ expect }) => {
+    const { elapse } = stopClock();
+    const { answer, issuer, mint, received, setReply } = await startApi();
+    const valid = mint({});
+    expect(await answer(valid)).toMatchObject({ userGroupId: "initech" });
+    setReply(() => "drop");
+    elapse(31_000);
+    for (let time = 0; time < 10; time += 1) {
+      expect(await answer(forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "")).toMatchObject({ status: 503 });
+      expect(await answer(valid)).toMatchObject({ userGroupId: "initech" });
+    }
+    expect(received).toHaveLength(2);
+  });
+
+  it("finds the integrator's own record of the customer, or is 404", async ({ expect }) => {
+    const customers = new Map([[12, { plan: "gold" }]]);
+    const user = (session: VerifiedSession) => customers.get(session.teamId);
+    const { answer, mint } = await startApi({ user } as object);
+    expect(await answer(mint({ teamId: 12 }))).toMatchObject({ teamId: 12, user: { plan: "gold" } });
+    expect(await answer(mint({ teamId: 13 }))).toMatchObject({ status: 404, code: "user_group_not_found" });
+    const check = requireSession({ jwks: JWKS, ...OFFLINE, user });
+    expectTypeOf(check)
+      .returns.resolves.extract<{ user: unknown }>()
+      .toHaveProperty("user")
+      .toEqualTypeOf<{ plan: string }>();
+  });
+
+  it.for<[string, object, RegExp]>([
+    ["an audience without an environment", { audience: "acme" }, /^Give audience as/],
+    ["no audience", { audience: undefined }, /^Give audience as/],
+    ["keys that anybody on the way can replace", { jwks: "http://groups.internal/jwks" }, /allowHttp/],
+    ["a text as keys", { jwks: "keys" }, /^Give jwks as https/],
+    ["no origins", { origins: [] }, /^Give origins as a list/],
+  ])("refuses %s at once", ([, wrong, message], { expect }) => {
+    expect(() => requireSession({ ...OFFLINE, jwks: JWKS, ...wrong } as never)).toThrow(message);
+  });
+
+  it("takes keys of a private network if allowHttp allows it", ({ expect }) => {
+    expect(requireSession({ ...OFFLINE, jwks: "http://groups:8787/jwks", allowHttp: true })).toBeTypeOf("function");
+  });
+});
+
+describe("requireSession online", () => {
+  it("shows the present variables, and refuses a session of another environment", async ({ expect }) => {
+    await groups.ensure({ userGroupId: "variables", properties: { plan: "gold" } });
+    const options = { client: groups, audience: AUDIENCE, origins: [ORIGIN] };
+    const check = requireSession(options);
+    const { token } = await groups.mintSession({ userGroupId: "variables", viewerProperties: { store: 7 } });
+    const request = new Request("https://api.example.com", { headers: { Authorization: `Bearer ${token}` } });
+    expect(await check(request)).toMatchObject({
+      viewerProperties: { store: 7 },
+      variables: { "user_group.plan": "gold", "viewer.store": 7 },
+    });
+    const elsewhere = await requireSession({ ...options, audience: "kit/Testing" })(request);
+    expect(await errorIn(elsewhere as Response)).toMatchObject({ status: 401, code: "unauthenticated" });
+  });
+
+  it.for([
+    ["a token of a group", async () => (await groups.ensure({ userGroupId: "tokens" })).group.token ?? ""],
+    ["an API key", async () => (await newMintingKey()).key],
+    ["a forged session", async () => forgedSessions(url, 1).valid],
+  ] as const)("refuses %s", async ([, credential], { expect }) => {
+    // The environment of the forged session, so that only the service can refuse it.
+    const check = requireSession({ client: groups, audience: "verifiers/Customer", origins: [ORIGIN] });
+    const headers = { Authorization: `Bearer ${await credential()}` };
+    const response = await check(new Request("https://api.example.com", { headers }));
+    expect(await errorIn(response as Response)).toMatchObject({ status: 401, code: "unauthenticated" });
+  });
+});

@@ -1,0 +1,380 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, describe, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { OperatorClient, UserGroupClient, UserGroupServiceError, ViewerClient } from "../../client/src/index.ts";
+import { requireSession, type SignOutHandlerOptions, sessionHandler, signOutHandler } from "../../client/src/server.ts";
+import { freePort } from "../support/node/free-port.ts";
+import { type Person, SERVERS } from "../support/node/kit-servers.ts";
+
+const { url, operatorToken } = inject("service");
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const ORIGIN = "https://app.example.com";
+const COOKIE = "sid=1";
+/** How long a sign-out may take, of which the kit gives the service 2 seconds. */
+const SIGN_OUT_MS_MAX = 3_000;
+
+let apiKey: string;
+let groups: UserGroupClient;
+beforeAll(async () => {
+  const issued = await operator.issueKey({ workspace: "sign-out", environment: "Customer", name: "writer" });
+  apiKey = issued.key;
+  groups = new UserGroupClient({ url, apiKey });
+});
+
+const codeOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => "success",
+    (error) => error.code ?? error.name,
+  );
+
+const refusalIn = async (response: Response): Promise<string> => Object(await response.json()).error.code;
+
+/** Starts an integrator's server, in which the cookie of Jane is valid. */
+async function startSite(kind: string, customer: string, client: UserGroupClient = groups) {
+  const port = await freePort();
+  const address = `http://localhost:${port}`;
+  const people = new Map<string, Person>([[COOKIE, { id: "jane", customer }]]);
+  const onFailure = vi.fn();
+  await SERVERS[kind]?.({
+    port,
+    people,
+    options: {
+      client,
+      customer: (person) => person.customer,
+      viewer: (person) => ({ viewerId: person.id }),
+      origins: [address],
+      onFailure,
+    },
+    check: requireSession({ client, audience: "sign-out/Customer", origins: [address] }),
+    page: "",
+    viewerScript: "",
+  });
+  const post = (path: string, headers = {}) =>
+    fetch(`${address}${path}`, { method: "POST", headers: { Cookie: COOKIE, Origin: address, ...headers } });
+  const tab = () => new ViewerClient({ url, session: () => post("/session") });
+  return { people, onFailure, post, tab };
+}
+
+const cookiesOf = (response: Response) => response.headers.getSetCookie().map((cookie) => cookie.split(";")[0]);
+
+/** Signs out, and measures how long that takes. */
+async function signOut({ post }: Awaited<ReturnType<typeof startSite>>) {
+  const startedAt = performance.now();
+  const response = await post("/sign-out");
+  return { status: response.status, cookies: cookiesOf(response), ms: performance.now() - startedAt };
+}
+
+/** A server that accepts connections, and never answers. */
+async function silentService(): Promise<string> {
+  const server = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe.for(Object.keys(SERVERS))("a sign-out in a server of %s", (kind) => {
+  it("ends the sessions of the person, and of nobody else", async ({ expect }) => {
+    const customer = `left ${kind}`;
+    await groups.ensure({ userGroupId: customer });
+    const site = await startSite(kind, customer);
+    const tab = site.tab();
+    expect(await codeOf(tab.view())).toBe("success");
+    const other = new ViewerClient({
+      url,
+      session: () => groups.mintSession({ userGroupId: customer, viewerId: "joe" }),
+    });
+    await other.view();
+    const before = await other.session();
+
+    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
+    expect(await codeOf(tab.view())).toBe("signed_out");
+    expect(await codeOf(groups.asViewer({ session: before.token }).view())).toBe("success");
+    expect(site.onFailure).not.toHaveBeenCalled();
+
+    // Nobody is signed in any more: only the integrator's own sign-out runs.
+    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
+    expect(await codeOf(groups.asViewer({ session: before.token }).view())).toBe("success");
+  });
+
+  it("is refused to pages of other origins", async ({ expect }) => {
+    const site = await startSite(kind, `never called ${kind}`);
+    const response = await site.post("/sign-out", { Origin: "https://thief.example" });
+    expect([response.status, await refusalIn(response)]).toEqual([403, "origin_not_allowed"]);
+    expect(site.people.size).toBe(1);
+  });
+});
+
+describe("while the service has no answer, the person is signed out", () => {
+  const KIND = "plain Request and Response";
+  const clientOf = (address: string) => new UserGroupClient({ url: address, apiKey: "ugk_customer_x" });
+
+  it("if the group was deleted, which is no failure", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "deleted" });
+    const site = await startSite(KIND, "deleted");
+    await groups.removeByNumber({ teamId: group.teamId });
+    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
+    expect(site.people.size).toBe(0);
+    expect(site.onFailure).not.toHaveBeenCalled();
+  });
+
+  it.for([
+    ["it is down", async () => `http://127.0.0.1:${await freePort()}`, "network_error"],
+    ["it hangs", silentService, "timeout"],
+  ] as const)("if %s, within 2 seconds", async ([, address, code], { expect }) => {
+    const site = await startSite(KIND, "acme", clientOf(await address()));
+    const { ms, ...answer } = await signOut(site);
+    expect(answer).toEqual({ status: 204, cookies: ["sid=", "csrf="] });
+    expect(ms).toBeLessThan(SIGN_OUT_MS_MAX);
+    expect(site.people.size).toBe(0);
+    expect(site.onFailure).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code }), "acme");
+  });
+
+  it("if it refuses the API key", async ({ expect }) => {
+    const site = await startSite(KIND, "acme", clientOf(url));
+    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
+    expect(site.onFailure).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ status: 401 }), "acme");
+  });
+});
+
+describe("tabs that ask every 20 ms", () => {
+  const [ASK_MS, WAY_MS] = [20, 60];
+
+  /** A client far from the service: its mints are under way for a while, and so is the answer to the end of sessions. */
+  const farClient = () =>
+    new UserGroupClient({
+      url,
+      apiKey,
+      fetch: async (to, init) => {
+        if (to.endsWith("/viewer_sessions")) await delay(WAY_MS);
+        const response = await fetch(to, init);
+        if (to.endsWith("/end")) await delay(WAY_MS);
+        return response;
+      },
+    });
+
+  it("see nothing after the answer to the sign-out, in 20 of 20 runs", async ({ expect }) => {
+    for (let run = 0; run < 20; run += 1) {
+      const customer = `asked ${run}`;
+      await groups.ensure({ userGroupId: customer });
+      const site = await startSite("plain Request and Response", customer, farClient());
+      const first = site.tab();
+      await first.view();
+      // Each time, the tabs that are open ask, and another one is opened, which has to mint first.
+      const tabs = [first];
+      const calls: Promise<unknown>[] = [];
+      const ask = () => {
+        tabs.push(site.tab());
+        calls.push(...tabs.map((tab) => codeOf(tab.view())));
+      };
+      const timer = setInterval(ask, ASK_MS);
+      onTestFinished(() => clearInterval(timer));
+      await vi.waitUntil(() => tabs.length > 4);
+      await signOut(site);
+      clearInterval(timer);
+      const seen = await Promise.all(tabs.map((tab) => codeOf(tab.view())));
+      // Also those whose mint was under way at the answer.
+      await Promise.all(calls);
+      const seenLater = await Promise.all(tabs.map((tab) => codeOf(tab.view())));
+      expect(new Set([...seen, ...seenLater])).toEqual(new Set(["signed_out"]));
+      expect(site.onFailure).not.toHaveBeenCalled();
+    }
+  });
+});
+
+describe("when somebody else signs in on the same browser", () => {
+  it("a mint in flight of the person before reaches nobody", async ({ expect }) => {
+    const [first, second] = [await groups.ensure({ userGroupId: "a" }), await groups.ensure({ userGroupId: "b" })];
+    const signIns = new Map<string, Person>([["sid=a", { id: "ann", customer: "a" }]]);
+    let cookie = "sid=a";
+    let release = () => {};
+    const isMinting = Promise.withResolvers<void>();
+    const minted: string[] = [];
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const handler = sessionHandler({
+      client: {
+        endSessions: groups.endSessions,
+        mintSession: async (input, options) => {
+          const session = await groups.mintSession(input, options);
+          minted.push(session.token);
+          isMinting.resolve();
+          if (input.userGroupId === "a") await held;
+          return session;
+        },
+      },
+      user: (request) => signIns.get(request.headers.get("Cookie") ?? ""),
+      customer: (person) => person.customer,
+      viewer: (person) => ({ viewerId: person.id }),
+      origins: [ORIGIN],
+    });
+    const answers: Response[] = [];
+    const viewer = new ViewerClient({
+      url,
+      session: async () => {
+        const answer = await handler(new Request(`${ORIGIN}/session`, { method: "POST", headers: { Cookie: cookie } }));
+        answers.push(answer.clone());
+        return answer;
+      },
+    });
+
+    const before = viewer.view().catch((error: unknown) => error);
+    await isMinting.promise;
+    signIns.delete("sid=a");
+    signIns.set("sid=b", { id: "ben", customer: "b" });
+    cookie = "sid=b";
+    viewer.reset();
+    expect(await before).toMatchObject({ name: "AbortError" });
+    const view = viewer.view();
+    release();
+    expect((await view).group.teamId).toBe(second.group.teamId);
+    expect((await viewer.view()).group.teamId).not.toBe(first.group.teamId);
+    // The session of the person before was never sent, and has ended.
+    await vi.waitFor(() => expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401]));
+    expect(await codeOf(groups.asViewer({ session: minted[0] ?? "" }).view())).toBe("credential_revoked");
+  });
+});
+
+describe("signOutHandler", () => {
+  const person: Person = { id: "jane", customer: "signed out" };
+  const post = (headers = {}) => new Request(`${ORIGIN}/sign-out`, { method: "POST", headers });
+
+  function startHandler(options: Partial<SignOutHandlerOptions<Person, []>> = {}) {
+    const calls: string[] = [];
+    const answer = new Response("bye", { headers: { "Set-Cookie": "sid=; Max-Age=0" } });
+    const endSessions = vi.fn(async () => void calls.push("endSessions"));
+    const onFailure = vi.fn();
+    const handler = signOutHandler<Person>({
+      client: { endSessions },
+      user: () => {
+        calls.push("user");
+        return person;
+      },
+      customer: (user) => user.customer,
+      viewer: (user) => ({ viewerId: user.id, viewerProperties: { store: 7 } }),
+      origins: [ORIGIN],
+      signOut: () => {
+        calls.push("signOut");
+        return answer;
+      },
+      onFailure,
+      ...options,
+    });
+    return { calls, answer, endSessions, onFailure, handler };
+  }
+
+  it("ends the own sign-in first, so that an open page mints no session afterwards", async ({ expect }) => {
+    const { handler, calls, answer, endSessions } = startHandler();
+    expect(await handler(post({ Origin: ORIGIN }))).toBe(answer);
+    expect(calls).toEqual(["user", "signOut", "endSessions"]);
+    expect(endSessions).toHaveBeenCalledExactlyOnceWith(
+      { userGroupId: "signed out", viewerId: "jane", reason: "signed out" },
+      { signal: expect.any(AbortSignal) },
+    );
+  });
+
+  it.for([
+    ["a GET", new Request(`${ORIGIN}/sign-out`), 405, "method_not_allowed"],
+    ["a page of another site", post({ Origin: "https://thief.example" }), 403, "origin_not_allowed"],
+    ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
+  ] as const)("refuses %s, and signs nobody out", async ([, request, status, code], { expect }) => {
+    const { handler, calls } = startHandler();
+    const response = await handler(request);
+    expect([response.status, await refusalIn(response), calls]).toEqual([status, code, []]);
+  });
+
+  it.for([undefined, null])("only runs signOut if nobody is signed in: %s", async (nobody, { expect }) => {
+    const { handler, calls, answer, onFailure } = startHandler({ user: () => nobody });
+    expect(await handler(post())).toBe(answer);
+    expect(calls).toEqual(["signOut"]);
+    expect(onFailure).not.toHaveBeenCalled();
+  });
+
+  it("ends nothing for a person without a customer", async ({ expect }) => {
+    const { handler, endSessions, onFailure } = startHandler({ customer: () => undefined });
+    expect((await handler(post())).status).toBe(200);
+    expect([endSessions.mock.calls.length, onFailure.mock.calls.length]).toEqual([0, 0]);
+  });
+
+  const bug = new Error("The database is down.");
+  const fail = () => {
+    throw bug;
+  };
+  it.for<[string, Partial<SignOutHandlerOptions<Person, []>>, unknown[]]>([
+    ["no viewerId", { viewer: () => ({}) }, [expected.objectContaining({ name: "TypeError" }), "signed out"]],
+    [
+      "an undefined viewerId",
+      { viewer: () => ({ viewerId: undefined }) as never },
+      [expected.objectContaining({ name: "TypeError" }), "signed out"],
+    ],
+    ["a viewer that throws", { viewer: fail }, [bug, "signed out"]],
+    ["a customer that throws", { customer: fail }, [bug, undefined]],
+    ["a user that throws", { user: fail }, [bug, undefined]],
+    ["a client that throws", { client: { endSessions: fail } }, [bug, "signed out"]],
+  ])("answers, ends no session of others, and reports %s", async ([, options, reported], { expect }) => {
+    const { handler, answer, endSessions, onFailure } = startHandler(options);
+    expect(await handler(post())).toBe(answer);
+    expect(endSessions).not.toHaveBeenCalled();
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(...reported);
+  });
+
+  it.for<[string, Partial<SignOutHandlerOptions<Person, []>>]>([
+    ["a customer", { customer: () => new Promise(() => {}) }],
+    ["a viewer", { viewer: () => new Promise(() => {}) }],
+    ["a client", { client: { endSessions: () => new Promise(() => {}) } }],
+  ])("answers after 2 seconds if %s hangs", async ([, options], { expect }) => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { handler, answer, onFailure } = startHandler(options);
+    const answered = handler(post());
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await answered).toBe(answer);
+    expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ code: "timeout" });
+  });
+
+  it.for<[string, () => void]>([
+    ["throws", fail],
+    ["rejects", () => Promise.reject(bug)],
+    ["hangs", () => new Promise(() => {})],
+  ])("answers if onFailure %s", async ([, onFailure], { expect }) => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const { handler, answer } = startHandler({ viewer: fail, onFailure });
+    expect(await handler(post())).toBe(answer);
+  });
+
+  it("logs a failure in one line without a stack trace", async ({ expect }) => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const failure = new UserGroupServiceError("network_error", "The service did not respond.");
+    const client = { endSessions: () => Promise.reject(failure) };
+    await startHandler({ client, onFailure: undefined }).handler(post());
+    expect(logged.mock.calls).toEqual([
+      [`The sessions of "signed out" were not ended: network_error: The service did not respond.`],
+    ]);
+  });
+
+  it("leaves a signOut that fails to the server's own handling, since nobody is signed out", async ({ expect }) => {
+    const { handler, endSessions } = startHandler({ signOut: fail });
+    await expect(handler(post())).rejects.toBe(bug);
+    expect(endSessions).not.toHaveBeenCalled();
+  });
+
+  it("has the integrator's own types, and those of the framework", () => {
+    signOutHandler({
+      client: groups,
+      user: (_request, context: { user?: Person }) => context.user,
+      customer: (user) => {
+        expectTypeOf(user).toEqualTypeOf<Person>();
+        return user.customer;
+      },
+      viewer: ({ id }) => ({ viewerId: id }),
+      origins: [ORIGIN],
+      signOut: (_request, context) => {
+        expectTypeOf(context).toEqualTypeOf<{ user?: Person }>();
+        return new Response();
+      },
+    });
+  });
+});

@@ -1,0 +1,120 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, inject, it } from "vitest";
+import { EVENT_TYPES } from "../../src/records.ts";
+
+const { url, folder, logFile } = inject("service");
+
+const README_LINES_MAX = 150;
+const README_BYTES_MAX = 8 * 1024;
+/** Separates the outputs of two examples. */
+const MARK = "----- the next example -----";
+
+const pagesIn = (of: string) => readdirSync(of).filter((name) => name.endsWith(".md"));
+const PASTED = ["README.md", ...pagesIn("docs").map((name) => `docs/${name}`)];
+const PAGES = [
+  ...new Set([...pagesIn("."), ...PASTED, ...pagesIn("docs/internals").map((name) => `docs/internals/${name}`)]),
+];
+
+const read = (file: string) => readFileSync(file, "utf8");
+
+/** The examples of a page in their order: what to paste, and what the page shows below it. */
+const examplesOf = (page: string) =>
+  [...read(page).matchAll(/```sh\n([\s\S]*?)```\n(?:\n```(?:json|text)\n([\s\S]*?)```)?/g)].map(
+    ([, command = "", shown = ""]) => ({ command, shown }),
+  );
+
+/** The text with ids, credentials and times replaced, so that two runs are equal. */
+const anonymous = (text: string) =>
+  text
+    .replaceAll(/ug([kt])_([a-z]+)_[\w-]{60,154}/g, "ug$1_$2_…")
+    .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
+    .replaceAll(/^\d+ +/gm, "N  ")
+    .replaceAll(/^id +/gm, "id  ")
+    .replaceAll(/ operator \d+ /g, " operator N ")
+    .replaceAll(/\b([Gg]roup|npx ug groups \w+) \d+/g, "$1 N")
+    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
+    .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
+    .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
+    .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "UUID")
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
+    .trim();
+
+/** Runs `npx ug` without npx, which takes twice the time of ug. The README's examples run it as they stand. */
+const WITHOUT_NPX = 'npx() { shift; cli/ug.mjs "$@"; }\n';
+
+/** Pastes all examples of a page into a shell of its own, in the folder of the service. */
+function paste(page: string): string[] {
+  const script = examplesOf(page)
+    .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
+    .join(`\necho\necho "${MARK}"\n`);
+  // npm would warn of a setting of its user that it does not know.
+  const env = { ...process.env, npm_config_loglevel: "error" };
+  return execFileSync("bash", ["-c", page === "README.md" ? script : WITHOUT_NPX + script], {
+    cwd: folder,
+    encoding: "utf8",
+    stdio: "pipe",
+    env,
+  }).split(MARK);
+}
+
+describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
+  it("has the output that its examples print when they are pasted", ({ expect }) => {
+    const printed = paste(page);
+    for (const [index, { command, shown }] of examplesOf(page).entries())
+      expect(anonymous(printed[index] ?? ""), command).toBe(anonymous(shown));
+  });
+});
+
+it("the pages contain the output of most examples", ({ expect }) => {
+  const shown = PASTED.flatMap(examplesOf).filter((example) => example.shown !== "");
+  expect(shown.length).toBeGreaterThanOrEqual(25);
+});
+
+it("every link leads to a file and to a heading in it", ({ expect }) => {
+  const broken = PAGES.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
+      .map(([, path = "", heading]) => ({ file: path === "" ? page : join(dirname(page), path), heading }))
+      .filter(({ file, heading }) => !existsSync(file) || (heading && !headingsOf(file).includes(heading)))
+      .map(({ file, heading }) => `${page}: ${file}${heading ? `#${heading}` : ""}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+/** The anchors that GitHub makes of a page's headings. */
+const headingsOf = (file: string) =>
+  [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, text = ""]) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+it("README stays short", ({ expect }) => {
+  const readme = read("README.md");
+  expect(readme.split("\n").length - 1).toBeLessThanOrEqual(README_LINES_MAX);
+  expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(README_BYTES_MAX);
+});
+
+it("docs/clients.md contains a file of examples/ unchanged", ({ expect }) => {
+  const shown = [...read("docs/clients.md").matchAll(/`(examples\/[\w.-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  expect(shown.map(([, file]) => file)).toEqual(["examples/urllib_request.py"]);
+  for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
+});
+
+it("docs/events.md has every type of event", ({ expect }) => {
+  const rows = [...read("docs/events.md").matchAll(/^\| `(\w+\.\w+)` /gm)].map(([, type]) => type);
+  expect(rows.toSorted()).toEqual(EVENT_TYPES.toSorted());
+});
+
+it("docs/errors.md has every error code with its status", ({ expect }) => {
+  const statuses = [...read("src/http/response/failures.ts").matchAll(/^ {2}(\w+): \{\s*status: (\d+)/gm)].map(
+    ([, code, status]) => `${status} ${code}`,
+  );
+  const rows = [...read("docs/errors.md").matchAll(/^\| (\d+) +\| `(\w+)`/gm)].map(
+    ([, status, code]) => `${status} ${code}`,
+  );
+  expect(statuses.length).toBeGreaterThan(15);
+  expect(rows.toSorted()).toEqual(statuses.toSorted());
+});

@@ -1,0 +1,95 @@
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, expectTypeOf, it, vi } from "vitest";
+import {
+  type ApiKey,
+  type Caller,
+  type EnsuredGroup,
+  type GroupFields,
+  type GroupState,
+  type ListedEnvironment,
+  type Operator,
+  OperatorClient,
+  type Role,
+  type Scope,
+  UserGroupClient,
+  type ViewedGroup,
+  ViewerClient,
+} from "../../client/src/index.ts";
+import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/domain/credentials/rights.ts";
+import type { UserGroupDraft } from "../../src/domain/user-groups/user-group.ts";
+import { app } from "../../src/http/app.ts";
+import type { apiKeyBody } from "../../src/http/resources/api-keys/wire.ts";
+import type { environmentBody } from "../../src/http/resources/environments/wire.ts";
+import type { operatorBody } from "../../src/http/resources/operators/wire.ts";
+import type { getBody, viewBody } from "../../src/http/resources/user-groups/wire.ts";
+import type { apiKeyCaller, operatorCaller } from "../../src/http/resources/whoami/wire.ts";
+import type { GroupState as ServiceGroupState } from "../../src/records.ts";
+import { operator } from "../support/states.ts";
+
+const url = "https://service.test";
+
+/** Sends calls to the Worker. The request is made by this runtime, whose fetch supports fewer options than others. */
+beforeEach(() => {
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) =>
+    app.fetch(new Request(input, init) as Parameters<typeof app.fetch>[0], env, createExecutionContext()),
+  );
+});
+
+/** The name that the client gives to a field of the wire. */
+type ClientName<Name> = Name extends "provided_id"
+  ? "userGroupId"
+  : Name extends `${infer First}_${infer Rest}`
+    ? `${First}${Capitalize<ClientName<Rest> & string>}`
+    : Name;
+
+it("has every field of a group that the wire has", () => {
+  expectTypeOf<ClientName<keyof ReturnType<typeof viewBody>>>().toEqualTypeOf<keyof ViewedGroup>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof getBody>> | "etag">().toEqualTypeOf<keyof EnsuredGroup>();
+  expectTypeOf<Exclude<keyof UserGroupDraft, "providedId">>().toEqualTypeOf<keyof GroupFields<object>>();
+});
+
+it("has every field of keys, operators, environments and callers that the wire has", () => {
+  expectTypeOf<ClientName<keyof ReturnType<typeof apiKeyBody>>>().toEqualTypeOf<keyof ApiKey>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof operatorBody>>>().toEqualTypeOf<keyof Operator>();
+  expectTypeOf<ClientName<keyof ReturnType<typeof environmentBody>>>().toEqualTypeOf<keyof ListedEnvironment>();
+  type CallerFields = keyof ReturnType<typeof apiKeyCaller> | keyof ReturnType<typeof operatorCaller>;
+  expectTypeOf<ClientName<CallerFields>>().toEqualTypeOf<keyof Caller>();
+});
+
+it("has every scope, role and state of the service", () => {
+  expectTypeOf<Scope>().toEqualTypeOf<ServiceScope>();
+  expectTypeOf<Role>().toEqualTypeOf<ServiceRole>();
+  expectTypeOf<GroupState>().toEqualTypeOf<ServiceGroupState>();
+});
+
+it("works in a Worker", async ({ expect }) => {
+  const keys = new OperatorClient({ url, operatorKey: operator });
+  const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
+
+  const groups = new UserGroupClient({ url, apiKey: key });
+  const { created, group } = await groups.ensure({ userGroupId: "a", properties: { region: "eu" } });
+  expect(created).toBe(true);
+  const { token } = await groups.rotateToken({ currentToken: group.token });
+
+  const { variables } = await new ViewerClient({ url, token }).view();
+  expect(variables).toEqual({ user_group_id: "a", user_group_name: "a", "user_group.region": "eu" });
+
+  await groups.remove({ currentToken: token });
+  expect(await Array.fromAsync(keys.listKeys({ workspace: "acme", environment: null }))).toMatchObject([
+    { id: 1, name: "worker" },
+  ]);
+});
+
+it("gets the stale answer of a session in a Worker, whose fetch adds no-cache otherwise", async ({ expect }) => {
+  const keys = new OperatorClient({ url, operatorKey: operator });
+  const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
+  const groups = new UserGroupClient({ url, apiKey: key });
+  const { group } = await groups.ensure({ userGroupId: "a", name: "Before" });
+  const session = await groups.mintSession({ userGroupId: "a", maxStaleSeconds: 300 });
+  await groups.update({ userGroupId: "a", name: "After" });
+  const viewer = new ViewerClient({ url, session: async () => session });
+  expect((await viewer.view()).group.name).toBe("Before");
+  expect((await viewer.view({ maxAgeSeconds: 0 })).group.name).toBe("After");
+  expect((await new ViewerClient({ url, token: group.token }).view()).group.name).toBe("After");
+});

@@ -1,0 +1,335 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, it } from "vitest";
+import { call } from "../../support/client.ts";
+import { CONSOLE_ROUTES, signIn, visitorOf } from "../../support/console.ts";
+import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
+import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { view } from "../../support/viewers.ts";
+import { watchedEnv } from "../../support/watched-env.ts";
+
+const ENVIRONMENT = "/console/environments/acme/Testing";
+const GROUP = `${ENVIRONMENT}/groups/1`;
+
+const eventsOf = async () => (await call("GET", `/api/events${inEnvironment()}`, { credential: operator })).body.events;
+
+const shownGroup = async (query = "") =>
+  (await call("GET", `/api/user_groups/1${inEnvironment()}${query}`, { credential: operator })).body.user_group;
+
+/** One group, and an operator who has signed in. */
+async function newVisitor(role: "viewer" | "support" | "admin" = "admin", fields: object = {}) {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme", fields);
+  const key = await issueOperator(role, { name: `ada ${role}` });
+  return { ...integrator, token, key, visitor: await signIn(key) };
+}
+
+describe("the list of groups", () => {
+  it("is filtered by prefix and state, and goes on with a link", async ({ expect }) => {
+    const { visitor, tokenOf, put } = await newVisitor();
+    for (let number = 1; number <= 60; number += 1) await tokenOf(`b-${String(number).padStart(2, "0")}`);
+    await put({ user_group_id: "b-07", suspended: true });
+
+    const page = await visitor.get(`${ENVIRONMENT}/groups?user_group_id_prefix=b-`);
+    expect(page.body).toContain("b-50");
+    expect(page.body).not.toContain("b-51");
+    const [, next = ""] = /href="([^"]+)" rel="next"/.exec(page.body) ?? [];
+    const second = await visitor.get(next.replaceAll("&amp;", "&"));
+    expect(second.body).toContain("b-60");
+    expect(second.body).not.toContain("b-50<");
+
+    const suspended = await visitor.get(`${ENVIRONMENT}/groups?state=suspended&user_group_id_prefix=`);
+    expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
+  });
+
+  it("says what is wrong with a filter, at its field", async ({ expect }) => {
+    const { visitor } = await newVisitor();
+    const { status, body } = await visitor.get(`${ENVIRONMENT}/groups?state=deleted&user_group_id_prefix=a`);
+    expect(status).toBe(422);
+    expect(body).toContain('href="#field-user_group_id_prefix"');
+  });
+});
+
+describe("a group", () => {
+  it("is shown without its token, to every role", async ({ expect }) => {
+    for (const role of ["viewer", "support", "admin"] as const) {
+      const { visitor } = await newVisitor(role, { properties: { region: "eu" } });
+      const { status, body } = await visitor.get(GROUP);
+      expect(status).toBe(200);
+      expect(body).toContain("&quot;region&quot;: &quot;eu&quot;");
+      expect(body).not.toMatch(CREDENTIAL_PATTERN);
+    }
+  });
+
+  it("offers a role what it may do, and nothing else", async ({ expect }) => {
+    const offered = async (role: "viewer" | "support" | "admin") => {
+      const { body } = await (await newVisitor(role)).visitor.get(GROUP);
+      return [...body.matchAll(/groups\/1\/([a-z-]+)"/g)].map(([, word]) => word);
+    };
+    expect(await offered("viewer")).toEqual(["view-as"]);
+    const support = ["view-as", "edit", "rotate", "suspend", "end-sessions"];
+    expect(await offered("support")).toEqual(support);
+    expect(await offered("admin")).toEqual([...support, "delete"]);
+  });
+
+  it("is suspended with a reason and resumed, under the operator's name", async ({ expect }) => {
+    const { visitor, token } = await newVisitor("support");
+    const suspended = await visitor.send(`${GROUP}/suspend`, { reason: "unpaid" });
+    expect(suspended.headers.get("Location")).toBe(`${GROUP}?done=suspended`);
+    expect((await view(token)).status).toBe(403);
+    expect((await visitor.get(`${GROUP}?done=suspended`)).body).toContain(`<a href="${GROUP}/resume">resume it</a>`);
+
+    await visitor.send(`${GROUP}/resume`);
+    expect((await view(token)).status).toBe(200);
+    expect((await eventsOf()).slice(-2)).toMatchObject([
+      { type: "user_group.suspended", reason: "unpaid", actor: { kind: "operator", name: "ada support" } },
+      { type: "user_group.resumed", actor: { kind: "operator", name: "ada support" } },
+    ]);
+  });
+
+  it("gets a new token, and the old one goes on for the grace", async ({ expect }) => {
+    const { visitor, token, tokenOf } = await newVisitor("support");
+    await visitor.send(`${GROUP}/rotate`, { grace_seconds: "3600" });
+    expect((await view(token)).status).toBe(200);
+    const current = await tokenOf("acme");
+    expect(current).not.toBe(token);
+    await visitor.send(`${GROUP}/rotate`, { grace_seconds: "0" });
+    expect((await view(current)).status).toBe(401);
+  });
+
+  it("is deleted when its number is typed, restored, and purged with the operator's key", async ({ expect }) => {
+    const { visitor, token, key } = await newVisitor();
+    expect((await visitor.send(`${GROUP}/delete`, { confirmation: "2" })).status).toBe(422);
+    await visitor.send(`${GROUP}/delete`, { confirmation: "1", reason: "left" });
+    expect((await view(token)).status).toBe(401);
+
+    await visitor.send(`${GROUP}/restore`);
+    expect((await view(token)).status).toBe(200);
+
+    await visitor.send(`${GROUP}/delete`, { confirmation: "1" });
+    const other = await issueOperator("admin", { name: "other" });
+    for (const operator_key of ["", "ugo_wrong", other])
+      expect((await visitor.send(`${GROUP}/purge`, { confirmation: "1", operator_key })).status).toBe(422);
+    expect((await visitor.send(`${GROUP}/purge`, { confirmation: "1", operator_key: key })).status).toBe(303);
+    expect((await visitor.get(GROUP)).status).toBe(404);
+    expect((await eventsOf()).map(({ type }: { type: string }) => type).slice(-4)).toEqual([
+      "user_group.deleted",
+      "user_group.restored",
+      "user_group.deleted",
+      "user_group.purged",
+    ]);
+  });
+
+  it("is left as it is if it has changed since the page was opened", async ({ expect }) => {
+    const { visitor, put } = await newVisitor();
+    for (const word of ["rotate", "suspend", "delete", "end-sessions"]) {
+      const etag = /name="etag" value="([^"]+)"/.exec((await visitor.get(`${GROUP}/${word}`)).body)?.[1] ?? "";
+      await put({ user_group_id: "acme", name: `changed before ${word}` });
+      const fields = { etag: etag.replaceAll("&quot;", '"'), confirmation: "1" };
+      const { status, body } = await visitor.send(`${GROUP}/${word}`, fields);
+      expect([word, status]).toEqual([word, 422]);
+      expect(body).toContain("has changed since");
+    }
+    expect(await shownGroup()).toMatchObject({ state: "active", name: "changed before end-sessions" });
+  });
+});
+
+/** What a browser sends of a page's text areas. */
+const textAreasOf = (html: string): Record<string, string> =>
+  Object.fromEntries(
+    [...html.matchAll(/<textarea [^>]*name="(\w+)"[^>]*>\n?([^<]*)/g)].map(([, name = "", text = ""]) => [
+      name,
+      text.replaceAll("&quot;", '"').replaceAll("&amp;", "&").replaceAll("\n", "\r\n"),
+    ]),
+  );
+
+describe("the edit of a large group", () => {
+  /** Entries of a mapping, 3 bytes a character, and so 9 in a form. */
+  const entries = (first: number, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${first + index}`, "客".repeat(255)]));
+
+  it("renames it, though percent-encoding makes its form three times as long", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin", { properties: { a: "客".repeat(5400) }, mapping: entries(0, 50) });
+    const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
+    expect(new URLSearchParams(texts).toString().length).toBeGreaterThan(2 * 64 * 1024);
+    const { status } = await visitor.send(`${GROUP}/edit`, { ...texts, name: "Renamed" });
+    expect([status, (await shownGroup()).name]).toEqual([303, "Renamed"]);
+  });
+
+  it("renames it, though no form can hold its mapping, which stays", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin", { mapping: entries(0, 50) });
+    const patched = await call("PUT", `/api/user_groups/1${inEnvironment()}`, {
+      credential: operator,
+      headers: { "Content-Type": "application/merge-patch+json" },
+      body: { mapping: entries(50, 50) },
+    });
+    expect(patched.status).toBe(200);
+    const { body } = await visitor.get(`${GROUP}/edit`);
+    expect(body.includes("The mapping is too long for a form")).toBe(true);
+    const { status } = await visitor.send(`${GROUP}/edit`, { ...textAreasOf(body), name: "Renamed" });
+    const group = await shownGroup();
+    expect([status, group.name, Object.keys(group.mapping).length]).toEqual([303, "Renamed", 100]);
+  });
+});
+
+it("renames a group in which an earlier release has stored U+0000, and leaves that", async ({ expect }) => {
+  const { visitor } = await newVisitor("admin", { properties: { a: "b" } });
+  await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+    storage.sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
+  });
+  const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
+  const { status } = await visitor.send(`${GROUP}/edit`, { ...texts, name: "Renamed" });
+  const { name, properties } = await shownGroup();
+  expect([status, name, properties]).toEqual([303, "Renamed", { a: "b\0" }]);
+});
+
+describe("the edit of a group", () => {
+  const fields = { name: "Acme", properties: '{"region": "eu"}', mapping: "" };
+
+  it("changes its fields", async ({ expect }) => {
+    const { visitor } = await newVisitor("support", { mapping: { sales: "ds-1" } });
+    const { headers } = await visitor.send(`${GROUP}/edit`, { ...fields, reason: "moved" });
+    expect(headers.get("Location")).toBe(`${GROUP}?done=updated`);
+    expect(await shownGroup()).toMatchObject({ name: "Acme", properties: { region: "eu" }, mapping: null });
+    expect((await eventsOf()).at(-1)).toMatchObject({ changed: ["name", "mapping", "properties"], reason: "moved" });
+  });
+
+  it("renames for an admin alone", async ({ expect }) => {
+    const support = (await newVisitor("support")).visitor;
+    expect((await support.get(`${GROUP}/edit`)).body).not.toContain("new_user_group_id");
+    const renaming = { ...fields, new_user_group_id: "zenith" };
+    expect((await support.send(`${GROUP}/edit`, renaming)).status).not.toBe(303);
+    const admin = await signIn(await issueOperator("admin"));
+    expect((await admin.send(`${GROUP}/edit`, renaming)).status).toBe(303);
+    expect(await shownGroup()).toMatchObject({ provided_id: "zenith" });
+  });
+
+  it("refuses what the API refuses, each at its field, and keeps what was typed", async ({ expect }) => {
+    const { visitor } = await newVisitor();
+    for (const [field, value] of [
+      ["properties", '{"n": 12345678901234567890}'],
+      ["properties", "[1]"],
+      ["properties", "{"],
+      ["mapping", '{"sales": 1}'],
+      ["name", "a\tb"],
+      ["reason", "a\u0007b"],
+    ] as const) {
+      const { status, body } = await visitor.send(`${GROUP}/edit`, { ...fields, [field]: value });
+      expect([field, status]).toEqual([field, 422]);
+      expect(body).toContain(`href="#field-${field}"`);
+      expect(body).toContain(value.replaceAll('"', "&quot;"));
+    }
+    expect(await shownGroup()).toMatchObject({ name: "acme" });
+  });
+
+  it("shows both values of a conflict, and loses neither", async ({ expect }) => {
+    const { visitor, put } = await newVisitor();
+    const page = await visitor.get(`${GROUP}/edit`);
+    const etag = (/name="etag" value="([^"]+)"/.exec(page.body)?.[1] ?? "").replaceAll("&quot;", '"');
+    await put({ user_group_id: "acme", name: "Theirs", properties: { region: "us" } });
+
+    const { status, body } = await visitor.send(`${GROUP}/edit`, { ...fields, name: "Mine", etag });
+    expect(status).toBe(412);
+    expect(body).toContain('value="Mine"');
+    expect(body).toMatch(/Stored now<\/strong><pre><bdi>Theirs/);
+    expect(body).toContain("{&quot;region&quot;: &quot;eu&quot;}");
+    expect(body).toContain("&quot;region&quot;: &quot;us&quot;");
+    expect(body.match(/Stored now/g)).toHaveLength(2);
+    expect(await shownGroup()).toMatchObject({ name: "Theirs" });
+
+    await visitor.send(`${GROUP}/edit`, { ...fields, name: "Mine" });
+    expect(await shownGroup()).toMatchObject({ name: "Mine" });
+  });
+});
+
+describe("view as a group", () => {
+  it("binds a template as viewers get it, and marks what was dropped", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer", { properties: { region: "eu" } });
+    const sql =
+      "a = {{user_group.region}} [[AND b = {{user_group.tier}}]]\r\nAND c = {{viewer_id}} AND d = {{viewer.team}}";
+    const before = (await eventsOf()).length;
+    const { status, body } = await visitor.send(`${GROUP}/view-as`, {
+      sql,
+      placeholders: "$1",
+      viewer_id: "ada",
+      viewer_properties: '{"team": "x"}',
+    });
+    expect(status).toBe(200);
+    expect(body).toContain("a = $1 ");
+    expect(body).toContain("AND c = $2 AND d = $3");
+    expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{user_group\.tier\}\}\]\]<\/bdi><\/del>/);
+    expect(body).not.toMatch(/eyJ/);
+    expect((await eventsOf()).length).toBe(before);
+    expect((await shownGroup()).last_viewed_on).toBeNull();
+  });
+
+  it("says what is wrong with a template or a person", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer");
+    for (const [fields, field] of [
+      [{ sql: "a = {{nothing}}" }, "sql"],
+      [{ sql: "a = {{viewer_id}}" }, "sql"],
+      [{ sql: "[[ a" }, "sql"],
+      [{ sql: "1", viewer_properties: "{" }, "viewer_properties"],
+      [{ sql: "1", viewer_id: "a\u0007" }, "viewer_id"],
+    ] as const) {
+      const { status, body } = await visitor.send(`${GROUP}/view-as`, fields);
+      expect(status).toBe(422);
+      expect(body).toContain(`href="#field-${field}"`);
+    }
+  });
+});
+
+it("shows the overview of an environment", async ({ expect }) => {
+  const { visitor, tokenOf } = await newVisitor("viewer");
+  await tokenOf("b");
+  const { status, body } = await visitor.get(ENVIRONMENT);
+  expect(status).toBe(200);
+  expect(body).toContain(`<a href="${ENVIRONMENT}/groups">2</a>`);
+  expect(body).toMatch(/: 3<\/title>/);
+});
+
+it("asks each object once for a page of an environment", async ({ expect }) => {
+  const { visitor } = await newVisitor();
+  const pages = CONSOLE_ROUTES.filter(({ method, path }) => method === "GET" && path.startsWith(ENVIRONMENT));
+  expect(pages.length).toBeGreaterThan(10);
+  for (const { path } of pages) {
+    const { watched, costs } = watchedEnv();
+    await visitorOf(visitor.cookie, watched).get(path);
+    expect([path, costs.rpcs.filter((name) => name.startsWith("registry.")).length]).toEqual([path, 1]);
+    // The page before an erasing or a new key asks the directory for nothing.
+    expect(costs.rpcs.length, path).toBeLessThanOrEqual(2);
+    expect(costs.kv).toEqual([]);
+  }
+});
+
+const HOSTILE = `<script>alert(1)</script>"'&\u202e\u200b javascript:alert(1) ${"x".repeat(180)}`;
+
+it("shows hostile texts as texts on every page", async ({ expect }) => {
+  const { get } = await newIntegrator();
+  const deep = Array.from({ length: 30 }).reduce((inner: unknown) => ({ [HOSTILE]: inner }), HOSTILE);
+  await get({ user_group_id: HOSTILE, name: HOSTILE, properties: { deep }, mapping: { [HOSTILE]: HOSTILE } });
+  const visitor = await signIn(await issueOperator("admin", { name: "<script>alert(2)</script>" }));
+  for (const { method, path } of CONSOLE_ROUTES.filter(({ method }) => method === "GET")) {
+    const { body } = await visitor.get(path);
+    expect([method, path, /<script/i.test(String(body))]).toEqual([method, path, false]);
+    expect(String(body)).not.toMatch(/href="javascript:|[\u202e\u200b](?![^<]*<\/textarea>)(?![^<]*")/);
+    expect(String(body).length).toBeLessThan(48_000);
+  }
+});
+
+it("shows 16 KiB of nested properties on a page that stays small", async ({ expect }) => {
+  const chain = JSON.parse(`${'{"a":'.repeat(28)}1${"}".repeat(28)}`);
+  const properties = Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`k${index}`, chain]));
+  expect(JSON.stringify(properties).length).toBeGreaterThan(15_000);
+  const { visitor } = await newVisitor("admin", { properties });
+  for (const path of [GROUP, `${GROUP}/edit`]) {
+    const { status, body } = await visitor.get(path);
+    expect(status).toBe(200);
+    expect(body.length).toBeLessThan(48_000);
+  }
+});
+
+it("is turned off by CONSOLE", async ({ expect }) => {
+  const off = { ...env, CONSOLE: "off" };
+  expect((await call("GET", "/console", { env: off })).status).toBe(404);
+});

@@ -1,0 +1,222 @@
+import { env } from "cloudflare:workers";
+import { describe, it } from "vitest";
+import { call, codeOf } from "../../support/client.ts";
+import { signIn, visit } from "../../support/console.ts";
+import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+
+const ENVIRONMENT = "/console/environments/acme/Testing";
+const KEYS = `${ENVIRONMENT}/keys`;
+
+const shownKey = (html: string): string => CREDENTIAL_PATTERN.exec(html)?.[0] ?? "";
+const lists = async (credential: string) => (await call("GET", "/api/user_groups", { credential })).status;
+const eventsOf = async (query: string) =>
+  (await call("GET", `/api/events${query}`, { credential: operator })).body.events;
+
+/** An environment with one key, and an operator who has signed in. */
+async function newVisitor(role: "viewer" | "support" | "admin" = "admin") {
+  const integrator = await newIntegrator();
+  const key = await issueOperator(role, { name: `ada ${role}` });
+  return { ...integrator, operatorKey: key, visitor: await signIn(key) };
+}
+
+describe("API keys", () => {
+  it("are issued with preset or chosen scopes, and shown once", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    const fields = { name: "backend", preset: "sessions", reason: "new page", operator_key };
+    const issued = await visitor.send(`${KEYS}/issue`, fields);
+    expect(issued.status).toBe(200);
+    const secret = shownKey(issued.body);
+    const { caller } = (await call("GET", "/api/whoami", { credential: secret })).body;
+    expect(caller).toMatchObject({ name: "backend", scopes: ["sessions:create"], expires_at: null });
+    const chosen = {
+      name: "x",
+      preset: "chosen",
+      "scope groups:read": "yes",
+      expires_in_seconds: "2592000",
+      operator_key,
+    };
+    const second = await visitor.send(`${KEYS}/issue`, chosen);
+    const { body } = await call("GET", "/api/whoami", { credential: shownKey(second.body) });
+    expect([body.caller.scopes, typeof body.caller.expires_at]).toEqual([["groups:read"], "string"]);
+    const list = await visitor.get(KEYS);
+    expect(list.body).toContain("backend");
+    expect(list.body).not.toMatch(CREDENTIAL_PATTERN);
+    const [event] = (await eventsOf(`${inEnvironment()}&type=api_key.issued`)).slice(-2);
+    expect(event).toMatchObject({ actor: { name: "ada admin" }, reason: "new page" });
+  });
+
+  it("are refused with the fields that are wrong", async ({ expect }) => {
+    const { visitor } = await newVisitor();
+    const nothing = await visitor.send(`${KEYS}/issue`, { name: " ", preset: "chosen" });
+    expect(nothing.status).toBe(422);
+    for (const field of ["name", "preset"]) expect(nothing.body).toContain(`href="#field-${field}"`);
+  });
+
+  it("are revoked with their number typed, and rolled with a grace", async ({ expect }) => {
+    const { visitor, key, operatorKey } = await newVisitor();
+    const rolled = await visitor.send(`${KEYS}/1/roll`, { grace_seconds: "3600", operator_key: operatorKey });
+    expect(await lists(shownKey(rolled.body))).toBe(200);
+    expect(await lists(key)).toBe(200);
+    expect((await visitor.send(`${KEYS}/1/revoke`, { confirmation: "2" })).status).toBe(422);
+    expect(await lists(key)).toBe(200);
+    expect((await visitor.send(`${KEYS}/1/revoke`, { confirmation: "1", reason: "leaked" })).status).toBe(303);
+    expect(await lists(key)).toBe(401);
+    expect((await visitor.get(`${KEYS}/99/revoke`)).status).toBe(404);
+  });
+
+  it("are not changed by others than admins, who are not offered it", async ({ expect }) => {
+    const { visitor, key } = await newVisitor("support");
+    const list = await visitor.get(KEYS);
+    expect(list.status).toBe(200);
+    expect(list.body).not.toMatch(/\/(?:issue|roll|revoke)"/);
+    for (const path of [`${KEYS}/issue`, `${KEYS}/1/roll`, `${KEYS}/1/revoke`]) {
+      expect((await visitor.get(path)).status).toBe(403);
+      expect((await visitor.forge(path, { confirmation: "1", name: "x", preset: "write" })).status).toBe(403);
+    }
+    expect(await lists(key)).toBe(200);
+  });
+});
+
+describe("the search of a key", () => {
+  it("names the key of a beginning or of a whole text, and what it lacks", async ({ expect }) => {
+    const { visitor, key, tokenOf } = await newVisitor();
+    const token = await tokenOf("acme");
+    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    expect(await ask(key)).toMatch(/It is this key.*acme\/Testing.*valid/s);
+    const beginning = `${key.slice(0, key.indexOf("_", 5) + 30)}…`;
+    expect(await ask(beginning)).toMatch(/It may be (?:this key|one of these keys)/);
+    expect(await ask(key)).not.toContain(key);
+    await call("DELETE", `/api/keys/1${inEnvironment()}`, {
+      credential: operator,
+      body: { reason: "on a screenshot" },
+    });
+    expect(await ask(key)).toMatch(/revoked.*bootstrap.*on a screenshot/s);
+    expect(await ask(`${key.slice(0, -4)}AAAA`)).toMatch(/It may be/);
+    expect(await ask(token)).toContain(`${ENVIRONMENT}/groups/1`);
+    expect(await ask(key.slice(0, 16))).toContain("Give more of it");
+    const wrong = await visitor.send("/console/find-key", { text: "nonsense" });
+    expect([wrong.status, wrong.body.includes("nonsense")]).toEqual([422, false]);
+  });
+
+  it("says of a whole key that no signing key verifies it", async ({ expect }) => {
+    const { visitor, key } = await newVisitor();
+    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    const removed = `removed:${new Uint8Array(32).fill(9).toBase64()}`;
+    const issued = await call("POST", "/api/keys", {
+      credential: operator,
+      body: { workspace: "acme", environment: "Testing", name: "old" },
+      env: { ...env, SIGNING_KEYS: `${removed},${env.SIGNING_KEYS}` },
+    });
+    const unsigned = "no signing key of the service verifies it";
+    const found = await ask(issued.body.key);
+    expect([/It may be this key.*old/s.test(found), found.includes(unsigned)]).toEqual([true, true]);
+    for (const text of [key, key.slice(0, -3), issued.body.key.slice(0, -3)])
+      expect(await ask(text)).not.toContain(unsigned);
+    const signedIn = await visit("POST", "/console/sign-in", { fields: { operator_key: issued.body.key } });
+    expect([signedIn.status, signedIn.body.includes("signed with a key that has been removed")]).toEqual([401, true]);
+  });
+
+  it("finds operators, and keys of environments that are gone", async ({ expect }) => {
+    const { visitor, operatorKey, key } = await newVisitor("viewer");
+    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    expect(await ask(operatorKey)).toMatch(/the deployment.*ada viewer.*valid/s);
+    await call("DELETE", `/api/environments${inEnvironment()}&confirm=acme/Testing`, {
+      credential: operator,
+      body: {},
+    });
+    expect(await ask(key)).toContain("does not exist");
+  });
+});
+
+describe("operators", () => {
+  it("are issued with any role", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    for (const role of ["viewer", "admin"]) {
+      const issued = await visitor.send("/console/operators/issue", { name: "bob", role, operator_key });
+      expect((await call("GET", "/api/whoami", { credential: shownKey(issued.body) })).body.caller.role).toBe(role);
+    }
+    expect((await visitor.get("/console/operators")).body).not.toMatch(CREDENTIAL_PATTERN);
+  });
+
+  it("are rolled and revoked by admins, also in their own session", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    const bob = await issueOperator("support", { name: "bob" });
+    const rolled = await visitor.send("/console/operators/2/roll", { grace_seconds: "0", operator_key });
+    expect(codeOf(await call("GET", "/api/whoami", { credential: bob }))).toEqual([401, "credential_revoked"]);
+    expect((await call("GET", "/api/whoami", { credential: shownKey(rolled.body) })).status).toBe(200);
+    expect((await visitor.send("/console/operators/1/revoke", { confirmation: "" })).status).toBe(422);
+    expect((await visitor.send("/console/operators/1/revoke", { confirmation: "1" })).status).toBe(303);
+    expect((await visitor.get("/console/operators")).headers.get("Location")).toContain("/console/sign-in");
+  });
+
+  it("are changed by no other role", async ({ expect }) => {
+    const { visitor } = await newVisitor("support");
+    for (const path of ["/console/operators/issue", "/console/operators/1/roll", "/console/operators/1/revoke"]) {
+      expect((await visitor.get(path)).status).toBe(403);
+      expect((await visitor.forge(path, { confirmation: "1", name: "x", role: "viewer" })).status).toBe(403);
+    }
+  });
+});
+
+describe("environments", () => {
+  it("are searched, and created with their first key", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    await issueKey({ workspace: "globex" });
+    const found = await visitor.get("/console/environments?search=LOB");
+    expect([found.body.includes("globex/Testing"), found.body.includes(">acme/Testing<")]).toEqual([true, false]);
+    const form = { workspace: "initech", environment: "untagged", name: "backend", preset: "write", operator_key };
+    const created = await visitor.send("/console/environments/create", form);
+    expect(await lists(shownKey(created.body))).toBe(200);
+    const again = await visitor.send("/console/environments/create", form);
+    expect([again.status, again.body.includes("exists already")]).toEqual([422, true]);
+    const wrong = await visitor.send("/console/environments/create", { ...form, workspace: "Initech!" });
+    expect([wrong.status, wrong.body.includes("#field-workspace")]).toEqual([422, true]);
+  });
+
+  it("are erased with their name typed and the operator's key, and by admins alone", async ({ expect }) => {
+    const { visitor, operatorKey, key } = await newVisitor();
+    const path = `${ENVIRONMENT}/erase`;
+    for (const [confirmation, operator_key] of [
+      ["acme", operatorKey],
+      ["acme/Testing", ""],
+      ["acme/Testing", key],
+    ] as const)
+      expect((await visitor.send(path, { confirmation, operator_key })).status).toBe(422);
+    expect(await lists(key)).toBe(200);
+    const fields = { confirmation: "acme/Testing", operator_key: operatorKey, reason: "contract ended" };
+    const support = await signIn(await issueOperator("support"));
+    expect((await support.forge(path, fields)).status).toBe(403);
+    expect((await visitor.send(path, fields)).status).toBe(303);
+    expect(await lists(key)).toBe(401);
+    expect((await visitor.get(ENVIRONMENT)).status).toBe(404);
+    const [event] = await eventsOf("?type=environment.erased");
+    expect(event).toMatchObject({ actor: { name: "ada admin" }, reason: "contract ended" });
+  });
+});
+
+describe("events", () => {
+  it("are shown newest first, filtered and paged by the URL", async ({ expect }) => {
+    const { visitor, tokenOf, key } = await newVisitor("viewer");
+    for (let n = 0; n < 60; n += 1) await tokenOf(`g${n}`);
+    await call("PUT", "/api/user_groups/8", { credential: key, body: { suspended: true, reason: "unpaid" } });
+    const page = await visitor.get(`${ENVIRONMENT}/events`);
+    expect(page.body.indexOf("user_group.suspended</td>")).toBeLessThan(page.body.indexOf("user_group.created</td>"));
+    expect(page.body).toContain("unpaid");
+    const [, next = ""] = /href="([^"]+)" rel="next"/.exec(page.body) ?? [];
+    const second = await visitor.get(next.replaceAll("&amp;", "&"));
+    expect(second.body).toContain("api_key.issued</td>");
+    const filtered = await visitor.get(
+      `${ENVIRONMENT}/events?type=user_group.suspended&actor=api_key:1&user_group_id=g7&since=`,
+    );
+    expect(filtered.body.match(/user_group\.\w+<\/td>/g)).toEqual(["user_group.suspended</td>"]);
+    const wrong = await visitor.get(`${ENVIRONMENT}/events?actor=nobody&since=yesterday`);
+    expect([wrong.status, wrong.body.includes("#field-actor"), wrong.body.includes("#field-since")]).toEqual([
+      422,
+      true,
+      true,
+    ]);
+    const deployment = await visitor.get("/console/events?type=environment.created");
+    expect(deployment.body.match(/environment\.created<\/td>/g)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,123 @@
+import { env } from "cloudflare:workers";
+import { describe, it } from "vitest";
+import { byNumber } from "../../../support/by-number.ts";
+import { call } from "../../../support/client.ts";
+import { countRows } from "../../../support/rows.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+/** A page of the feed with the groups that it names. */
+const pageWith = async (credential: string, query: Record<string, string> = {}, callEnv: Env = env) => {
+  const search = new URLSearchParams({ include: "user_groups", ...query });
+  return call("GET", `/api/events?${search}`, { credential, env: callEnv });
+};
+
+const ids = (groups: { provided_id: string }[]) => groups.map(({ provided_id }) => provided_id);
+
+describe("include=user_groups", () => {
+  it("adds the present state of each group that the page names, once, as lists show it", async ({ expect }) => {
+    const { key, put, tokenOf } = await newIntegrator();
+    await tokenOf("a", { properties: { plan: "gold" } });
+    await tokenOf("b");
+    await put({ user_group_id: "a", name: "A" });
+    await put({ user_group_id: "b", suspended: true });
+    const { body } = await pageWith(key);
+    const { body: listed } = await byNumber(key).list();
+    expect(body.user_groups).toEqual(listed.user_groups);
+    expect(body.user_groups).toMatchObject([{ name: "A" }, { state: "suspended" }]);
+    expect(body).toMatchObject({ has_more: false, next_cursor: expect.any(String) });
+    expect(body.events).toHaveLength(5);
+    expect(JSON.stringify(body)).not.toMatch(/ugt_|token"/);
+  });
+
+  it("leaves out deleted and purged groups, whose events stay", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ["kept", "deleted", "purged"]) await tokenOf(id);
+    const by = byNumber(key);
+    await by.remove(2);
+    await by.remove(3);
+    await by.purge(3);
+    const { body } = await pageWith(key);
+    expect(ids(body.user_groups)).toEqual(["kept"]);
+    expect(ids(body.events.flatMap((event: { user_group?: object }) => event.user_group ?? []))).toContain("purged");
+  });
+
+  it("names only groups of the page that the filters have left", async ({ expect }) => {
+    const { key, put, tokenOf } = await newIntegrator();
+    await tokenOf("a");
+    await tokenOf("b");
+    await put({ user_group_id: "b", name: "B" });
+    expect(ids((await pageWith(key, { type: "user_group.updated" })).body.user_groups)).toEqual(["b"]);
+    expect((await pageWith(key, { cursor: "latest" })).body.user_groups).toEqual([]);
+    expect(await call("GET", "/api/events", { credential: key })).not.toHaveProperty("body.user_groups");
+  });
+
+  it("ends a page before its groups exceed 1 MiB, and loses none on the way", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    const mapping = Object.fromEntries(
+      Array.from({ length: 100 }, (_, n) => [`${n}`.padEnd(255, "é"), "é".repeat(30)]),
+    );
+    for (let n = 0; n < 30; n += 1) await tokenOf(`g${n}`, { mapping });
+    const pages = [];
+    for (let cursor: string | undefined, hasMore = true; hasMore; ) {
+      const { body } = await pageWith(key, cursor === undefined ? {} : { cursor });
+      pages.push(body);
+      cursor = body.next_cursor;
+      hasMore = body.has_more;
+    }
+    expect(pages.length).toBeGreaterThan(1);
+    for (const page of pages) expect(JSON.stringify(page.user_groups).length).toBeLessThan(1.1 * 1024 * 1024);
+    expect(pages.flatMap(({ user_groups }) => ids(user_groups))).toEqual(Array.from({ length: 30 }, (_, n) => `g${n}`));
+    const numbers = pages.flatMap(({ events }) => events.map(({ id }: { id: number }) => id));
+    expect(numbers).toEqual(Array.from({ length: 31 }, (_, n) => n + 1));
+  });
+
+  it("needs groups:read besides events:read", async ({ expect }) => {
+    await newIntegrator();
+    const alone = await issueKey({ scopes: ["events:read"] });
+    expect(await pageWith(alone)).toMatchObject({
+      status: 403,
+      body: { error: { code: "insufficient_access", required_scope: "groups:read" } },
+    });
+    expect((await pageWith(await issueKey({ scopes: ["groups:read"] }))).body.error).toMatchObject({
+      required_scope: "events:read",
+    });
+    expect((await pageWith(await issueKey({ scopes: ["events:read", "groups:read"] }))).status).toBe(200);
+    const viewer = await issueOperator("viewer");
+    expect((await pageWith(viewer, { workspace: "acme", environment: "Testing" })).status).toBe(200);
+  });
+
+  it("takes nothing else, and is empty for the deployment's feed", async ({ expect }) => {
+    const { key } = await newIntegrator();
+    expect((await pageWith(key, { include: "tokens" })).body.error).toMatchObject({
+      code: "invalid_body",
+      issues: [{ path: ["include"] }],
+    });
+    expect((await pageWith(operator)).body).toMatchObject({
+      user_groups: [],
+      events: [{ type: "environment.created" }],
+    });
+  });
+
+  it("costs one RPC, and one row for each group that it names", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { key, put, tokenOf } = await newIntegrator({}, watched);
+    for (let n = 0; n < 10; n += 1) await tokenOf(`g${n}`);
+    for (let n = 0; n < 10; n += 1) await put({ user_group_id: "g1", name: `${n}` });
+    const rows = await countRows(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+    const costOf = async (credential: string, query: Record<string, string>) => {
+      const before = { read: rows.read, rpcs: costs.rpcs.length };
+      await call("GET", `/api/events?${new URLSearchParams(query)}`, { credential, env: watched });
+      return { rows: rows.read - before.read, rpcs: costs.rpcs.length - before.rpcs };
+    };
+    await costOf(key, {});
+    const without = await costOf(key, {});
+    // The key's row is read for each of the two scopes.
+    const with10 = await costOf(key, { include: "user_groups" });
+    expect(with10.rpcs).toBe(1);
+    expect(with10.rows - without.rows).toBeLessThanOrEqual(11);
+    expect(
+      (await call("GET", `/api/events${inEnvironment()}&include=user_groups`, { credential: operator })).status,
+    ).toBe(200);
+  });
+});

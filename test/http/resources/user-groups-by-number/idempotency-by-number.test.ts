@@ -1,0 +1,165 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { ENVIRONMENT_BYTES_MAX } from "../../../../common/limits.ts";
+import { byNumber, rowsOf } from "../../../support/by-number.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
+import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
+
+const DIRECTORY = "acme/Testing";
+const DAY_MS = 24 * 60 * 60 * 1000;
+const REUSED = [422, "idempotency_key_reused"];
+const IN_ACME = { workspace: "acme", environment: "Testing" };
+
+const withKey = (key: string) => ({ headers: { "Idempotency-Key": key } });
+const comparable = ({ status, headers, body }: Answer) => [status, headers.get("ETag"), JSON.stringify(body)];
+const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
+
+/** An integrator with the groups 1 and 2, and an operator of its environment, who calls by number as it does. */
+async function newCallers() {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme", { properties: { plan: "pro" }, mapping: { m: "d" } });
+  await integrator.tokenOf("beta");
+  const admin = await issueOperator("admin");
+  return { ...integrator, token, admin, numbered: byNumber(integrator.key), asAdmin: byNumber(admin, IN_ACME) };
+}
+
+describe.for(["numbered", "asAdmin"] as const)("a call by number repeated with its Idempotency-Key, %s,", (caller) => {
+  it.for(["rotate", "remove"] as const)(
+    "%s, gets the same answer, and changes nothing, whatever happened to the group",
+    async (name, { expect }) => {
+      const { [caller]: calls, numbered, put } = await newCallers();
+      const send = () => calls[name](1, undefined, withKey("k"));
+      const first = await send();
+      expect([first.status, replayed(first)]).toEqual([200, null]);
+      await numbered.restore(1);
+      await put({ user_group_id: "acme", name: "Renamed", properties: { plan: "free" }, suspended: true });
+      const before = await rowsOf(DIRECTORY);
+      const again = await send();
+      expect(comparable(again)).toEqual(comparable(first));
+      expect(replayed(again)).toBe("true");
+      expect(JSON.stringify(again.body)).not.toMatch(CREDENTIAL_PATTERN);
+      expect(await rowsOf(DIRECTORY)).toEqual(before);
+    },
+  );
+
+  it("restore, does not restore the group again after a later deletion", async ({ expect }) => {
+    const { [caller]: calls, numbered } = await newCallers();
+    await numbered.remove(1);
+    const first = await calls.restore(1, { rotate_token: true }, withKey("k"));
+    await numbered.remove(1);
+    const again = await calls.restore(1, { rotate_token: true }, withKey("k"));
+    expect(comparable(again)).toEqual(comparable(first));
+    expect([replayed(first), replayed(again)]).toEqual([null, "true"]);
+    expect((await numbered.show(1)).status).toBe(404);
+  });
+
+  it("purge, is 404, because nothing of the group is left", async ({ expect }) => {
+    const { [caller]: calls } = await newCallers();
+    await calls.remove(1, undefined, withKey("deleted"));
+    expect((await calls.purge(1, undefined, withKey("k"))).status).toBe(200);
+    expect(codeOf(await calls.purge(1, undefined, withKey("k")))).toEqual([404, "user_group_not_found"]);
+    expect(codeOf(await calls.remove(1, undefined, withKey("deleted")))).toEqual([404, "user_group_not_found"]);
+    expect((await calls.rotate(2, undefined, withKey("k"))).status).toBe(200);
+  });
+});
+
+describe("an Idempotency-Key of a call by number", () => {
+  it("is refused for another group, path, method or body", async ({ expect }) => {
+    const { numbered, token, key } = await newCallers();
+    await numbered.remove(2);
+    expect((await numbered.rotate(1, { grace_seconds: 60 }, withKey("k"))).status).toBe(200);
+    const before = await rowsOf(DIRECTORY);
+    for (const answer of [
+      await numbered.rotate(2, { grace_seconds: 60 }, withKey("k")),
+      await numbered.rotate(1, { grace_seconds: 61 }, withKey("k")),
+      await numbered.rotate(1, undefined, withKey("k")),
+      await numbered.remove(1, undefined, withKey("k")),
+      await numbered.restore(1, undefined, withKey("k")),
+      await numbered.purge(2, undefined, withKey("k")),
+      await call("POST", "/api/user", { credential: key, body: { current_token: token }, ...withKey("k") }),
+    ])
+      expect(codeOf(answer)).toEqual(REUSED);
+    expect(await rowsOf(DIRECTORY)).toEqual(before);
+    expect(replayed(await numbered.rotate(1, { grace_seconds: 60 }, withKey("k")))).toBe("true");
+  });
+
+  it("belongs to the operator who sends it, or to the environment of an API key", async ({ expect }) => {
+    const { numbered, asAdmin } = await newCallers();
+    const other = byNumber(await issueOperator("admin"), IN_ACME);
+    const otherKey = byNumber(await issueKey());
+    const answers = [
+      await asAdmin.rotate(1, undefined, withKey("k")),
+      await other.rotate(1, undefined, withKey("k")),
+      await numbered.rotate(1, undefined, withKey("k")),
+      await otherKey.rotate(1, undefined, withKey("k")),
+    ];
+    expect(answers.map(replayed)).toEqual([null, null, null, "true"]);
+  });
+
+  it("is needed to have the scope or role of the call", async ({ expect }) => {
+    const { numbered } = await newCallers();
+    await numbered.rotate(1, undefined, withKey("k"));
+    const reader = byNumber(await issueKey({ access: "read" }));
+    expect(codeOf(await reader.rotate(1, undefined, withKey("k")))).toEqual([403, "insufficient_access"]);
+  });
+
+  it("is answered before If-Match is judged", async ({ expect }) => {
+    const { numbered } = await newCallers();
+    const options = { headers: { "Idempotency-Key": "k", "If-Match": '"1.1"' } };
+    const first = await numbered.rotate(1, undefined, options);
+    expect(comparable(await numbered.rotate(1, undefined, options))).toEqual(comparable(first));
+    const other = { headers: { "Idempotency-Key": "other", "If-Match": '"1.1"' } };
+    expect(codeOf(await numbered.rotate(1, undefined, other))).toEqual([412, "revision_mismatch"]);
+  });
+
+  it("that is malformed is refused after the caller", async ({ expect }) => {
+    const { numbered } = await newCallers();
+    const reader = byNumber(await issueKey({ access: "read" }));
+    await numbered.remove(2);
+    for (const name of ["rotate", "remove", "restore", "purge"] as const) {
+      const answer = await numbered[name](2, undefined, withKey("a b"));
+      expect(answer).toMatchObject({ status: 422, body: { error: { issues: [{ path: ["Idempotency-Key"] }] } } });
+      expect(codeOf(await reader[name](2, undefined, withKey("a b")))).toEqual([403, "insufficient_access"]);
+    }
+  });
+
+  it("is honoured for 24 hours", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { numbered } = await newCallers();
+    const rotate = () => numbered.rotate(1, undefined, withKey("k"));
+    const first = await rotate();
+    vi.setSystemTime(NOW.getTime() + DAY_MS - 1);
+    expect(comparable(await rotate())).toEqual(comparable(first));
+    vi.setSystemTime(NOW.getTime() + DAY_MS);
+    const next = await rotate();
+    expect([next.headers.get("ETag"), replayed(next)]).toEqual(['"1.3"', null]);
+  });
+
+  it("is 507 in a full environment, and the calls without one go on", async ({ expect }) => {
+    const { numbered } = await newCallers();
+    const stored = await numbered.rotate(1, undefined, withKey("before"));
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => {
+      Object.defineProperty(storage.sql, "databaseSize", { value: ENVIRONMENT_BYTES_MAX + 1, configurable: true });
+    });
+    for (const name of ["rotate", "remove"] as const)
+      expect(codeOf(await numbered[name](1, undefined, withKey("k")))).toEqual([507, "environment_full"]);
+    expect(comparable(await numbered.rotate(1, undefined, withKey("before")))).toEqual(comparable(stored));
+    for (const name of ["rotate", "remove", "restore", "remove", "purge"] as const)
+      expect((await numbered[name](1)).status).toBe(200);
+    expect((await numbered.remove(2)).status).toBe(200);
+    expect((await numbered.purge(2, undefined, withKey("k"))).status).toBe(200);
+  });
+});
+
+it("a replay of a call by token says so too", async ({ expect }) => {
+  const { key, token } = await newCallers();
+  const send = (method: string, current_token: string, idempotencyKey: string) =>
+    call(method, "/api/user", { credential: key, body: { current_token }, ...withKey(idempotencyKey) });
+  const rotated = [await send("POST", token, "r"), await send("POST", token, "r")];
+  const current = rotated[0]?.body.user_group.token;
+  const removed = [await send("DELETE", current, "d"), await send("DELETE", current, "d")];
+  expect([...rotated, ...removed].map(replayed)).toEqual([null, "true", null, "true"]);
+});

@@ -1,0 +1,414 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { describe, it, vi } from "vitest";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
+import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+
+const PAGES_MAX = 300;
+const NOW = new Date("2026-03-01T10:30:00.000Z");
+
+const list = (credential: string, query: Record<string, string> = {}): Promise<Answer> =>
+  call("GET", `/api/user_groups?${new URLSearchParams(query)}`, { credential });
+
+const idsIn = ({ body }: Answer): string[] =>
+  body.user_groups.map(({ provided_id: providedId }: { provided_id: string }) => providedId);
+
+/** The answers of all pages, with `between` run before each of them but the first. */
+async function pages(
+  credential: string,
+  query: Record<string, string> = {},
+  between: (page: number) => Promise<unknown> = async () => undefined,
+): Promise<Answer[]> {
+  const answers = [await list(credential, query)];
+  for (let cursor = answers[0]?.body.next_cursor; cursor !== null; cursor = answers.at(-1)?.body.next_cursor) {
+    if (answers.length > PAGES_MAX) throw new Error("The list does not end.");
+    await between(answers.length);
+    answers.push(await list(credential, { ...query, cursor }));
+  }
+  return answers;
+}
+
+/** Fills the directory of acme/Testing with groups whose id is their number. SQL is far faster than the API. */
+const fill = (count: number, properties: string | null = null) =>
+  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    storage.sql.exec(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+        INSERT INTO user_groups (provided_id, name, properties, nonce, generation, revision, created_at, updated_at)
+        SELECT 'group ' || n, 'G', ?, zeroblob(16), zeroblob(16), 1, 1, 1 FROM numbers`,
+      count,
+      properties,
+    ),
+  ).then(() => undefined);
+
+describe("a list", () => {
+  it("shows the groups of the key's environment in the order of numbers, without tokens", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { key, get, put, tokenOf } = await newIntegrator();
+    const text = '{"user_group_id":"b","name":"B","mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}';
+    await get(text);
+    await tokenOf("a");
+    await (await newIntegrator({ environment: "Customer" })).tokenOf("elsewhere");
+    await (await newIntegrator({ workspace: "other" })).tokenOf("elsewhere");
+    vi.setSystemTime(NOW.getTime() + 1500);
+    await put({ user_group_id: "a", name: "A" });
+
+    const answer = await list(key);
+
+    const [first, second] = answer.body.user_groups;
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, next_cursor: null } });
+    expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
+    expect(answer.body.user_groups).toHaveLength(2);
+    expect(JSON.stringify(first)).toBe(
+      JSON.stringify({
+        team_id: 1,
+        provided_id: "b",
+        name: "B",
+        ...JSON.parse('{"mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}'),
+        api_environment_tag: "Testing",
+        state: "active",
+        created_at: "2026-03-01T10:30:00.000Z",
+        updated_at: "2026-03-01T10:30:00.000Z",
+        last_viewed_on: null,
+      }),
+    );
+    expect(second).toEqual({
+      team_id: 2,
+      provided_id: "a",
+      name: "A",
+      mapping: null,
+      properties: null,
+      api_environment_tag: "Testing",
+      state: "active",
+      created_at: "2026-03-01T10:30:00.000Z",
+      updated_at: "2026-03-01T10:30:01.500Z",
+      last_viewed_on: null,
+    });
+    expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
+  });
+
+  it("is empty without groups, and open to a key with read access", async ({ expect }) => {
+    const answer = await list(await issueKey({ access: "read" }));
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, user_groups: [], next_cursor: null } });
+  });
+
+  it("also works in an environment without a tag", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator({ environment: null });
+    await tokenOf("acme");
+    expect((await list(key)).body.user_groups).toMatchObject([{ provided_id: "acme", api_environment_tag: null }]);
+  });
+
+  it("has 100 groups on a page by default, and 1,000 at most", async ({ expect }) => {
+    const key = await issueKey();
+    await fill(1001);
+    expect((await list(key)).body.user_groups).toHaveLength(100);
+    const sizes = (await pages(key, { limit: "1000" })).map(({ body }) => body.user_groups.length);
+    expect(sizes).toEqual([1000, 1]);
+  });
+
+  it.for([1, 3, 7, 20, 40, 59, 60, 61])("is whole in pages of %i", async (limit, { expect }) => {
+    const key = await issueKey();
+    await fill(60);
+    const answers = await pages(key, { limit: String(limit) });
+    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 60 }, (_, index) => `group ${index + 1}`));
+    expect(answers).toHaveLength(Math.ceil(60 / limit));
+  });
+
+  it("misses and repeats no group that stays, whatever else changes between pages", async () => {
+    const change = fc.record({
+      kind: fc.constantFrom("create", "delete", "rename", "rotate"),
+      which: fc.nat(),
+    });
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 8 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 6 }),
+        async (atFirst, limit, changes) => {
+          run += 1;
+          const { key, get, put, rotate, remove, tokenOf } = await newIntegrator({ workspace: `run-${run}` });
+          const existing = new Map<number, string>();
+          let made = 0;
+          const create = async () => {
+            made += 1;
+            const { team_id: teamId, provided_id: id } = (await get({ user_group_id: `g ${made}` })).body.user_group;
+            existing.set(teamId, id);
+          };
+          for (let group = 0; group < atFirst; group += 1) await create();
+          const throughout = new Set(existing.keys());
+
+          const apply = async ({ kind, which }: { kind: string; which: number }) => {
+            if (kind === "create") return create();
+            const [teamId, id] = [...existing][which % Math.max(existing.size, 1)] ?? [];
+            if (teamId === undefined || id === undefined) return;
+            if (kind === "rename") {
+              made += 1;
+              existing.set(teamId, `g ${made}`);
+              await put({ user_group_id: id, new_user_group_id: `g ${made}` });
+            } else if (kind === "rotate") {
+              await rotate(await tokenOf(id));
+            } else {
+              existing.delete(teamId);
+              throughout.delete(teamId);
+              await remove(await tokenOf(id));
+            }
+          };
+          const answers = await pages(key, { limit: String(limit) }, async (page) => {
+            for (const each of changes[page - 1] ?? []) await apply(each);
+          });
+
+          const listed = answers.flatMap(({ body }): number[] =>
+            body.user_groups.map(({ team_id: teamId }: { team_id: number }) => teamId),
+          );
+          const sorted = listed.toSorted((a, b) => a - b);
+          const missed = [...throughout].filter((teamId) => !listed.includes(teamId));
+          return missed.length === 0 && new Set(listed).size === listed.length && String(sorted) === String(listed);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it("continues after a deleted group, and ends after the last one", async ({ expect }) => {
+    const { key, remove, tokenOf } = await newIntegrator();
+    for (const id of ["a", "b"]) await tokenOf(id);
+    const { next_cursor: cursor } = (await list(key, { limit: "1" })).body;
+    await remove(await tokenOf("a"));
+    expect(idsIn(await list(key, { cursor }))).toEqual(["b"]);
+    await remove(await tokenOf("b"));
+    expect((await list(key, { cursor })).body).toMatchObject({ user_groups: [], next_cursor: null });
+    await tokenOf("b");
+    expect(idsIn(await list(key, { cursor }))).toEqual(["b"]);
+  });
+});
+
+/** The order of the list: that of the UTF-8 bytes, and so of the code points. */
+const byCodePoints = (one: string, other: string): number => {
+  const [a, b] = [one, other].map((text) => new TextEncoder().encode(text).toHex());
+  return a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1;
+};
+
+describe("user_group_id_prefix", () => {
+  it("selects the ids for which JavaScript's startsWith is true", async ({ expect }) => {
+    const ids = [
+      "a",
+      "a%",
+      "a_",
+      "ab",
+      "A",
+      "aé",
+      "ae\u0301",
+      "😀",
+      "😀x",
+      "😁",
+      "\ud7ff",
+      "\ue000",
+      "ß",
+      "ss",
+      " a",
+      "a\\",
+    ];
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ids) await tokenOf(id);
+    for (const prefix of [...ids, "a*", "?", "abc", "\u{10ffff}"])
+      expect(idsIn(await list(key, { user_group_id_prefix: prefix })), prefix).toEqual(
+        ids.filter((id) => id.startsWith(prefix)).toSorted(byCodePoints),
+      );
+  });
+
+  it("is kept from page to page", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ["x 1", "y 1", "x 2", "y 2", "x 3"]) await tokenOf(id);
+    const answers = await pages(key, { user_group_id_prefix: "x ", limit: "1" });
+    expect(answers.map(idsIn)).toEqual([["x 1"], ["x 2"], ["x 3"]]);
+  });
+});
+
+describe("user_group_id", () => {
+  const read = (query: Record<string, string>) => issueKey({ access: "read" }).then((key) => list(key, query));
+
+  it("selects the one group with exactly this id, or none", async ({ expect }) => {
+    const ids = ["a", "a ", "a!", "aa", "A", "é", "e\u0301", "😀", "\ud7ff"];
+    const { key, tokenOf } = await newIntegrator();
+    for (const id of ids) await tokenOf(id);
+    for (const id of [...ids, "b", "a\u00a0", "\u{10ffff}"]) {
+      const answer = await list(key, { user_group_id: id });
+      expect(answer).toMatchObject({ status: 200, body: { next_cursor: null } });
+      expect(idsIn(answer), id).toEqual(ids.filter((each) => each === id));
+    }
+  });
+
+  it("creates nothing and shows no token, to a key with read access", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    expect(JSON.stringify((await read({ user_group_id: "acme" })).body)).not.toMatch(CREDENTIAL_PATTERN);
+    expect((await read({ user_group_id: "globex" })).body).toEqual({ success: 1, user_groups: [], next_cursor: null });
+    expect(idsIn(await list(key))).toEqual(["acme"]);
+  });
+
+  it("selects the group only in the state that is asked for", async ({ expect }) => {
+    const { put, remove, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    await put({ user_group_id: "acme", suspended: true });
+    const found = async (state: string) => idsIn(await read({ user_group_id: "acme", state }));
+    expect([await found("active"), await found("suspended")]).toEqual([[], ["acme"]]);
+    await remove(await tokenOf("acme"));
+    expect(idsIn(await read({ user_group_id: "acme" }))).toEqual([]);
+  });
+
+  it("finds none of the groups for whom an operator names another environment", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    await newIntegrator({ workspace: "other" });
+    await tokenOf("acme");
+    const found = async (workspace: string) =>
+      idsIn(await list(operator, { user_group_id: "acme", workspace, environment: "Testing" }));
+    expect([await found("acme"), await found("other")]).toEqual([["acme"], []]);
+  });
+});
+
+describe("a page ends early", () => {
+  it("where it holds 1 MiB, and the pages together hold all", async ({ expect }) => {
+    const key = await issueKey();
+    // Two bytes for each character in UTF-8, and in an RPC.
+    const properties = JSON.stringify({ a: "é".repeat(8000) });
+    await fill(100, properties);
+    const answers = await pages(key, { limit: "1000" });
+    const sizes = answers.map(({ body }) => body.user_groups.length);
+    const bytes = new TextEncoder().encode(properties).length;
+    expect(sizes).toEqual([65, 35]);
+    expect((sizes[0] ?? 0) * bytes).toBeLessThanOrEqual(1024 * 1024);
+    expect(((sizes[0] ?? 0) + 1) * bytes).toBeGreaterThan(1024 * 1024 - 20 * 1024);
+    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 100 }, (_, index) => `group ${index + 1}`));
+    expect(answers[1]?.body.user_groups[0].properties).toEqual(JSON.parse(properties));
+  });
+
+  it("in the order of ids too, where a prefix is given", async ({ expect }) => {
+    const key = await issueKey();
+    await fill(100, JSON.stringify({ a: "é".repeat(8000) }));
+    const answers = await pages(key, { user_group_id_prefix: "group", limit: "1000" });
+    expect(answers.length).toBeGreaterThan(1);
+    expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 100 }, (_, index) => `group ${index + 1}`).toSorted());
+  });
+});
+
+describe("refuses", () => {
+  it.for([
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+    ["limit=-1", "limit"],
+    ["limit=1.5", "limit"],
+    ["limit=1e2", "limit"],
+    ["limit=010", "limit"],
+    ["limit=+5", "limit"],
+    ["limit=", "limit"],
+    ["limit", "limit"],
+    ["limit=5&limit=5", "limit"],
+    ["limit=5&%6cimit=6", "limit"],
+    ["user_group_id_prefix=", "user_group_id_prefix"],
+    [`user_group_id_prefix=${"x".repeat(256)}`, "user_group_id_prefix"],
+    ["user_group_id_prefix=%00", "user_group_id_prefix"],
+    ["user_group_id_prefix=%ED%A0%BD", "user_group_id_prefix"],
+    ["user_group_id_prefix=%F0%9F", "user_group_id_prefix"],
+    ["user_group_id_prefix=%ff", "user_group_id_prefix"],
+    ["user_group_id_prefix=100%", "user_group_id_prefix"],
+    ["user_group_id_prefix=a&user_group_id_prefix=b", "user_group_id_prefix"],
+    ["updated_since=2026-03-01T10:30:00Z", "updated_since"],
+    ["cursor=", "cursor"],
+    ["cursor=1", "cursor"],
+    ["cursor=%00", "cursor"],
+    ["page=2", "page"],
+    ["__proto__=2", "__proto__"],
+    ["constructor=2", "constructor"],
+    ["user_group_id=", "user_group_id"],
+    ["user_group_id=%00", "user_group_id"],
+    ["user_group_id=a&user_group_id=b", "user_group_id"],
+    ["user_group_id=a&user_group_id_prefix=a", "user_group_id_prefix"],
+    ["user_group_id=a&cursor=WzIsMV0", "cursor"],
+    ["user_group_id=a&state=deleted", "state"],
+    ["%ff=1", "%ff"],
+  ] as const)("the query %s, with an issue at its field", async ([query, field], { expect }) => {
+    const answer = await call("GET", `/api/user_groups?${query}`, { credential: await issueKey() });
+    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+    const issues: { path: string[]; message: string }[] = answer.body.error.issues;
+    expect(new Set(issues.map(({ path }) => path.join()))).toEqual(new Set([field]));
+    expect(issues[0]?.message).toMatch(/^(Give|Leave|Percent-encode|This) .*\.$/);
+  });
+
+  it("all invalid parameters at once", async ({ expect }) => {
+    const answer = await call("GET", "/api/user_groups?limit=x&cursor=y&updated_since=z&page=1&limit=2", {
+      credential: await issueKey(),
+    });
+    const paths = answer.body.error.issues.map(({ path }: { path: string[] }) => path.join());
+    expect(new Set(paths)).toEqual(new Set(["limit", "cursor", "updated_since", "page"]));
+  });
+
+  describe("a cursor", () => {
+    const encoded = (bytes: Uint8Array | string) =>
+      (typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes).toBase64({ alphabet: "base64url" });
+
+    it.for([
+      ["of another version", encoded("[1,1]")],
+      ["that names no group", encoded("[2,0]")],
+      ["with a number that is not whole", encoded("[2,1.5]")],
+      ["with a number above the largest", encoded("[2,1e300]")],
+      ["with an element too many", encoded('[2,"a","a",0]')],
+      ["with an element too few", encoded("[2]")],
+      ["with an id outside of its prefix", encoded('[2,"b","a"]')],
+      ["with a number and a prefix", encoded('[2,1,"a"]')],
+      ["with an id and no prefix", encoded('[2,"a"]')],
+      ["with an empty prefix", encoded('[2,"a",""]')],
+      ["in another spelling", encoded("[2, 1]")],
+      ["with padding", `${encoded("[2,10]").replace(/=*$/, "")}=`],
+      ["of an object", encoded('{"start":1}')],
+      ["of null", encoded("null")],
+      ["of no JSON", encoded("acme")],
+      ["of no UTF-8", encoded(new Uint8Array([0xff, 0xfe]))],
+      ["in base64", "+/+/"],
+    ] as const)("%s", async ([, cursor], { expect }) => {
+      const answer = await list(await issueKey(), { cursor });
+      expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+      expect(answer.body.error.issues).toMatchObject([{ path: ["cursor"] }]);
+    });
+
+    it("with any character changed, added or cut off, unless it continues the same list", async ({ expect }) => {
+      const { key, tokenOf } = await newIntegrator();
+      for (const id of ["a", "b"]) await tokenOf(id);
+      const cursor: string = (await list(key, { limit: "1" })).body.next_cursor;
+      expect(cursor).toMatch(/^[\w-]+$/);
+      const statuses = [];
+      for (let at = 0; at < cursor.length; at += 1) {
+        const changed = cursor.slice(0, at) + (cursor[at] === "A" ? "B" : "A") + cursor.slice(at + 1);
+        for (const other of [changed, cursor.slice(0, at), `${cursor}${cursor[at]}`])
+          statuses.push((await list(key, { cursor: other })).status);
+      }
+      expect(new Set(statuses)).toContain(422);
+      expect([...new Set(statuses)].filter((status) => status !== 422 && status !== 200)).toEqual([]);
+    });
+
+    it("of a list with another prefix, or without one", async ({ expect }) => {
+      const { key, tokenOf } = await newIntegrator();
+      for (const id of ["a 1", "a 2"]) await tokenOf(id);
+      const prefixed: string = (await list(key, { user_group_id_prefix: "a", limit: "1" })).body.next_cursor;
+      const whole: string = (await list(key, { limit: "1" })).body.next_cursor;
+      for (const query of [
+        { cursor: prefixed },
+        { cursor: prefixed, user_group_id_prefix: "a " },
+        { cursor: whole, user_group_id_prefix: "a" },
+      ])
+        expect((await list(key, query)).body.error).toMatchObject({
+          code: "invalid_body",
+          issues: [{ path: ["cursor"], message: expect.stringContaining("user_group_id_prefix") }],
+        });
+      expect(idsIn(await list(key, { user_group_id_prefix: "a", limit: "7", cursor: prefixed }))).toEqual(["a 2"]);
+    });
+  });
+
+  it("a revoked key before it checks the query", async ({ expect }) => {
+    const key = await issueKey();
+    await call("DELETE", "/api/keys/1?workspace=acme&environment=Testing", { credential: operator });
+    for (const query of [{}, { limit: "0" }, { page: "2" }])
+      expect(codeOf(await list(key, query))).toEqual([401, "credential_revoked"]);
+  });
+});

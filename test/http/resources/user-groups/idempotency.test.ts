@@ -1,0 +1,274 @@
+import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { runAlarm } from "../../../support/alarm.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
+import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { view } from "../../../support/viewers.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** An integrator with a group, and its two calls that take an Idempotency-Key. */
+async function newRepeater() {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme", { mapping: { m: "d" } });
+  const send = (method: "POST" | "DELETE", idempotencyKey: string, body: object | string, callEnv = env) =>
+    call(method, "/api/user", {
+      credential: integrator.key,
+      body,
+      env: callEnv,
+      headers: { "Idempotency-Key": idempotencyKey },
+    });
+  return { ...integrator, token, send };
+}
+
+const tokenIn = ({ body }: Answer): string => body.user_group.token;
+const comparable = ({ status, headers, body }: Answer) => [status, headers.get("ETag"), JSON.stringify(body)];
+const storedResponses = () =>
+  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    storage.sql.exec("SELECT * FROM stored_responses").toArray(),
+  );
+
+const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
+
+describe("Idempotent-Replayed", () => {
+  it("marks the repeat of a rotation and of a deletion, and not the first call", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    const rotated = await send("POST", "k-1", { current_token: token });
+    expect([rotated.status, replayed(rotated)]).toEqual([200, null]);
+    expect(replayed(await send("POST", "k-1", { current_token: token }))).toBe("true");
+
+    const current = { current_token: tokenIn(rotated) };
+    const removed = await send("DELETE", "k-2", current);
+    expect([removed.status, replayed(removed)]).toEqual([200, null]);
+    expect(replayed(await send("DELETE", "k-2", current))).toBe("true");
+  });
+});
+
+describe("a rotation repeated with its Idempotency-Key", () => {
+  it("gets the same answer byte for byte, whatever happened to the group", async ({ expect }) => {
+    const { token, send, put, rotate, remove, get } = await newRepeater();
+    const body = { current_token: token, grace_seconds: 60 };
+    const first = await send("POST", "k-1", body);
+    expect(first.status).toBe(200);
+    const isTheSame = async () => expect(comparable(await send("POST", "k-1", body))).toEqual(comparable(first));
+
+    await isTheSame();
+    await put({ user_group_id: "acme", name: "Renamed", new_user_group_id: "other" });
+    await isTheSame();
+    await evictAllDurableObjects();
+    await isTheSame();
+    const second = tokenIn(await rotate(tokenIn(first)));
+    await isTheSame();
+    expect((await remove(second)).status).toBe(200);
+    await isTheSame();
+    await get({ user_group_id: "acme" });
+    await isTheSame();
+  });
+
+  it("gets the same answer with two signing keys, and a valid token with the new", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    const first = await send("POST", "k", { current_token: token });
+    const other = `other:${new Uint8Array(32).fill(9).toBase64()}`;
+    const rotated = { ...env, SIGNING_KEYS: `${other},${env.SIGNING_KEYS}` };
+    expect(comparable(await send("POST", "k", { current_token: token }, rotated))).toEqual(comparable(first));
+
+    const alone = { ...env, SIGNING_KEYS: other };
+    const body = { workspace: "acme", environment: "Testing", name: "newly signed" };
+    const issued = await call("POST", "/api/keys", { credential: operator, body, env: rotated });
+    const again = await call("POST", "/api/user", {
+      credential: issued.body.key,
+      body: { current_token: token },
+      headers: { "Idempotency-Key": "k" },
+      env: alone,
+    });
+    expect(again.status).toBe(200);
+    expect((await view(tokenIn(again), {}, alone)).body.user_group.provided_id).toBe("acme");
+  });
+
+  it("rotates once, however many are sent at the same time", async ({ expect }) => {
+    const { token, send, get } = await newRepeater();
+    const answers = await Promise.all(Array.from({ length: 32 }, () => send("POST", "k", { current_token: token })));
+    expect(new Set(answers.map((answer) => JSON.stringify(comparable(answer)))).size).toBe(1);
+    expect(answers[0]?.status).toBe(200);
+    const found = await get({ user_group_id: "acme" });
+    expect(tokenIn(found)).toBe(tokenIn(answers[0] as Answer));
+    expect(found.headers.get("ETag")).toBe('"1.2"');
+  });
+
+  it("is the same call in any order of its fields, with or without defaults", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    const first = await send("POST", "k", `{"current_token":"${token}"}`);
+    const again = await send("POST", "k", `{ "grace_seconds": 0, "current_token": "${token}" }`);
+    expect(comparable(again)).toEqual(comparable(first));
+  });
+
+  it("costs one RPC and no KV", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    const { watched, costs } = watchedEnv();
+    await send("POST", "k", { current_token: token }, watched);
+    await send("POST", "k", { current_token: token }, watched);
+    expect(costs).toEqual({ rpcs: ["rotateToken", "rotateToken"], kv: [] });
+  });
+});
+
+describe("a delete repeated with its Idempotency-Key", () => {
+  it("succeeds again, and does not delete a group created since", async ({ expect }) => {
+    const { token, send, remove, tokenOf } = await newRepeater();
+    const first = await send("DELETE", "k", { current_token: token, user_group_id: "acme" });
+    expect(first).toMatchObject({ status: 200, body: { success: 1 } });
+    const recreated = await tokenOf("acme");
+    expect(comparable(await send("DELETE", "k", { current_token: token, user_group_id: "acme" }))).toEqual(
+      comparable(first),
+    );
+    expect(codeOf(await remove(token))).toEqual([404, "user_group_not_found"]);
+    expect(await tokenOf("acme")).toBe(recreated);
+  });
+});
+
+describe("an Idempotency-Key of another call", () => {
+  it("is refused with 422 idempotency_key_reused, and nothing changes", async ({ expect }) => {
+    const { token, send, tokenOf } = await newRepeater();
+    const other = await tokenOf("other");
+    const current = tokenIn(await send("POST", "k", { current_token: token }));
+    for (const [method, body] of [
+      ["POST", { current_token: current }],
+      ["POST", { current_token: token, grace_seconds: 1 }],
+      ["POST", { current_token: other }],
+      ["DELETE", { current_token: token }],
+      ["DELETE", { current_token: current }],
+    ] as const)
+      expect(codeOf(await send(method, "k", body))).toEqual([422, "idempotency_key_reused"]);
+    expect(await tokenOf("acme")).toBe(current);
+    expect(await tokenOf("other")).toBe(other);
+  });
+
+  it("does not affect the same key in another environment", async ({ expect }) => {
+    const { token, send } = await newRepeater();
+    await send("POST", "k", { current_token: token });
+    const elsewhere = await newIntegrator({ environment: "Customer" });
+    const mine = await elsewhere.tokenOf("acme");
+    const headers = { "Idempotency-Key": "k" };
+    const rotated = await call("POST", "/api/user", {
+      credential: elsewhere.key,
+      body: { current_token: mine },
+      headers,
+    });
+    expect(rotated.status).toBe(200);
+  });
+});
+
+it("a refused call stores nothing, and its repeat is a new call", async ({ expect }) => {
+  const { token, send } = await newRepeater();
+  const guarded = { current_token: token, user_group_id: "other" };
+  expect(codeOf(await send("DELETE", "k", guarded))).toEqual([409, "user_group_mismatch"]);
+  expect(await storedResponses()).toEqual([]);
+  expect((await send("DELETE", "k", { current_token: token })).status).toBe(200);
+});
+
+it("a caller that may not make the call does not get its stored response", async ({ expect }) => {
+  const { key, token, send } = await newRepeater();
+  await send("POST", "k", { current_token: token });
+  const reader = await issueKey({ access: "read" });
+  const headers = { "Idempotency-Key": "k" };
+  const body = { current_token: token };
+  expect(codeOf(await call("POST", "/api/user", { credential: reader, body, headers }))).toEqual([
+    403,
+    "insufficient_access",
+  ]);
+  await call("DELETE", "/api/keys/1?workspace=acme&environment=Testing", { credential: operator });
+  expect(codeOf(await call("POST", "/api/user", { credential: key, body, headers }))).toEqual([
+    401,
+    "credential_revoked",
+  ]);
+});
+
+it.for([
+  ["a space", "a b"],
+  ["none", ""],
+  ["256 characters", "k".repeat(256)],
+  ["what is not ASCII", "clé"],
+] as const)("refuses a key of %s, after it has admitted the caller", async ([, invalidKey], { expect }) => {
+  const { token, send, tokenOf } = await newRepeater();
+  for (const method of ["POST", "DELETE"] as const) {
+    const answer = await send(method, invalidKey, { current_token: token });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { error: { code: "invalid_body", issues: [{ path: ["Idempotency-Key"] }] } },
+    });
+  }
+  const headers = { "Idempotency-Key": invalidKey };
+  const reader = await issueKey({ access: "read" });
+  const refused = await call("POST", "/api/user", { credential: reader, body: { current_token: token }, headers });
+  expect(codeOf(refused)).toEqual([403, "insufficient_access"]);
+  expect(await tokenOf("acme")).toBe(token);
+});
+
+it("accepts the longest key, and every visible character", async ({ expect }) => {
+  const { token, send } = await newRepeater();
+  const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 33 + index));
+  const first = await send("POST", visible.padEnd(255, "x"), { current_token: token });
+  expect(first.status).toBe(200);
+  expect(comparable(await send("POST", visible.padEnd(255, "x"), { current_token: token }))).toEqual(comparable(first));
+});
+
+describe("after 24 hours", () => {
+  it("a repeat is a new call, whether or not the alarm has run", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { token, send } = await newRepeater();
+    await send("POST", "k", { current_token: token });
+    vi.setSystemTime(NOW.getTime() + DAY_MS - 1);
+    expect((await send("POST", "k", { current_token: token })).status).toBe(200);
+    vi.setSystemTime(NOW.getTime() + DAY_MS);
+    expect(codeOf(await send("POST", "k", { current_token: token }))).toEqual([409, "token_superseded"]);
+  });
+
+  it("the alarm has deleted the stored response, and nothing else", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { token, send } = await newRepeater();
+    const second = tokenIn(await send("POST", "k-1", { current_token: token }));
+    vi.setSystemTime(NOW.getTime() + 1000);
+    await send("POST", "k-2", { current_token: second });
+    await evictAllDurableObjects();
+    const alarm = () =>
+      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.getAlarm());
+    const left: number[] = [];
+    for (let at = await alarm(); at !== null && left.at(-1) !== 0; at = await alarm()) {
+      vi.setSystemTime(Math.max(Date.now(), at));
+      await runAlarm("acme/Testing");
+      left.push((await storedResponses()).length);
+    }
+    expect(left.at(-1)).toBe(0);
+    expect(left).toContain(1);
+    expect(Date.now()).toBe(NOW.getTime() + 1000 + DAY_MS);
+  });
+});
+
+it("a response stored after a restart does not postpone the alarm of an older one", async ({ expect }) => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  const { token, send } = await newRepeater();
+  const second = tokenIn(await send("POST", "k-1", { current_token: token }));
+  await evictAllDurableObjects();
+  vi.setSystemTime(NOW.getTime() + DAY_MS / 2);
+  await send("POST", "k-2", { current_token: second });
+  const alarm = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    storage.getAlarm(),
+  );
+  expect(alarm).toBe(NOW.getTime() + DAY_MS);
+});
+
+it("stores no credential, and no key as it was sent", async ({ expect }) => {
+  const { token, send } = await newRepeater();
+  const rotated = tokenIn(await send("POST", "the-key-that-was-sent", { current_token: token }));
+  await send("DELETE", "another-key", { current_token: rotated });
+  const rows = await storedResponses();
+  const printed = rows.flatMap((row) =>
+    Object.values(row).map((value) => (value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : value)),
+  );
+  expect(rows).toHaveLength(2);
+  expect(printed.join("\n")).not.toMatch(CREDENTIAL_PATTERN);
+  expect(printed.join("\n")).not.toMatch(/the-key-that-was-sent|another-key/);
+});

@@ -1,0 +1,364 @@
+import { evictAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { byNumber, rowsOf } from "../../../support/by-number.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { forgedCredential } from "../../../support/forged.ts";
+import { failingKv, replaceKv } from "../../../support/hostile-kv.ts";
+import { issueKey, newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
+import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+const DIRECTORY = "acme/Testing";
+const SUSPENDED = [403, "user_group_suspended"];
+const REVOKED = [401, "credential_revoked"];
+const FIELDS = { name: "Acme", mapping: { m: "d" }, properties: { plan: "gold" } };
+
+const whoami = (credential: string) => call("GET", "/api/whoami", { credential });
+
+/** An integrator with the group `acme`, number 1, and what changes its state. */
+async function newCustomer() {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme", FIELDS);
+  const set = (suspended: boolean, fields: object = {}) =>
+    integrator.put({ user_group_id: "acme", suspended, ...fields });
+  return {
+    ...byNumber(integrator.key),
+    ...integrator,
+    token,
+    suspend: (fields?: object) => set(true, fields),
+    resume: (fields?: object) => set(false, fields),
+    mintSession: async () =>
+      call("POST", "/api/viewer_sessions", { credential: integrator.key, body: { user_group_id: "acme" } }),
+  };
+}
+
+/** All that integrators and viewers see of the group, as text. */
+async function everythingOf({ get, list }: Awaited<ReturnType<typeof newCustomer>>, token: string): Promise<string> {
+  const answers = [await get({ user_group_id: "acme" }), await list(), await view(token), await whoami(token)];
+  return JSON.stringify(answers.map(({ status, body }) => [status, body]));
+}
+
+describe("the viewers of a suspended group", () => {
+  it("are refused at once by token, query, session and whoami", async ({ expect }) => {
+    const { token, suspend, mintSession } = await newCustomer();
+    const session: string = (await mintSession()).body.session.token;
+    expect((await view(session)).status).toBe(200);
+    expect((await suspend()).status).toBe(200);
+    for (const credential of [token, session]) {
+      expect(codeOf(await view(credential))).toEqual(SUSPENDED);
+      expect(codeOf(await query(credential, { sql: "x = {{user_group_id}}" }))).toEqual(SUSPENDED);
+      expect(codeOf(await whoami(credential))).toEqual(SUSPENDED);
+    }
+    expect(codeOf(await mintSession())).toEqual(SUSPENDED);
+  });
+
+  it("learn nothing of the group, and scripts can read the refusal", async ({ expect }) => {
+    const { token, suspend } = await newCustomer();
+    await suspend();
+    const answer = await view(token, { Origin: "https://page.example" });
+    expect(answer.body).toEqual({
+      success: 0,
+      error: { code: "user_group_suspended", message: expect.stringContaining("suspended") },
+      request_id: answer.headers.get("X-Request-Id"),
+    });
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    expect(JSON.stringify(answer.body)).not.toMatch(/acme|gold/i);
+  });
+
+  it("with a token that is not valid do not learn that it is suspended", async ({ expect }) => {
+    const { token, suspend, rotate } = await newCustomer();
+    await rotate(token);
+    await suspend();
+    for (const credential of [token, await forgedCredential("token", 1)]) {
+      expect(codeOf(await view(credential))).toEqual(REVOKED);
+      expect(codeOf(await whoami(credential))).toEqual(REVOKED);
+    }
+  });
+
+  it("stay refused after a restart, and those of other groups are admitted", async ({ expect }) => {
+    const { token, suspend, tokenOf } = await newCustomer();
+    const other = await tokenOf("other");
+    await suspend();
+    await evictAllDurableObjects();
+    expect(codeOf(await view(token))).toEqual(SUSPENDED);
+    expect((await view(other)).status).toBe(200);
+  });
+
+  it("are admitted again with the same token after a resume, and see the same", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const customer = await newCustomer();
+    const session: string = (await customer.mintSession()).body.session.token;
+    const before = await everythingOf(customer, customer.token);
+    vi.setSystemTime(NOW.getTime() + 5000);
+    await customer.suspend();
+    vi.setSystemTime(NOW.getTime() + 9000);
+    await customer.resume();
+    expect(await everythingOf(customer, customer.token)).toBe(before);
+    expect((await view(session)).status).toBe(200);
+  });
+
+  it("with the previous token are refused with 403 during its grace, and 401 after it", async ({ expect }) => {
+    const { old, current, put } = await rotatedWithGrace(NOW);
+    await put({ user_group_id: "acme", suspended: true });
+    for (const token of [old, current])
+      for (const headers of [{}, STALE]) expect(codeOf(await view(token, headers))).toEqual(SUSPENDED);
+    await put({ user_group_id: "acme", suspended: false });
+    for (const token of [old, current]) expect((await view(token)).status).toBe(200);
+    await put({ user_group_id: "acme", suspended: true });
+    vi.setSystemTime(NOW.getTime() + 3_600_000);
+    expect(codeOf(await view(old))).toEqual(REVOKED);
+    expect(codeOf(await view(current))).toEqual(SUSPENDED);
+  });
+});
+
+describe("a suspension", () => {
+  it("is answered with the fields of every PUT, and by number with the state", async ({ expect }) => {
+    const { token, suspend, update, show } = await newCustomer();
+    const suspended = await suspend();
+    expect(suspended.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        token,
+        name: "Acme",
+        provided_id: "acme",
+        properties: { plan: "gold" },
+        api_environment_tag: "Testing",
+      },
+    });
+    expect(suspended.headers.get("ETag")).toBe('"1.2"');
+    const shown = await show(1);
+    expect(shown.body.user_group).toEqual({
+      team_id: 1,
+      provided_id: "acme",
+      ...FIELDS,
+      api_environment_tag: "Testing",
+      state: "suspended",
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      suspended_at: expect.any(String),
+      suspended_reason: null,
+      last_viewed_on: null,
+    });
+    const resumed = await update(1, { suspended: false });
+    const { suspended_at: _, suspended_reason: __, ...rest } = shown.body.user_group;
+    expect(resumed.body).toEqual({ success: 1, user_group: { ...rest, state: "active" } });
+    expect(resumed.headers.get("ETag")).toBe('"1.3"');
+  });
+
+  it("lets every other call go on, and none of them resumes", async ({ expect }) => {
+    const { get, put, list, update, rotate, suspend, token } = await newCustomer();
+    await suspend();
+    const found = await get({ user_group_id: "acme", name: "ignored" });
+    expect(found.body).toMatchObject({ new_user_group: false, user_group: { team_id: 1, token } });
+    expect((await put({ user_group_id: "acme", name: "B", new_user_group_id: "acme-2" })).status).toBe(200);
+    expect((await update(1, { properties: null })).status).toBe(200);
+    const current: string = (await rotate(token)).body.user_group.token;
+    expect(codeOf(await view(current))).toEqual(SUSPENDED);
+    expect((await list()).body.user_groups).toMatchObject([{ provided_id: "acme-2", state: "suspended" }]);
+    await put({ user_group_id: "acme-2", suspended: false });
+    expect((await view(current)).body.user_group).toMatchObject({ provided_id: "acme-2", properties: null });
+  });
+
+  it.for([
+    ["a second suspension", true],
+    ["a resume of an active group", false],
+  ] as const)("that changes nothing writes nothing: %s", async ([, suspended], { expect }) => {
+    const { put, update, suspend, get } = await newCustomer();
+    await { true: suspend, false: async () => undefined }[String(suspended) as "true" | "false"]();
+    const before = await rowsOf(DIRECTORY);
+    const { watched, costs } = watchedEnv();
+    const tag = (await get({ user_group_id: "acme" })).headers.get("ETag");
+    const again = await put({ user_group_id: "acme", suspended, name: "Acme" }, { env: watched });
+    expect(again.headers.get("ETag")).toBe(tag);
+    expect((await update(1, { suspended }, { env: watched })).headers.get("ETag")).toBe(tag);
+    expect(await rowsOf(DIRECTORY)).toEqual(before);
+    expect(costs.kv).toEqual([]);
+  });
+
+  it("leaves updated_at alone, unless the same call changes a field", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { suspend, resume, show } = await newCustomer();
+    const updatedAt = async () => (await show(1)).body.user_group.updated_at;
+    vi.setSystemTime(NOW.getTime() + 1000);
+    await suspend();
+    await resume();
+    expect(await updatedAt()).toBe(NOW.toISOString());
+    await suspend({ name: "B" });
+    expect(await updatedAt()).toBe(new Date(NOW.getTime() + 1000).toISOString());
+  });
+
+  it("is one event, which names what else the call has changed", async ({ expect }) => {
+    const { key, suspend, resume, update, put, events } = await newCustomer();
+    const latest = (await call("GET", "/api/events?cursor=latest", { credential: key })).body.next_cursor;
+    await suspend();
+    await suspend();
+    await suspend({ name: "B" });
+    await resume();
+    await update(1, { suspended: true, name: "C", new_user_group_id: "acme-2" });
+    await put({ user_group_id: "acme-2", suspended: false, mapping: null });
+    const acme = { team_id: 1, provided_id: "acme" };
+    const renamed = { team_id: 1, provided_id: "acme-2" };
+    const found: Record<string, unknown>[] = await events({ cursor: latest });
+    expect(found.map(({ id, at, actor, request_id, ...event }) => event)).toEqual([
+      { type: "user_group.suspended", user_group: acme },
+      { type: "user_group.updated", user_group: acme, changed: ["name"] },
+      { type: "user_group.resumed", user_group: acme },
+      {
+        type: "user_group.suspended",
+        user_group: renamed,
+        changed: ["provided_id", "name"],
+        previous_provided_id: "acme",
+      },
+      { type: "user_group.resumed", user_group: renamed, changed: ["mapping"] },
+    ]);
+  });
+
+  it("is refused as every change is: for its tag, its id, or a missing group", async ({ expect }) => {
+    const { put, update, tokenOf, suspend, token } = await newCustomer();
+    await tokenOf("other");
+    const before = await rowsOf(DIRECTORY);
+    const stale = { headers: { "If-Match": '"1.9"' } };
+    expect([
+      codeOf(await put({ user_group_id: "acme", suspended: true }, stale)),
+      codeOf(await update(1, { suspended: true }, stale)),
+      codeOf(await suspend({ new_user_group_id: "other" })),
+      codeOf(await put({ user_group_id: "none", suspended: true })),
+      codeOf(await update(9, { suspended: true })),
+    ]).toEqual([
+      [412, "revision_mismatch"],
+      [412, "revision_mismatch"],
+      [409, "user_group_id_taken"],
+      [404, "user_group_not_found"],
+      [404, "user_group_not_found"],
+    ]);
+    expect(await rowsOf(DIRECTORY)).toEqual(before);
+    expect((await view(token)).status).toBe(200);
+  });
+
+  it.for([null, "true", 1, 0, {}, []])("of %j is 422, with an issue at suspended", async (suspended, { expect }) => {
+    const { put, update, get, token } = await newCustomer();
+    const refused = [
+      await put({ user_group_id: "acme", suspended }),
+      await update(1, { suspended }),
+      await get({ user_group_id: "acme", suspended: true }),
+    ];
+    for (const { status, body } of refused)
+      expect({ status, body }).toMatchObject({
+        status: 422,
+        body: { error: { code: "invalid_body", issues: [{ path: ["suspended"] }] } },
+      });
+    expect((await view(token)).status).toBe(200);
+  });
+
+  it("needs groups:write, by id and by number", async ({ expect }) => {
+    const { token } = await newCustomer();
+    const credential = await issueKey({ scopes: ["groups:read", "groups:delete", "tokens:rotate"] });
+    const refused = [
+      await call("PUT", "/api/user", { credential, body: { user_group_id: "acme", suspended: true } }),
+      await byNumber(credential).update(1, { suspended: true }),
+    ];
+    for (const { status, body } of refused) expect([status, body.error.required_scope]).toEqual([403, "groups:write"]);
+    expect((await view(token)).status).toBe(200);
+  });
+});
+
+describe("a lease of a suspended group", () => {
+  /** A customer with a lease in KV, whose KV operations are recorded. */
+  async function leasedCustomer() {
+    const { watched, costs } = watchedEnv();
+    const integrator = await newIntegrator({}, watched);
+    const token = await integrator.leasedTokenOf("acme");
+    const suspend = (suspended = true) => integrator.put({ user_group_id: "acme", suspended });
+    return { ...integrator, token, suspend, costs, watched };
+  }
+
+  it.for(["id", "number"])("is deleted when the group is suspended by %s, and only then", async (by, { expect }) => {
+    const { key, token, put, costs, watched } = await leasedCustomer();
+    const { update } = byNumber(key);
+    const set = (suspended: boolean) =>
+      by === "id" ? put({ user_group_id: "acme", suspended }) : update(1, { suspended }, { env: watched });
+    expect(answeredBy(await view(token, STALE))).toBe("index");
+    for (const suspended of [true, true, false]) await set(suspended);
+    expect(costs.kv.filter((operation) => operation === "delete")).toHaveLength(1);
+    await set(true);
+    const answer = await view(token, STALE);
+    expect(codeOf(answer)).toEqual(SUSPENDED);
+    expect(answeredBy(answer)).toBe("directory");
+  });
+
+  it.for([60, 300])("that KV does not delete ends with max-age=%i", async (seconds, { expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { token, suspend } = await leasedCustomer();
+    replaceKv((operation, _, real) => (operation === "delete" ? Promise.reject(new Error("KV is down.")) : real()));
+    expect((await suspend()).status).toBe(200);
+    const stale = () => view(token, { "Cache-Control": `max-age=${seconds}` });
+    expect(codeOf(await view(token))).toEqual(SUSPENDED);
+    vi.setSystemTime(NOW.getTime() + seconds * 1000);
+    expect(answeredBy(await stale())).toBe("index");
+    vi.setSystemTime(NOW.getTime() + seconds * 1000 + 1);
+    expect(codeOf(await stale())).toEqual(SUSPENDED);
+  });
+
+  it("does not outlast its time when KV writes it after the suspension", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { tokenOf, put } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await view(token, STALE);
+    const written = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    replaceKv(async (operation, _, real) => {
+      if (operation === "put") {
+        asked.resolve();
+        await written.promise;
+      }
+      return real();
+    });
+    const viewed = view(token, STALE);
+    await asked.promise;
+    await put({ user_group_id: "acme", suspended: true });
+    written.resolve();
+    await viewed;
+    expect(answeredBy(await view(token, STALE))).toBe("index");
+    vi.setSystemTime(NOW.getTime() + 60_001);
+    expect(codeOf(await view(token, STALE))).toEqual(SUSPENDED);
+  });
+
+  it("is not written while the group is suspended, and is written after a resume", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { tokenOf, put } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await view(token, STALE, watched);
+    await put({ user_group_id: "acme", suspended: true });
+    for (const _ of [1, 2, 3]) expect(codeOf(await view(token, STALE, watched))).toEqual(SUSPENDED);
+    expect(costs.kv).toEqual(["get", "get", "get", "get"]);
+    await put({ user_group_id: "acme", suspended: false });
+    expect((await view(token, STALE, watched)).status).toBe(200);
+    expect(costs.kv.at(-1)).toBe("put");
+  });
+
+  it("does not matter to a suspension when KV fails altogether", async ({ expect }) => {
+    const { token, suspend } = await leasedCustomer();
+    failingKv();
+    expect((await suspend()).status).toBe(200);
+    expect(codeOf(await view(token, STALE))).toEqual(SUSPENDED);
+    await suspend(false);
+    expect((await view(token, STALE)).status).toBe(200);
+  });
+});
+
+it("of 64 racing suspensions and resumes each change is one event, in turn", async ({ expect }) => {
+  const { key, put, list, events } = await newCustomer();
+  const answers: Answer[] = await Promise.all(
+    Array.from({ length: 64 }, (_, index) => put({ user_group_id: "acme", suspended: index % 2 === 0 }, { env })),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  const types: string[] = (await events({ user_group_id: "acme" })).map(({ type }: { type: string }) => type);
+  expect(types.slice(1)).toEqual(types.slice(1).map((_, index) => `user_group.${index % 2 ? "resumed" : "suspended"}`));
+  const [{ state }] = (await list()).body.user_groups;
+  const { headers } = await byNumber(key).show(1);
+  expect(headers.get("ETag")).toBe(`"1.${types.length}"`);
+  expect(state).toBe(types.at(-1) === "user_group.suspended" ? "suspended" : "active");
+});

@@ -1,0 +1,371 @@
+import { evictAllDurableObjects } from "cloudflare:test";
+import { describe, it } from "vitest";
+import { call, codeOf } from "../../../support/client.ts";
+import { inEnvironment, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+describe("GET /api/user", () => {
+  it("creates a group on an unknown id and shows it, unchanged, on a known one", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    const fields = { name: "Acme Inc.", mapping: { main: "warehouse-7" }, properties: { region: "eu", tier: 2 } };
+
+    const created = await get({ user_group_id: "acme", ...fields });
+    const found = await get({ user_group_id: "acme", name: "Other", mapping: {}, properties: { other: true } });
+
+    expect(created.status).toBe(200);
+    expect(created.body).toEqual({
+      success: 1,
+      new_user_group: true,
+      user_group: {
+        team_id: 1,
+        token: expect.stringMatching(/^ugt_testing_[\w-]+$/),
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties: { region: "eu", tier: 2 },
+      },
+    });
+    expect(found.status).toBe(200);
+    expect(found.body).toEqual({ ...created.body, new_user_group: false });
+  });
+
+  it("uses the id as the name, and null properties, by default", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    const { body } = await get({ user_group_id: "acme" });
+    expect(body.user_group).toMatchObject({ name: "acme", provided_id: "acme", properties: null });
+  });
+
+  it("separates groups with one id in different environments and workspaces", async ({ expect }) => {
+    const integrators = await Promise.all([
+      newIntegrator({ environment: "Testing" }),
+      newIntegrator({ environment: "Customer" }),
+      newIntegrator({ environment: null }),
+      newIntegrator({ workspace: "other" }),
+    ]);
+    const tokens = await Promise.all(integrators.map(({ tokenOf }) => tokenOf("acme")));
+    expect(new Set(tokens).size).toBe(4);
+    expect(tokens.map((token) => token.split("_")[1])).toEqual(["testing", "customer", "untagged", "testing"]);
+  });
+});
+
+it.for([
+  [{ user_group_id: "another" }, "user_group_id"],
+  [{ data_source_provided_id: "another" }, "data_source_provided_id"],
+  [{ user_group_id: "acme", data_source_provided_id: "another" }, "data_source_provided_id"],
+] as const)("DELETE /api/user names the guard that does not match: %o", async ([guards, guard], { expect }) => {
+  const { remove, tokenOf } = await newIntegrator();
+  const { body } = await remove(await tokenOf("acme", { mapping: { main: "w" } }), guards);
+  expect(body.error).toMatchObject({ code: "user_group_mismatch", guard, message: expect.stringContaining(guard) });
+});
+
+describe("POST /api/user_groups", () => {
+  const newCreator = async (keyFields: object = {}) => {
+    const { watched, costs } = watchedEnv();
+    const integrator = await newIntegrator(keyFields);
+    const create = (body: object, query = "") =>
+      call("POST", `/api/user_groups${query}`, { credential: integrator.key, body, env: watched });
+    return { ...integrator, create, costs };
+  };
+  const FIELDS = { user_group_id: "acme", name: "Acme Inc.", mapping: { main: "w" }, properties: { region: "eu" } };
+
+  it("answers 201 to a new group, then 200, both exactly as GET does", async ({ expect }) => {
+    const { create, get } = await newCreator();
+
+    const created = await create(FIELDS);
+    const found = await create({ user_group_id: "acme", name: "ignored" });
+    const shown = await get({ user_group_id: "acme" });
+
+    expect([created.status, found.status]).toEqual([201, 200]);
+    expect(created.body).toEqual({ ...shown.body, new_user_group: true });
+    expect(found.body).toEqual(shown.body);
+    expect([created, found, shown].map(({ headers }) => headers.get("ETag"))).toEqual(['"1.1"', '"1.1"', '"1.1"']);
+  });
+
+  it("creates once for 16 simultaneous calls, and gives all of them one token", async ({ expect }) => {
+    const { create } = await newCreator();
+    const answers = await Promise.all(Array.from({ length: 16 }, () => create(FIELDS)));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(new Set(answers.map(({ body }) => body.user_group.token)).size).toBe(1);
+  });
+
+  it("costs one RPC, and no KV", async ({ expect }) => {
+    const { create, costs } = await newCreator();
+    await create(FIELDS);
+    expect(costs).toEqual({ rpcs: ["ensure"], kv: [] });
+  });
+
+  it("creates nothing for a key without groups:write, and shows none the token", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    const { create } = await newCreator({ access: "read" });
+    expect(codeOf(await create({ user_group_id: "globex" }))).toEqual([404, "user_group_not_found"]);
+    const { status, body } = await create({ user_group_id: "acme" });
+    expect([status, Object.keys(body.user_group)]).toEqual([200, ["team_id", "name", "provided_id", "properties"]]);
+    const { create: createAsWriter } = await newCreator({ scopes: ["groups:read", "groups:write"] });
+    expect((await createAsWriter({ user_group_id: "globex" })).body.user_group).not.toHaveProperty("token");
+  });
+
+  it("is not for operators, and takes no query", async ({ expect }) => {
+    const { create } = await newCreator();
+    const options = { credential: await issueOperator("admin"), body: FIELDS };
+    expect(codeOf(await call("POST", `/api/user_groups${inEnvironment()}`, options))[0]).toBe(401);
+    expect(codeOf(await create(FIELDS, inEnvironment()))).toEqual([422, "invalid_body"]);
+    expect(codeOf(await create(FIELDS, "?limit=1"))).toEqual([422, "invalid_body"]);
+  });
+});
+
+describe("PUT /api/user", () => {
+  it("changes only the fields given, and shows the group with its tag", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    const { token } = (await get({ user_group_id: "acme", properties: { tier: 1 } })).body.user_group;
+
+    const updated = await put({ user_group_id: "acme", name: "Acme Inc." });
+
+    expect(updated.status).toBe(200);
+    expect(updated.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        token,
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties: { tier: 1 },
+        api_environment_tag: "Testing",
+      },
+    });
+  });
+
+  it("replaces properties whole, and clears them with null", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    await get({ user_group_id: "acme", properties: { a: 1, b: 2 } });
+    expect((await put({ user_group_id: "acme", properties: { c: 3 } })).body.user_group.properties).toEqual({ c: 3 });
+    expect((await put({ user_group_id: "acme", properties: null })).body.user_group.properties).toBeNull();
+  });
+
+  it("replaces the mapping whole, and clears it with null", async ({ expect }) => {
+    const { put, remove, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { mapping: { main: "old" } });
+    await put({ user_group_id: "acme", mapping: { main: "new" } });
+    expect(await remove(token, { data_source_provided_id: "old" })).toMatchObject({ status: 409 });
+    await put({ user_group_id: "acme", mapping: null });
+    expect(await remove(token, { data_source_provided_id: "new" })).toMatchObject({ status: 409 });
+  });
+
+  it("shows api_environment_tag null in the environment without a tag", async ({ expect }) => {
+    const { put, tokenOf } = await newIntegrator({ environment: null });
+    await tokenOf("acme");
+    expect((await put({ user_group_id: "acme", name: "x" })).body.user_group.api_environment_tag).toBeNull();
+  });
+
+  it("refuses an unknown id with 404 user_group_not_found and creates nothing", async ({ expect }) => {
+    const { get, put } = await newIntegrator();
+    expect(await put({ user_group_id: "acme", name: "x" })).toMatchObject({
+      status: 404,
+      body: { success: 0, error: { code: "user_group_not_found" } },
+    });
+    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(true);
+  });
+
+  it("renames a group, which keeps its token and frees its old id", async ({ expect }) => {
+    const { get, put, tokenOf } = await newIntegrator();
+    const token = await tokenOf("old");
+    const renamed = await put({ user_group_id: "old", new_user_group_id: "new" });
+    expect(renamed.body.user_group).toMatchObject({ team_id: 1, token, provided_id: "new" });
+    expect((await get({ user_group_id: "new" })).body).toMatchObject({ new_user_group: false, user_group: { token } });
+    expect((await get({ user_group_id: "old" })).body).toMatchObject({ new_user_group: true });
+  });
+
+  it("refuses a taken new id with 409 user_group_id_taken and changes nothing", async ({ expect }) => {
+    const { get, put, tokenOf } = await newIntegrator();
+    await tokenOf("one");
+    await tokenOf("two");
+    expect(await put({ user_group_id: "one", new_user_group_id: "two", name: "changed" })).toMatchObject({
+      status: 409,
+      body: { error: { code: "user_group_id_taken" } },
+    });
+    expect((await get({ user_group_id: "one" })).body.user_group.name).toBe("one");
+  });
+
+  it("lets a group be renamed to the id that it has", async ({ expect }) => {
+    const { put, tokenOf } = await newIntegrator();
+    await tokenOf("one");
+    expect(await put({ user_group_id: "one", new_user_group_id: "one" })).toMatchObject({ status: 200 });
+  });
+
+  describe("with If-Match", () => {
+    it("changes the group whose ETag it is, once", async ({ expect }) => {
+      const { get, put } = await newIntegrator();
+      const etag = (await get({ user_group_id: "acme" })).headers.get("ETag") ?? "";
+      const conditionally = (name: string, ifMatch: string) =>
+        put({ user_group_id: "acme", name }, { headers: { "If-Match": ifMatch } });
+
+      const first = await conditionally("first", etag);
+      const second = await conditionally("second", etag);
+      const third = await conditionally("third", first.headers.get("ETag") ?? "");
+
+      expect(first.status).toBe(200);
+      expect(second).toMatchObject({ status: 412, body: { error: { code: "revision_mismatch" } } });
+      expect(third.body.user_group.name).toBe("third");
+    });
+
+    it.for([
+      ["any state", "*", 200],
+      ["one of a list", '"no", "1.1"', 200],
+      ["a weak tag as the strong one, since proxies weaken tags", 'W/"1.1"', 200],
+      ["the tag that Apache makes of it, which names the encoding", '"1.1-gzip"', 200],
+      ["a weak tag that names an encoding", 'W/"1.1-br"', 200],
+      ["one of a list with encodings", '"0.0-zstd", "1.1-deflate", "no"', 200],
+      ["the tag that Jetty makes of it", '"1.1--gzip"', 200],
+      ["another tag with an encoding", '"1.2-gzip"', 412],
+      ["a suffix that is no encoding", '"1.1-zip"', 412],
+      ["an encoding outside of the quotes", '"1.1"-gzip', 422],
+      ["a list with empty elements", ', "no",,W/"1.1" ,', 200],
+      ["a tag with a comma in it", '"1.1,1"', 412],
+      ["a bare number, with advice", "1.1", 422],
+      ["half a tag", '"1.1', 422],
+      ["a tag and something else", '"1.1" 1', 422],
+      ["another group's ETag", '"2.1"', 412],
+      ["nothing", "", 422],
+    ] as const)("takes %s", async ([, ifMatch, status], { expect }) => {
+      const { put, tokenOf } = await newIntegrator();
+      await tokenOf("acme");
+      const answer = await put({ user_group_id: "acme", name: "x" }, { headers: { "If-Match": ifMatch } });
+      expect(answer.status).toBe(status);
+    });
+
+    it("distinguishes a group from a later one with the same id", async ({ expect }) => {
+      const { get, put, remove, tokenOf } = await newIntegrator();
+      const before = await get({ user_group_id: "acme" });
+      await remove(before.body.user_group.token);
+      await tokenOf("acme");
+      const stale = { headers: { "If-Match": before.headers.get("ETag") ?? "" } };
+      expect(await put({ user_group_id: "acme", name: "x" }, stale)).toMatchObject({ status: 412 });
+    });
+
+    it("keeps the ETag if a PUT changes nothing, and changes it with a rotation", async ({ expect }) => {
+      const { get, put, rotate } = await newIntegrator();
+      const created = await get({ user_group_id: "acme", name: "Acme" });
+      const same = await put({ user_group_id: "acme", name: "Acme" });
+      expect(same.headers.get("ETag")).toBe(created.headers.get("ETag"));
+      const rotated = await rotate(created.body.user_group.token);
+      expect(rotated.headers.get("ETag")).not.toBe(created.headers.get("ETag"));
+    });
+  });
+});
+
+describe("POST /api/user", () => {
+  it("replaces the current token, and returns the group without properties", async ({ expect }) => {
+    const { get, rotate } = await newIntegrator();
+    const before = (await get({ user_group_id: "acme", name: "Acme", properties: { a: 1 } })).body.user_group;
+
+    const rotated = await rotate(before.token);
+
+    expect(rotated.status).toBe(200);
+    expect(rotated.body).toEqual({
+      success: 1,
+      user_group: {
+        team_id: 1,
+        token: expect.stringMatching(/^ugt_testing_/),
+        name: "Acme",
+        provided_id: "acme",
+        api_environment_tag: "Testing",
+      },
+    });
+    expect(rotated.body.user_group.token).not.toBe(before.token);
+    expect((await get({ user_group_id: "acme" })).body.user_group.token).toBe(rotated.body.user_group.token);
+  });
+
+  it("refuses a superseded token with 409 token_superseded, with grace and without", async ({ expect }) => {
+    const { rotate, remove, tokenOf } = await newIntegrator();
+    for (const grace_seconds of [0, 604800]) {
+      const old = await tokenOf(`acme ${grace_seconds}`);
+      await rotate(old, { grace_seconds });
+      for (const answer of [await rotate(old), await remove(old)])
+        expect(answer).toMatchObject({ status: 409, body: { error: { code: "token_superseded" } } });
+    }
+  });
+
+  it("gives the same answer to every token of another environment", async ({ expect }) => {
+    const { rotate, remove, tokenOf, key } = await newIntegrator();
+    const deleted = await tokenOf("deleted");
+    await remove(deleted);
+    const current = await tokenOf("acme");
+    // With the team id of the current token, so that only the environment differs.
+    const sameNumberIn = async (fields: object) => {
+      const integrator = await newIntegrator(fields);
+      await integrator.tokenOf("first");
+      return integrator.tokenOf("acme");
+    };
+    const elsewhere = [
+      await sameNumberIn({ environment: "Customer" }),
+      await sameNumberIn({ environment: null }),
+      await sameNumberIn({ workspace: "other" }),
+    ];
+    const forged = `${current.slice(0, -1)}${current.endsWith("A") ? "E" : "A"}`;
+
+    const answers = await Promise.all(
+      [deleted, ...elsewhere, forged, key, "never a token"].flatMap((token) => [rotate(token), remove(token)]),
+    );
+
+    for (const { status, body } of answers) {
+      expect(status).toBe(404);
+      expect({ ...body, request_id: "" }).toEqual({ ...answers[0]?.body, request_id: "" });
+      expect(body.error.code).toBe("user_group_not_found");
+    }
+  });
+});
+
+describe("DELETE /api/user", () => {
+  it("deletes the group; a later GET with the id creates another one", async ({ expect }) => {
+    const { get, put, remove, rotate } = await newIntegrator();
+    const before = (await get({ user_group_id: "acme" })).body.user_group;
+
+    const removed = await remove(before.token);
+
+    expect(removed).toMatchObject({ status: 200 });
+    expect(removed.body).toEqual({ success: 1 });
+    expect(await put({ user_group_id: "acme", name: "x" })).toMatchObject({ status: 404 });
+    expect(await rotate(before.token)).toMatchObject({ status: 404 });
+    const after = (await get({ user_group_id: "acme" })).body;
+    expect(after.new_user_group).toBe(true);
+    expect(after.user_group.team_id).toBeGreaterThan(before.team_id);
+    expect(after.user_group.token).not.toBe(before.token);
+  });
+
+  it.for([
+    ["while the directory stays in memory", async (): Promise<void> => undefined],
+    ["when it restarts each time", (): Promise<void> => evictAllDurableObjects()],
+  ] as const)("never gives a team id twice, not even the newest one, %s", async ([, between], { expect }) => {
+    const { get, remove } = await newIntegrator();
+    const seen = new Set<number>();
+    for (let round = 0; round < 5; round += 1) {
+      await between();
+      const { team_id: teamId, token } = (await get({ user_group_id: "acme" })).body.user_group;
+      expect(seen).not.toContain(teamId);
+      seen.add(teamId);
+      await remove(token);
+    }
+  });
+
+  it.for([
+    ["the group's own id", { user_group_id: "acme" }, 200],
+    ["a data source of its mapping", { data_source_provided_id: "warehouse-7" }, 200],
+    ["both", { user_group_id: "acme", data_source_provided_id: "warehouse-7" }, 200],
+    ["another id", { user_group_id: "other" }, 409],
+    ["a data source that is not in its mapping", { data_source_provided_id: "warehouse-8" }, 409],
+    ["a schema id in place of a data source", { data_source_provided_id: "main" }, 409],
+    [
+      "its id, and a data source that is not in its mapping",
+      { user_group_id: "acme", data_source_provided_id: "x" },
+      409,
+    ],
+  ] as const)("guarded by %s", async ([, guards, status], { expect }) => {
+    const { get, remove, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { mapping: { main: "warehouse-7" } });
+
+    const answer = await remove(token, guards);
+
+    expect(answer.status).toBe(status);
+    expect(answer.body.error?.code).toBe(status === 409 ? "user_group_mismatch" : undefined);
+    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(status === 200);
+  });
+});

@@ -1,0 +1,261 @@
+import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { ENDED_SESSIONS_MAX } from "../../../../common/limits.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
+import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { view } from "../../../support/viewers.ts";
+
+const OF_ACME = "?workspace=acme&environment=Testing";
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+const setMinutes = (minutes: number) => vi.setSystemTime(NOW.getTime() + minutes * 60_000);
+
+const end = (credential: string, body: object, query = ""): Promise<Answer> =>
+  call("POST", `/api/viewer_sessions/end${query}`, { credential, body });
+
+/** An integrator with the group acme, its token, and its events of ended sessions. */
+async function start() {
+  const integrator = await newIntegrator();
+  const { key, tokenOf } = integrator;
+  const token = await tokenOf("acme");
+  const sessions = (fields: object = {}) => sessionOf(key, { expires_in_seconds: 3600, ...fields });
+  const events = async () =>
+    (await call("GET", "/api/events?type=viewer_sessions.ended", { credential: key })).body.events;
+  return { ...integrator, token, sessions, events };
+}
+
+const REVOKED = [401, "credential_revoked"];
+
+describe("POST /api/viewer_sessions/end", () => {
+  it("ends one session at once, and no other", async ({ expect }) => {
+    const { key, sessions, token, events } = await start();
+    const [session, other] = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    expect((await end(key, { session, reason: "signed out" })).body).toEqual({ success: 1 });
+    expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect(codeOf(await call("GET", "/api/whoami", { headers: bearer(session) }))).toEqual(REVOKED);
+    expect((await view(other)).status).toBe(200);
+    expect((await view(token)).status).toBe(200);
+    expect(await events()).toEqual([
+      expect.objectContaining({
+        type: "viewer_sessions.ended",
+        user_group: { team_id: 1, provided_id: "acme" },
+        session_id: claimsIn(session).jti,
+        reason: "signed out",
+      }),
+    ]);
+  });
+
+  it("ends the sessions of one person, and none that is minted later", async ({ expect }) => {
+    const { key, sessions, tokenOf, events } = await start();
+    await tokenOf("globex");
+    const ann = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    const others = [
+      await sessions({ viewer_id: "bob" }),
+      await sessions(),
+      await sessions({ user_group_id: "globex", viewer_id: "ann" }),
+    ];
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    // In the same millisecond.
+    const later = await sessions({ viewer_id: "ann" });
+    for (const session of ann) expect(codeOf(await view(session))).toEqual(REVOKED);
+    for (const session of [...others, later]) expect((await view(session)).status).toBe(200);
+    expect(await events()).toMatchObject([{ viewer_id: "ann" }]);
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    expect(codeOf(await view(later))).toEqual(REVOKED);
+  });
+
+  it("ends the sessions of a person that were minted after a change which could not be stored", async ({ expect }) => {
+    const { key, sessions, token } = await start();
+    const inDirectory = (sql: string) =>
+      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => void storage.sql.exec(sql));
+    const full = "SELECT RAISE(ABORT, 'no room')";
+    await inDirectory(`CREATE TRIGGER full BEFORE INSERT ON stored_responses BEGIN ${full}; END`);
+    const headers = { "Idempotency-Key": "k" };
+    const body = { current_token: token };
+    expect((await call("POST", "/api/user", { credential: key, headers, body })).status).toBe(500);
+    await inDirectory("DROP TRIGGER full");
+    const session = await sessions({ viewer_id: "ann" });
+    await evictAllDurableObjects();
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    expect(codeOf(await view(session))).toEqual(REVOKED);
+  });
+
+  it("ends all sessions of a group, and none of its tokens, also in grace", async ({ expect }) => {
+    const { key, sessions, token, tokenOf, rotate } = await start();
+    const before = await sessions();
+    const current = (await rotate(token, { grace_seconds: 600 })).body.user_group.token;
+    const session = await sessions();
+    const other = await sessions({ user_group_id: (await tokenOf("globex")) && "globex" });
+    const etag = (await call("GET", "/api/user_groups/1", { credential: key })).headers.get("ETag");
+    expect((await end(key, { user_group_id: "acme" })).status).toBe(200);
+    for (const ended of [before, session]) expect(codeOf(await view(ended))).toEqual(REVOKED);
+    for (const works of [token, current, other, await sessions()]) expect((await view(works)).status).toBe(200);
+    expect((await call("GET", "/api/user_groups/1", { credential: key })).headers.get("ETag")).toBe(etag);
+  });
+
+  it("leaves what has ended as it is, without an event", async ({ expect }) => {
+    const { key, sessions, events } = await start();
+    const ended = await sessions();
+    await end(key, { session: ended });
+    expect((await end(key, { session: ended })).status).toBe(200);
+    const expired = await sessions({ expires_in_seconds: 60 });
+    const rotatedAway = await sessions();
+    setMinutes(2);
+    expect((await end(key, { session: expired })).status).toBe(200);
+    await end(key, { user_group_id: "acme" });
+    expect((await end(key, { session: rotatedAway })).status).toBe(200);
+    expect(await events()).toHaveLength(2);
+  });
+
+  it("ends the session of a suspended group for good", async ({ expect }) => {
+    const { key, sessions } = await start();
+    const session = await sessions();
+    await setSuspended(key, true);
+    await end(key, { session });
+    await setSuspended(key, false);
+    expect(codeOf(await view(session))).toEqual(REVOKED);
+  });
+
+  it.for([
+    ["nothing", {}],
+    ["a viewer without a group", { viewer_id: "ann" }],
+    ["a session and a group", { session: "x", user_group_id: "acme" }],
+    ["a session and a viewer", { session: "x", viewer_id: "ann" }],
+    ["a field that there is not", { user_group_id: "acme", all: true }],
+    ["an empty viewer", { user_group_id: "acme", viewer_id: "" }],
+    ["an empty reason", { user_group_id: "acme", reason: "" }],
+    ["a long reason", { user_group_id: "acme", reason: "x".repeat(256) }],
+    ["a text that is no session", { session: "eyJhbGciOiJFUzI1NiJ9.e30.c2ln" }],
+  ] as const)("refuses %s", async ([, body], { expect }) => {
+    const { key, events } = await start();
+    expect(codeOf(await end(key, body))).toEqual([422, "invalid_body"]);
+    expect(await events()).toEqual([]);
+  });
+
+  it("refuses a forged session, one of another environment, and an unknown group", async ({ expect }) => {
+    const { key, sessions } = await start();
+    const session = await sessions();
+    const foreign = await issueKey({ workspace: "globex" });
+    const forged = `${session.slice(0, -4)}AAAA`;
+    expect(codeOf(await end(foreign, { session }))).toEqual([422, "invalid_body"]);
+    expect((await end(key, { session: forged })).body.error.issues).toEqual([
+      { path: ["session"], message: expect.stringContaining("in this environment") },
+    ]);
+    expect((await view(session)).status).toBe(200);
+    expect(codeOf(await end(key, { user_group_id: "unknown" }))).toEqual([404, "user_group_not_found"]);
+    expect(codeOf(await end(key, { user_group_id: "unknown", viewer_id: "ann" }))).toEqual([
+      404,
+      "user_group_not_found",
+    ]);
+  });
+
+  it("may be called by operators from support on, who name the environment", async ({ expect }) => {
+    const { sessions, events } = await start();
+    const session = await sessions();
+    const [support, viewer] = [await issueOperator("support"), await issueOperator("viewer")];
+    expect(codeOf(await end(viewer, { session }, OF_ACME))).toEqual([403, "insufficient_access"]);
+    expect((await end(support, { session, reason: "asked" }, OF_ACME)).status).toBe(200);
+    expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect(await events()).toMatchObject([{ actor: { kind: "operator" }, reason: "asked" }]);
+  });
+
+  it("ends no answer of a session that may be stale, and each after that time", async ({ expect }) => {
+    const { key, sessions } = await start();
+    const session = await sessions({ max_stale_seconds: 60 });
+    await end(key, { session });
+    expect((await view(session)).headers.get("X-Answered-By")).toBe("session");
+    expect(codeOf(await view(session, { "Cache-Control": "no-cache" }))).toEqual(REVOKED);
+    setMinutes(1.1);
+    expect(codeOf(await view(session))).toEqual(REVOKED);
+  });
+
+  it("ends more than was asked for when no more ends can be stored, and the event says so", async ({ expect }) => {
+    const { key, sessions, token, events } = await start();
+    const ann = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    const [bob, nobody] = [await sessions({ viewer_id: "bob" }), await sessions()];
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    const later = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage: { sql } }) =>
+      sql.exec(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ENDED_SESSIONS_MAX})
+        INSERT INTO ended_sessions (id, name, ended_at) SELECT -i, 'filler ' || i, 0 FROM n`,
+      ),
+    );
+    await evictAllDurableObjects();
+
+    // The end of ann's sessions is stored already, so it takes the place of the earlier one.
+    await end(key, { session: later[0] });
+    expect((await events()).at(-1)).toMatchObject({ viewer_id: "ann" });
+    for (const session of [...ann, ...later]) expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect((await view(bob)).status).toBe(200);
+
+    await end(key, { session: bob });
+    const event = (await events()).at(-1);
+    expect(event).toMatchObject({ type: "viewer_sessions.ended", user_group: { team_id: 1 } });
+    expect(Object.keys(event)).not.toContain("viewer_id");
+    for (const session of [bob, nobody]) expect(codeOf(await view(session))).toEqual(REVOKED);
+    expect((await view(token)).status).toBe(200);
+  });
+
+  it("remembers an end for 65 minutes, when no session of that time lives", async ({ expect }) => {
+    const { key, sessions } = await start();
+    const session = await sessions({ viewer_id: "ann" });
+    await end(key, { session });
+    await end(key, { user_group_id: "acme", viewer_id: "ann" });
+    const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
+    const count = () =>
+      runInDurableObject(
+        stub,
+        (_, { storage }) => storage.sql.exec("SELECT count(*) AS n FROM ended_sessions").one().n,
+      );
+    const alarm = () => runInDurableObject(stub, (directory) => directory.alarm());
+    setMinutes(64.9);
+    await alarm();
+    expect(await count()).toBe(2);
+    setMinutes(65);
+    await alarm();
+    expect(await count()).toBe(0);
+    expect(codeOf(await view(session))).toEqual([401, "credential_expired"]);
+  });
+});
+
+it("ends and views that race leave no session that views after its end, and refuse no fresh one", async ({
+  expect,
+}) => {
+  const { key, sessions } = await start();
+  const late: string[] = [];
+  const refused: string[] = [];
+  const client = async (viewerId: string) => {
+    for (let round = 0; round < 12; round += 1) {
+      const session = await sessions({ viewer_id: viewerId });
+      if ((await view(session)).status !== 200) refused.push(session);
+      const racing = [view(session), view(session)];
+      const targets = [{ session }, { user_group_id: "acme", viewer_id: viewerId }];
+      await end(key, targets[round % 2] ?? {});
+      if ((await view(session)).status !== 401) late.push(session);
+      await Promise.all(racing);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, n) => client(`viewer ${n}`)));
+  expect([late.length, refused.length]).toEqual([0, 0]);
+});
+
+it("an end stays in force when the session's group was deleted, and is restored", async ({ expect }) => {
+  const { key, tokenOf, remove } = await newIntegrator();
+  const token = await tokenOf("acme");
+  const [ended, open] = [await sessionOf(key), await sessionOf(key)];
+  await remove(token);
+  const answer = await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: ended } });
+  expect(answer.status).toBe(200);
+  await restore(key, 1);
+  expect(codeOf(await view(ended))).toEqual([401, "credential_revoked"]);
+  expect((await view(open)).status).toBe(200);
+});

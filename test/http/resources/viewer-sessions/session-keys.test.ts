@@ -1,0 +1,289 @@
+import { env } from "cloudflare:workers";
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { beforeEach, describe, it, vi } from "vitest";
+import { JWKS_SECONDS } from "../../../../common/limits.ts";
+import { call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { claimsIn, sessionOf } from "../../../support/sessions.ts";
+import { newIntegrator } from "../../../support/states.ts";
+import { view } from "../../../support/viewers.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+const K1 = `k1:${new Uint8Array(32).fill(1).toBase64()}`;
+const K2 = `k2:${new Uint8Array(32).fill(2).toBase64()}`;
+
+/** The steps of a rotation: which keys SIGNING_KEYS holds, the one that signs first. */
+const STEPS = { k1: K1, "k1,k2": `${K1},${K2}`, "k2,k1": `${K2},${K1}`, k2: K2 } as const;
+type Step = keyof typeof STEPS;
+const ORDER: Step[] = ["k1", "k1,k2", "k2,k1", "k2"];
+
+const isolateAt = (step: Step): Env => ({ ...env, SIGNING_KEYS: STEPS[step] });
+
+/** Issues a key in an isolate of this step. */
+async function issueKeyAt(step: Step): Promise<string> {
+  const body = { workspace: "acme", environment: "Testing", name: "backend" };
+  const credential = env.OPERATOR_TOKEN;
+  return (await call("POST", "/api/keys", { credential, body, env: isolateAt(step) })).body.key;
+}
+
+/** An integrator's key, and the token of its group acme, both from an isolate of this step. */
+async function acmeAt(step: Step): Promise<{ key: string; token: string }> {
+  const key = await issueKeyAt(step);
+  const body = { user_group_id: "acme" };
+  const { user_group: group } = (await call("GET", "/api/user", { credential: key, body, env: isolateAt(step) })).body;
+  return { key, token: group.token };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+});
+
+const passSeconds = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+
+const fetchKeys = (callEnv: Env = env, headers: Record<string, string> = {}) =>
+  call("GET", "/.well-known/jwks.json", { env: callEnv, headers });
+
+const kidsAt = async (step: Step): Promise<string[]> =>
+  (await fetchKeys(isolateAt(step))).body.keys.map(({ kid }: { kid: string }) => kid);
+
+describe("GET /.well-known/jwks.json", () => {
+  it("answers with exactly the public keys, which caches may keep for 300 seconds", async ({ expect }) => {
+    const { status, headers, body } = await fetchKeys();
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      keys: [
+        {
+          kty: "EC",
+          crv: "P-256",
+          x: expect.stringMatching(/^[\w-]{43}$/),
+          y: expect.stringMatching(/^[\w-]{43}$/),
+          kid: expect.stringMatching(/^[\w-]{43}$/),
+          alg: "ES256",
+          use: "sig",
+        },
+      ],
+    });
+    expect(headers.get("Cache-Control")).toBe("public, max-age=300");
+    expect(headers.get("Content-Type")).toMatch(/^application\/json/);
+  });
+
+  it("answers any page, and HEAD", async ({ expect }) => {
+    for (const each of [{}, { Origin: "https://anywhere.example" }, { Origin: "null" }] as Record<string, string>[]) {
+      const { headers } = await fetchKeys(env, each);
+      expect(headers.get("Access-Control-Allow-Origin")).toBe("*");
+    }
+    const head = await call("HEAD", "/.well-known/jwks.json");
+    expect([head.status, head.body, head.headers.get("Cache-Control")]).toEqual([
+      200,
+      undefined,
+      `public, max-age=${JWKS_SECONDS}`,
+    ]);
+  });
+
+  it("needs no credential, no RPC and no KV", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    expect((await fetchKeys(watched)).status).toBe(200);
+    expect(costs).toEqual({ rpcs: [], kv: [] });
+  });
+
+  it("refuses all other methods with 405", async ({ expect }) => {
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const answer = await call(method, "/.well-known/jwks.json");
+      expect([answer.status, answer.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
+    }
+  });
+
+  it("has the keys of the whole ring, in its order", async ({ expect }) => {
+    const [one, two] = [await kidsAt("k1"), await kidsAt("k2")];
+    expect(await kidsAt("k1,k2")).toEqual([...one, ...two]);
+    expect(await kidsAt("k2,k1")).toEqual([...two, ...one]);
+  });
+
+  it("is 503 while the signing keys are unusable", async ({ expect }) => {
+    for (const SIGNING_KEYS of ["", "k1:short"])
+      expect(codeOf(await fetchKeys({ ...env, SIGNING_KEYS }))).toEqual([503, "service_not_configured"]);
+  });
+});
+
+describe("a verifier with nothing but the public keys", () => {
+  const verifierOf = async (callEnv: Env) => {
+    const keys: JSONWebKeySet = (await fetchKeys(callEnv)).body;
+    return (session: string) =>
+      jwtVerify(session, createLocalJWKSet(keys), {
+        currentDate: new Date(Date.now()),
+        algorithms: ["ES256"],
+        typ: "JWT",
+        issuer: "http://localhost",
+        audience: "acme/Testing",
+      });
+  };
+
+  it("verifies a session and reads the claims", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme", { properties: { region: "eu" } });
+    const session = await sessionOf(key, { viewer_id: "ann", include_variables: true });
+    const { payload, protectedHeader } = await (await verifierOf(env))(session);
+    expect(payload).toMatchObject({
+      sub: "acme",
+      team_id: 1,
+      viewer_id: "ann",
+      variables: { "user_group.region": "eu" },
+    });
+    expect(protectedHeader.kid).toBe((await fetchKeys()).body.keys[0].kid);
+  });
+
+  it("finds no properties that were not asked for", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme", { name: "Acme Secrets", mapping: { m: "warehouse-7" }, properties: { secret: "eu-west" } });
+    const plain = atob((await sessionOf(key)).split(".")[1]?.replaceAll("-", "+").replaceAll("_", "/") ?? "");
+    expect(plain).toContain('"sub":"acme"');
+    for (const value of ["Acme Secrets", "warehouse-7", "secret", "eu-west"]) expect(plain).not.toContain(value);
+  });
+
+  it("refuses an expired and a changed session, and one for another audience", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    const verify = await verifierOf(env);
+    const session = await sessionOf(key);
+    const [header, , signature] = session.split(".");
+    const changed = btoa(JSON.stringify({ ...claimsIn(session), sub: "other" })).replace(/=+$/, "");
+    await expect(verify(`${header}.${changed}.${signature}`)).rejects.toThrow(errors.JWSSignatureVerificationFailed);
+
+    const stranger = await newIntegrator({ environment: "Customer" });
+    await stranger.tokenOf("acme");
+    await expect(verify(await sessionOf(stranger.key))).rejects.toThrow('unexpected "aud"');
+    passSeconds(300);
+    await expect(verify(session)).rejects.toThrow(errors.JWTExpired);
+  });
+
+  it("refuses sessions of another deployment", async ({ expect }) => {
+    const { key } = await acmeAt("k2");
+    const session = await sessionOf(key, {}, isolateAt("k2"));
+    await expect((await verifierOf(isolateAt("k1")))(session)).rejects.toThrow(errors.JWKSNoMatchingKey);
+  });
+});
+
+/** A verifier that fetches the keys again when its copy is 300 seconds old, and never sooner. */
+class CachingVerifier {
+  #keys: JSONWebKeySet = { keys: [] };
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+
+  async accepts(session: string, isolate: Env): Promise<boolean> {
+    if (Date.now() - this.#fetchedAt >= JWKS_SECONDS * 1000) {
+      this.#keys = (await fetchKeys(isolate)).body;
+      this.#fetchedAt = Date.now();
+    }
+    const options = { currentDate: new Date(Date.now()), algorithms: ["ES256"] };
+    return jwtVerify(session, createLocalJWKSet(this.#keys), options).then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+/** Two isolates at each of these moments, the one that has the newer secret last, and how long it lasts. */
+const MOMENTS: { isolates: [Step, Step]; seconds: number }[] = [
+  { isolates: ["k1", "k1"], seconds: 100 },
+  { isolates: ["k1", "k1,k2"], seconds: 100 },
+  { isolates: ["k1,k2", "k1,k2"], seconds: 15 * 60 },
+  { isolates: ["k1,k2", "k2,k1"], seconds: 100 },
+  // Until no session that k1 signed is left: they last an hour at most.
+  { isolates: ["k2,k1", "k2,k1"], seconds: 3700 },
+  { isolates: ["k2,k1", "k2"], seconds: 100 },
+  { isolates: ["k2", "k2"], seconds: 600 },
+];
+const TICK_SECONDS = 100;
+
+type Minted = { session: string; expiresAt: number };
+
+/**
+ * Goes through the moments of a rotation. At every tick each isolate mints a session, and all that are valid are viewed in
+ * both isolates and verified by both verifiers, one that fetches from the isolate that is late and one that does not. Returns
+ * what was refused.
+ */
+async function goThrough(moments: typeof MOMENTS) {
+  // Signed by both keys in turn, so that the integrators' own credentials are none of this test's business.
+  const keys = { k1: await issueKeyAt("k1"), k2: await issueKeyAt("k2") };
+  const verifiers = [new CachingVerifier(), new CachingVerifier()] as const;
+  const minted: Minted[] = [];
+  const refused: unknown[] = [];
+  let views = 0;
+  for (const { isolates, seconds } of moments) {
+    for (let at = 0; at < seconds; at += TICK_SECONDS) {
+      for (const step of isolates) {
+        const lifeSeconds = [60, 600, 3600][minted.length % 3] ?? 60;
+        const key = step.startsWith("k1") ? keys.k1 : keys.k2;
+        const session = await sessionOf(key, { expires_in_seconds: lifeSeconds }, isolateAt(step));
+        minted.push({ session, expiresAt: Date.now() + lifeSeconds * 1000 });
+      }
+      // The newest, and a sample of the others: all of them would be thousands of views.
+      const valid = minted.filter(({ expiresAt }) => Date.now() < expiresAt);
+      for (const { session } of [...valid.slice(-2), ...valid.filter((_, n) => n % 7 === at % 7)]) {
+        views += 1;
+        for (const [index, step] of isolates.entries()) {
+          const { status } = await view(session, {}, isolateAt(step));
+          const isVerified = await verifiers[index === 0 ? 0 : 1].accepts(session, isolateAt(step));
+          if (status !== 200 || !isVerified) refused.push({ isolates, step, at, status, isVerified });
+        }
+      }
+      passSeconds(TICK_SECONDS);
+    }
+  }
+  return { refused, views, minted };
+}
+
+describe("signing keys that rotate in steps", () => {
+  it("let no valid session be refused, by the service or by verifiers with a cache", async ({ expect }) => {
+    await acmeAt("k1");
+    const { refused, views, minted } = await goThrough(MOMENTS);
+    expect(refused).toEqual([]);
+    expect(views).toBeGreaterThan(200);
+    const kids = minted.map(({ session }) => decodeProtectedHeader(session).kid);
+    expect(new Set(kids)).toEqual(new Set(await kidsAt("k1,k2")));
+  });
+
+  it("would fail verifiers if the new key signed before their cache has it", async ({ expect }) => {
+    await acmeAt("k1");
+    const hasty = MOMENTS.filter(({ isolates }) => isolates.join(" ") !== "k1,k2 k1,k2");
+    const { refused } = await goThrough(hasty.slice(0, 3));
+    expect(refused).toContainEqual(expect.objectContaining({ status: 200, isVerified: false }));
+  });
+
+  it("end the sessions of a key once it has left, in the service and in verifiers", async ({ expect }) => {
+    const { key } = await acmeAt("k1");
+    const old = await sessionOf(key, { expires_in_seconds: 3600 }, isolateAt("k1"));
+    const verifier = new CachingVerifier();
+    for (const step of ORDER.slice(0, 3)) {
+      expect((await view(old, {}, isolateAt(step))).status).toBe(200);
+      passSeconds(JWKS_SECONDS);
+      expect(await verifier.accepts(old, isolateAt(step))).toBe(true);
+    }
+    expect(codeOf(await view(old, {}, isolateAt("k2")))).toEqual([401, "unauthenticated"]);
+    passSeconds(JWKS_SECONDS - 1);
+    expect(await verifier.accepts(old, isolateAt("k2")), "from its cache").toBe(true);
+    passSeconds(1);
+    expect(await verifier.accepts(old, isolateAt("k2"))).toBe(false);
+  });
+
+  it("change neither the groups nor what ends their sessions", async ({ expect }) => {
+    const { key, token } = await acmeAt("k1");
+    const sessions = [await sessionOf(key, {}, isolateAt("k1,k2")), await sessionOf(key, {}, isolateAt("k2,k1"))];
+    expect(new Set(sessions.map((session) => claimsIn(session).gen)).size).toBe(1);
+    const rotation = { credential: key, body: { current_token: token }, env: isolateAt("k1,k2") };
+    expect((await call("POST", "/api/user", rotation)).status).toBe(200);
+    for (const session of sessions)
+      for (const step of ["k1,k2", "k2,k1"] as const)
+        expect(codeOf(await view(session, {}, isolateAt(step)))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("need no new key of an integrator until the old one leaves", async ({ expect }) => {
+    const { key } = await acmeAt("k1");
+    for (const step of ORDER.slice(0, 3)) expect(await sessionOf(key, {}, isolateAt(step))).toMatch(/^eyJ/);
+    const { status } = await call("POST", "/api/viewer_sessions", {
+      credential: key,
+      body: { user_group_id: "acme" },
+      env: isolateAt("k2"),
+    });
+    expect(status).toBe(401);
+  });
+});

@@ -1,0 +1,876 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SESSION_VARIABLES_BYTES_MAX } from "../../../../common/limits.ts";
+import { ACCESS } from "../../../../src/http/access.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { logLines } from "../../../support/each-test.ts";
+import { limiter } from "../../../support/limiter.ts";
+import { bearer, claimsIn, mint, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
+import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+const PAGE = { Origin: "https://app.example.com" };
+const OF_ACME = "?workspace=acme&environment=Testing";
+const UNDOCUMENTED = "The document lists this refusal only where it describes the call.";
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+});
+
+afterEach(() => {
+  expect(JSON.stringify(logLines), "the log").not.toContain("eyJ");
+});
+
+const setSeconds = (seconds: number) => vi.setSystemTime(NOW.getTime() + seconds * 1000);
+
+/** An integrator with the group acme, and a session of it. */
+async function newSession(fields: object = {}) {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme");
+  return { ...integrator, token, session: await sessionOf(integrator.key, fields) };
+}
+
+const manageKey = (method: string, path: string, body?: object) =>
+  call(method, `/api/keys${path}${OF_ACME}`, { credential: operator, body });
+const rollKey = (id: number, fields: object = {}) => manageKey("POST", `/${id}/roll`, fields);
+const revokeKey = (id: number) => manageKey("DELETE", `/${id}`);
+
+describe("POST /api/viewer_sessions", () => {
+  it("answers with a session, its end and its seconds", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme", { properties: { region: "eu" } });
+
+    const answer = await mint(key);
+
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(answer.body).toEqual({
+      success: 1,
+      session: {
+        token: expect.stringMatching(/^eyJ[\w-]+\.eyJ[\w-]+\.[\w-]{86}$/),
+        expires_at: "2035-01-01T00:05:00.000Z",
+        expires_in_seconds: 300,
+        max_stale_seconds: 0,
+      },
+    });
+    expect(claimsIn(answer.body.session.token)).toEqual({
+      iss: "http://localhost",
+      aud: "acme/Testing",
+      sub: "acme",
+      team_id: 1,
+      gen: expect.stringMatching(/^[\w-]{22}$/),
+      key: 1,
+      jti: expect.stringMatching(/^[\da-f-]{36}$/),
+      seq: expect.any(Number),
+      iat: NOW.getTime() / 1000,
+      exp: NOW.getTime() / 1000 + 300,
+    });
+  });
+
+  it("puts into a session what was asked for", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator({ environment: null });
+    await tokenOf("acme", { name: "Acme Inc.", properties: { region: "eu", list: [1, null] } });
+    const origins = ["HTTPS://App.Example.com/", "http://localhost:3000"];
+    const session = await sessionOf(key, {
+      expires_in_seconds: 3600,
+      origins,
+      viewer_id: "ann@example.com",
+      include_variables: true,
+    });
+    expect(claimsIn(session)).toMatchObject({
+      aud: "acme/untagged",
+      exp: NOW.getTime() / 1000 + 3600,
+      origins: ["https://app.example.com", "http://localhost:3000"],
+      viewer_id: "ann@example.com",
+      variables: {
+        user_group_id: "acme",
+        user_group_name: "Acme Inc.",
+        viewer_id: "ann@example.com",
+        "user_group.region": "eu",
+        "user_group.list": [1, null],
+      },
+    });
+  });
+
+  it("names the issuer of the variable PUBLIC_URL, if it is set", async ({ expect }) => {
+    const { key } = await newSession();
+    const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
+    const session = await sessionOf(key, {}, callEnv);
+    expect(claimsIn(session).iss).toBe("https://groups.example.com");
+    expect((await view(session, {}, callEnv)).status).toBe(200);
+  });
+
+  it.for([
+    "ftp://groups.example.com",
+    "https://groups.example.com/path",
+    "http://groups.example.com",
+    `https://${"x".repeat(300)}.example.com`,
+    "groups.example.com",
+  ])("mints none with the PUBLIC_URL %s, and logs what to do", async (PUBLIC_URL, { expect }) => {
+    const { key } = await newSession();
+    expect(codeOf(await mint(key, {}, { ...env, PUBLIC_URL }))).toEqual([503, "service_not_configured"]);
+    expect(logLines.at(-1)).toMatchObject({ level: "error", problem: expect.stringContaining("Set PUBLIC_URL to") });
+  });
+
+  it.for([
+    ["http://localhost:8787", "http://localhost:8787"],
+    ["http://127.0.0.1:9000", "http://127.0.0.1:9000"],
+    ["http://[::1]:8787", "http://[::1]:8787"],
+    ["http://groups.example.com", undefined],
+    ["http://localhost.example.com", undefined],
+    ["http://127.0.0.1.example.com", undefined],
+  ] as const)(
+    "takes the origin %s of a request for its own with PUBLIC_URL of ug serve: %s",
+    async ([origin, issuer], { expect }) => {
+      const { key } = await newSession();
+      const callEnv = { ...env, PUBLIC_URL: "loopback" };
+      const { status, body } = await call("POST", "/api/viewer_sessions", {
+        credential: key,
+        body: { user_group_id: "acme" },
+        env: callEnv,
+        origin,
+      });
+      expect(status).toBe(issuer ? 201 : 503);
+      if (issuer) expect(claimsIn(body.session.token).iss).toBe(issuer);
+    },
+  );
+
+  it("makes another session at each call", async ({ expect }) => {
+    const { key } = await newSession();
+    const claims = [await sessionOf(key), await sessionOf(key)].map(claimsIn);
+    expect(new Set(claims.map(({ jti }) => jti)).size).toBe(2);
+    expect(new Set(claims.map(({ gen }) => gen)).size).toBe(1);
+  });
+
+  it("changes nothing and records no event", async ({ expect }) => {
+    const { key, tokenOf, get } = await newIntegrator();
+    await tokenOf("acme");
+    const state = async () => [
+      (await get({ user_group_id: "acme" })).headers.get("ETag"),
+      (await call("GET", "/api/events", { credential: key })).body.events.length,
+    ];
+    const before = await state();
+    await sessionOf(key);
+    expect(await state()).toEqual(before);
+  });
+
+  it("never creates a group", async ({ expect }) => {
+    const { key } = await newIntegrator();
+    expect(codeOf(await mint(key))).toEqual([404, "user_group_not_found"]);
+    expect((await call("GET", "/api/user_groups", { credential: key })).body.user_groups).toEqual([]);
+  });
+
+  it("finds no group of another environment", async ({ expect }) => {
+    await newSession();
+    const stranger = await issueKey({ environment: "Customer" });
+    expect(codeOf(await mint(stranger))).toEqual([404, "user_group_not_found"]);
+  });
+
+  it("refuses a suspended group until it is resumed", async ({ expect }) => {
+    const { key } = await newSession();
+    await setSuspended(key, true);
+    expect(codeOf(await mint(key))).toEqual([403, "user_group_suspended"]);
+    await setSuspended(key, false);
+    expect((await mint(key)).status).toBe(201);
+  });
+
+  it.for([
+    [59, 422],
+    [60, 201],
+    [3600, 201],
+    [3601, 422],
+    [60.5, 422],
+    ["300", 422],
+    [null, 422],
+  ] as const)("takes expires_in_seconds %j with %i", async ([seconds, status], { expect }) => {
+    const { key } = await newSession();
+    const { status: actual, body } = await mint(key, { expires_in_seconds: seconds });
+    expect(actual).toBe(status);
+    expect(body.session?.expires_in_seconds ?? body.error.issues[0].path).toEqual(
+      status === 201 ? seconds : ["expires_in_seconds"],
+    );
+  });
+
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `https://page-${n}.example.com`);
+
+  it.for<[string, object, unknown[]]>([
+    ["no origin in the list", { origins: [] }, ["origins"]],
+    ["eleven origins", { origins: many(11) }, ["origins"]],
+    ["one origin without a list", { origins: "https://app.example.com" }, ["origins"]],
+    ["no list", { origins: null }, ["origins"]],
+    ["an origin with a path", { origins: ["https://a.example", "https://b.example/x"] }, ["origins", 1]],
+    ["an origin with a wildcard", { origins: ["https://*.example.com"] }, ["origins", 0]],
+    ["an origin without a scheme", { origins: ["app.example.com"] }, ["origins", 0]],
+    ["the origin null", { origins: ["null"] }, ["origins", 0]],
+    ["a number as origin", { origins: [1] }, ["origins", 0]],
+    ["an empty viewer_id", { viewer_id: "" }, ["viewer_id"]],
+    ["a viewer_id of 256 units", { viewer_id: "v".repeat(256) }, ["viewer_id"]],
+    ["a viewer_id with a control character", { viewer_id: "a\u0000b" }, ["viewer_id"]],
+    ["a viewer_id with half a character", { viewer_id: "\ud800" }, ["viewer_id"]],
+    ["a number as viewer_id", { viewer_id: 7 }, ["viewer_id"]],
+    ["a text for include_variables", { include_variables: "true" }, ["include_variables"]],
+    ["no user_group_id", { user_group_id: undefined }, ["user_group_id"]],
+    ["a team_id", { team_id: 1 }, ["team_id"]],
+    ["a claim of its own", { gen: "AAAAAAAAAAAAAAAAAAAAAA" }, ["gen"]],
+  ])("refuses %s with 422", async ([, fields, path], { expect }) => {
+    const { key } = await newSession();
+    const { status, body } = await mint(key, fields);
+    expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", path]);
+  });
+
+  it("takes ten origins and a viewer_id of 255 units", async ({ expect }) => {
+    const { key } = await newSession();
+    const fields = { origins: many(10), viewer_id: "ö".repeat(255) };
+    const session = await sessionOf(key, fields);
+    expect(claimsIn(session)).toMatchObject(fields);
+    expect((await view(session)).body.variables.viewer_id).toBe(fields.viewer_id);
+  });
+
+  it("refuses a query", async ({ expect }) => {
+    const { key } = await newSession();
+    const answer = await call("POST", "/api/viewer_sessions?expires_in_seconds=60", {
+      credential: key,
+      body: { user_group_id: "acme" },
+    });
+    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
+  });
+
+  it("includes at most 4 KiB of variables", async ({ expect }) => {
+    const { key, put } = await newSession();
+    const room = SESSION_VARIABLES_BYTES_MAX - JSON.stringify({ ...variables, "user_group.a": "" }).length;
+    await put({ user_group_id: "acme", properties: { a: `é${"a".repeat(room - 2)}` } });
+    const session = await sessionOf(key, { include_variables: true });
+    expect(claimsIn(session).variables).toMatchObject(variables);
+    expect((await view(session)).status).toBe(200);
+
+    await put({ user_group_id: "acme", properties: { a: `é${"a".repeat(room - 1)}` } });
+    expect(codeOf(await mint(key, { include_variables: true }))).toEqual([422, "variables_too_large"]);
+    expect(claimsIn(await sessionOf(key))).not.toHaveProperty("variables");
+  });
+
+  const variables = { user_group_id: "acme", user_group_name: "acme" };
+
+  it("makes one RPC and does not touch KV", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { key } = await newSession();
+    await sessionOf(key, { include_variables: true }, watched);
+    expect(costs).toEqual({ rpcs: ["startSession"], kv: [] });
+  });
+
+  it("allows POST alone", async ({ expect }) => {
+    const { key } = await newSession();
+    for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
+      const answer = await call(method, "/api/viewer_sessions", { credential: key });
+      expect([answer.status, answer.headers.get("Allow")]).toEqual([405, "POST"]);
+    }
+  });
+});
+
+describe("who may mint", () => {
+  it("is a key with sessions:create alone, which may do nothing else", async ({ expect }) => {
+    const { token } = await newSession();
+    const key = await issueKey({ scopes: ["sessions:create"] });
+    expect((await mint(key)).status).toBe(201);
+    expect((await call("GET", "/api/whoami", { credential: key })).body.caller.scopes).toEqual(["sessions:create"]);
+
+    const MAY = ["POST /api/viewer_sessions", "POST /api/viewer_sessions/end", "GET /api/whoami"];
+    const routes = Object.entries(ACCESS).filter(([route]) => !MAY.includes(route));
+    expect(routes.length).toBeGreaterThan(20);
+    for (const [route, access] of routes) {
+      const [method = "", path = ""] = route.split(" ");
+      const body = path === "/api/user" ? { user_group_id: "acme", current_token: token } : {};
+      const answer = await call(method, path.replace(/:\w+/, "1"), {
+        credential: key,
+        body: method === "GET" && path !== "/api/user" ? undefined : body,
+      });
+      const scope = "scope" in access ? access.scope : undefined;
+      const [status, code] = scope ? [403, "insufficient_access"] : [401, "unauthenticated"];
+      expect([route, answer.status, answer.body.error.code, answer.body.error.required_scope]).toEqual([
+        route,
+        status,
+        code,
+        scope,
+      ]);
+    }
+    expect((await view(token)).status).toBe(200);
+  });
+
+  it("is no key without that scope", async ({ expect }) => {
+    await newSession();
+    const others = ["groups:read", "groups:write", "groups:delete", "tokens:read", "tokens:rotate", "events:read"];
+    for (const rights of [{ scopes: others }, { access: "read" }]) {
+      for (const fields of [{}, { user_group_id: "nobody" }, { unknown: 1 }]) {
+        const { status, body } = await mint(await issueKey(rights), fields);
+        expect([status, body.error.code, body.error.required_scope]).toEqual([
+          403,
+          "insufficient_access",
+          "sessions:create",
+        ]);
+      }
+    }
+  });
+
+  it("is nobody with another credential", async ({ expect }) => {
+    const { token, session, key } = await newSession();
+    const revoked = await issueKey();
+    await revokeKey(2);
+    for (const credential of [undefined, token, session, operator, `${key.slice(0, -2)}AA`])
+      expect(codeOf(await mint(credential))).toEqual([401, "unauthenticated"]);
+    expect(codeOf(await mint(revoked))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("is no browser", async ({ expect }) => {
+    const { key } = await newSession();
+    for (const headers of [PAGE, { "Sec-Fetch-Site": "same-origin" }] as Record<string, string>[]) {
+      const answer = await call("POST", "/api/viewer_sessions", {
+        credential: key,
+        body: { user_group_id: "acme" },
+        headers,
+      });
+      expect(codeOf(answer)).toEqual([403, "secret_key_in_browser"]);
+    }
+  });
+});
+
+describe("a session ends with the key that mints it", () => {
+  it.for([
+    ["a second before its own end", 299, 299],
+    ["with it", 300, 300],
+    ["after it", 301, 300],
+    ["at once", 1, 1],
+  ] as const)("which expires %s", async ([, keySeconds, seconds], { expect }) => {
+    await newSession();
+    const { session } = (await mint(await issueKey({ expires_in_seconds: keySeconds }))).body;
+    expect(session.expires_in_seconds).toBe(seconds);
+    expect(Date.parse(session.expires_at)).toBe(NOW.getTime() + seconds * 1000);
+    expect(claimsIn(session.token).exp).toBe(NOW.getTime() / 1000 + seconds);
+  });
+
+  it("which a roll ends after its grace", async ({ expect }) => {
+    const { key, session: before } = await newSession({ expires_in_seconds: 3600 });
+    await rollKey(1, { grace_seconds: 100 });
+    setSeconds(40);
+    const { session } = (await mint(key, { expires_in_seconds: 3600 })).body;
+    expect(session.expires_in_seconds).toBe(60);
+
+    setSeconds(99.999);
+    for (const text of [before, session.token]) expect((await view(text)).status).toBe(200);
+    setSeconds(100);
+    expect(codeOf(await view(before))).toEqual([401, "credential_revoked"]);
+    expect(codeOf(await view(session.token))).toEqual([401, "credential_expired"]);
+  });
+
+  it("by whichever end comes first", async ({ expect }) => {
+    await newSession();
+    const key = await issueKey({ expires_in_seconds: 200 });
+    await rollKey(2, { grace_seconds: 250 });
+    expect((await mint(key)).body.session.expires_in_seconds).toBe(200);
+    const other = await issueKey({ expires_in_seconds: 200 });
+    await rollKey(4, { grace_seconds: 150 });
+    expect((await mint(other)).body.session.expires_in_seconds).toBe(150);
+  });
+
+  it("in whole seconds, and is not minted in the key's last", async ({ expect }) => {
+    await newSession();
+    setSeconds(0.5);
+    const key = await issueKey({ expires_in_seconds: 100 });
+    expect((await mint(key)).body.session).toMatchObject({
+      expires_in_seconds: 100,
+      expires_at: "2035-01-01T00:01:40.000Z",
+    });
+    setSeconds(100.2);
+    expect(codeOf(await mint(key))).toEqual([401, "credential_expired"]);
+  });
+});
+
+describe("a viewer with a session", () => {
+  it.for(["Token", "Bearer", "bearer"])("gets after %s what the token would get", async (scheme, { expect }) => {
+    const { token, session } = await newSession();
+    const headers = { Authorization: `${scheme} ${session}` };
+    const answer = await view(undefined, headers);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual((await view(token)).body);
+    const bound = await query(undefined, { sql: "g = {{user_group_id}}" }, headers);
+    expect(bound.body).toMatchObject({ sql: "g = ?", params: ["acme"] });
+  });
+
+  it("is always answered by the directory, in one RPC and without KV", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { session, leasedTokenOf } = await newSession();
+    await leasedTokenOf("acme");
+    for (const headers of [STALE, STALE, STALE, {}] as Record<string, string>[]) {
+      const answer = await view(session, headers, watched);
+      expect([answer.status, answeredBy(answer), answer.headers.get("Age")]).toEqual([200, "directory", null]);
+    }
+    const body = { sql: "1" };
+    await call("POST", "/api/viewer/query", { credential: session, body, headers: STALE, env: watched });
+    await call("GET", "/api/whoami", { credential: session, headers: STALE, env: watched });
+    expect(costs).toEqual({ rpcs: Array(6).fill("viewSession"), kv: [] });
+  });
+
+  it("sees changed properties and a new name at once", async ({ expect }) => {
+    const { session, put } = await newSession({ include_variables: true });
+    for (const tier of [1, 2, 3]) {
+      await put({ user_group_id: "acme", name: `Name ${tier}`, properties: { tier } });
+      const { user_group: group, variables } = (await view(session, STALE)).body;
+      expect([group.name, group.properties, variables["user_group.tier"]]).toEqual([`Name ${tier}`, { tier }, tier]);
+      expect((await query(session, { sql: "x = {{user_group.tier}}" })).body.params).toEqual([tier]);
+    }
+  });
+
+  it("follows a group to its new id", async ({ expect }) => {
+    const { session, put, tokenOf } = await newSession();
+    await put({ user_group_id: "acme", new_user_group_id: "acme-2" });
+    await tokenOf("acme");
+    expect((await view(session)).body.user_group).toMatchObject({ team_id: 1, provided_id: "acme-2" });
+    expect((await query(session, { sql: "{{user_group_id}}" })).body.params).toEqual(["acme-2"]);
+  });
+
+  it("has its viewer_id among the variables and in templates", async ({ expect }) => {
+    const { session } = await newSession({ viewer_id: "ann" });
+    expect((await view(session)).body.variables).toEqual({
+      user_group_id: "acme",
+      user_group_name: "acme",
+      viewer_id: "ann",
+    });
+    const { body } = await query(session, { sql: "a = {{user_group_id}} [[AND v = {{viewer_id}}]]" });
+    expect(body).toEqual({
+      success: 1,
+      audience: "acme/Testing",
+      sql: "a = ? AND v = ?",
+      params: ["acme", "ann"],
+      dropped: [],
+    });
+  });
+
+  it("keeps its viewer_id apart from a property of that name", async ({ expect }) => {
+    const { session, put } = await newSession({ viewer_id: "ann" });
+    await put({ user_group_id: "acme", properties: { viewer_id: "mallory" } });
+    expect((await view(session)).body.variables).toMatchObject({
+      viewer_id: "ann",
+      "user_group.viewer_id": "mallory",
+    });
+  });
+
+  it("is a viewer_session to whoami", async ({ expect }) => {
+    const { session } = await newSession({ expires_in_seconds: 60, viewer_id: "ann" });
+    for (const headers of [PAGE, {}] as Record<string, string>[]) {
+      const { status, body } = await call("GET", "/api/whoami", { credential: session, headers });
+      expect(status).toBe(200);
+      expect(body.caller).toEqual({
+        kind: "viewer_session",
+        id: 1,
+        name: "acme",
+        workspace: "acme",
+        environment: "Testing",
+        audience: "acme/Testing",
+        expires_at: "2035-01-01T00:01:00.000Z",
+      });
+    }
+  });
+});
+
+it("takes every other credential after Bearer too", async ({ expect }) => {
+  const { key, token } = await newSession();
+  const calls = [
+    ["GET", "/api/viewer", token],
+    ["GET", "/api/whoami", token],
+    ["GET", "/api/user_groups", key],
+    ["GET", "/api/whoami", key],
+    ["GET", `/api/keys${OF_ACME}`, operator],
+    ["GET", "/api/operators", operator],
+  ] as const;
+  for (const [method, path, credential] of calls)
+    expect((await call(method, path, { headers: bearer(credential) })).status).toBe(200);
+});
+
+describe("a session is for viewers alone", () => {
+  const forOthers = Object.entries(ACCESS).filter(([, access]) => !("isForViewers" in access));
+
+  it.for(forOthers.map(([route]) => route))("and refused at %s", async (route, { expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { session } = await newSession();
+    const [method = "", path = ""] = route.split(" ");
+    for (const headers of [{}, PAGE, bearer(session)] as Record<string, string>[]) {
+      const answer = await call(method, path.replace(/:\w+/, "1"), {
+        credential: session,
+        body: method === "GET" && path !== "/api/user" ? undefined : { user_group_id: "acme" },
+        headers,
+        env: watched,
+      });
+      expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
+    }
+    expect(costs).toEqual({ rpcs: [], kv: [] });
+  });
+
+  it("and tried at all other routes", ({ expect }) => {
+    expect(forOthers.length).toBe(Object.keys(ACCESS).length - 3);
+  });
+});
+
+type State = Awaited<ReturnType<typeof newSession>>;
+
+/** How each change ends a session, and what a viewer gets from then on. */
+const ENDS: [string, (state: State) => Promise<unknown>, [number, string]][] = [
+  ["a rotation", ({ rotate, token }) => rotate(token), [401, "credential_revoked"]],
+  [
+    "a rotation by number",
+    ({ key }) => call("POST", "/api/user_groups/1/rotate", { credential: key, body: {} }),
+    [401, "credential_revoked"],
+  ],
+  ["a deletion", ({ remove, token }) => remove(token), [401, "credential_revoked"]],
+  [
+    "a deletion by number",
+    ({ key }) => call("DELETE", "/api/user_groups/1", { credential: key }),
+    [401, "credential_revoked"],
+  ],
+  ["a suspension", ({ key }) => setSuspended(key, true), [403, "user_group_suspended"]],
+  ["revoking its key", () => revokeKey(1), [401, "credential_revoked"]],
+  ["rolling its key without grace", () => rollKey(1), [401, "credential_revoked"]],
+];
+
+/** All that a session can be presented to. */
+const present = (session: string): Promise<Answer>[] => [
+  view(session),
+  view(session, STALE),
+  view(session, PAGE),
+  query(session, { sql: "{{user_group_id}}" }),
+  call("GET", "/api/whoami", { credential: session }),
+];
+
+describe("a session is ended by", () => {
+  it.for(ENDS)("%s, from the next request on", async ([, end, code], { expect }) => {
+    const state = await newSession();
+    for (const answer of await Promise.all(present(state.session))) expect(answer.status).toBe(200);
+    expect(((await end(state)) as Answer).status).toBeLessThan(300);
+    for (const answer of await Promise.all(present(state.session))) {
+      expect(codeOf(answer)).toEqual(code);
+      expect(answer.body).not.toHaveProperty("user_group");
+    }
+  });
+
+  it.for(ENDS)("%s, while eight viewers are busy", async ([, end], { expect }) => {
+    const state = await newSession();
+    let turn = 0;
+    let endedAt = Number.POSITIVE_INFINITY;
+    const late: unknown[] = [];
+    const viewers = Array.from({ length: 8 }, async () => {
+      for (let calls = 0; calls < 15; calls += 1) {
+        turn += 1;
+        const startedAt = turn;
+        const { status } = await view(state.session);
+        if (startedAt > endedAt && status === 200) late.push(startedAt);
+      }
+    });
+    while (turn < 40) await view(state.session);
+    await end(state);
+    turn += 1;
+    endedAt = turn;
+    await Promise.all(viewers);
+    expect(turn, "views after the end").toBeGreaterThan(endedAt);
+    expect(late).toEqual([]);
+  });
+
+  it("nothing that happens to another group or key", async ({ expect }) => {
+    const { session, tokenOf, rotate, remove, key } = await newSession();
+    const other = await issueKey();
+    const [one, two] = [await tokenOf("one"), await tokenOf("two")];
+    await sessionOf(other);
+    await rotate(one);
+    await remove(two);
+    await setSuspended(key, true, "one");
+    await revokeKey(2);
+    expect((await view(session)).status).toBe(200);
+  });
+});
+
+describe("a session", () => {
+  it("of the previous token works until its grace ends", async ({ expect }) => {
+    const { session, key, rotate, token } = await newSession({ expires_in_seconds: 3600 });
+    await rotate(token, { grace_seconds: 100 });
+    const renewed = await sessionOf(key, { expires_in_seconds: 3600 });
+    expect(claimsIn(renewed).gen).not.toBe(claimsIn(session).gen);
+
+    setSeconds(99.999);
+    for (const text of [session, renewed]) expect((await view(text)).status).toBe(200);
+    setSeconds(100);
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    expect((await view(renewed)).status).toBe(200);
+  });
+
+  it("of a grace ends with the next rotation", async ({ expect }) => {
+    const { session, rotate, token, key } = await newSession();
+    const { body } = await rotate(token, { grace_seconds: 100 });
+    const second = await sessionOf(key);
+    await rotate(body.user_group.token, { grace_seconds: 100 });
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    expect((await view(second)).status).toBe(200);
+  });
+
+  it("of a deleted group works again once it is restored, until it expires", async ({ expect }) => {
+    const { session, remove, token, key } = await newSession({ expires_in_seconds: 100 });
+    await remove(token);
+    setSeconds(50);
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    expect((await restore(key, 1)).status).toBe(200);
+    expect((await view(session)).status).toBe(200);
+    setSeconds(100);
+    expect(codeOf(await view(session))).toEqual([401, "credential_expired"]);
+  });
+
+  it("stays ended if the group is restored with a new token", async ({ expect }) => {
+    const { session, remove, token, key } = await newSession();
+    await remove(token);
+    expect((await restore(key, 1, { rotate_token: true })).status).toBe(200);
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    expect((await view(await sessionOf(key))).status).toBe(200);
+  });
+
+  it("stays ended if a new group gets the id, or if the group is purged", async ({ expect }) => {
+    const { session, remove, token, tokenOf, key } = await newSession();
+    await remove(token);
+    await tokenOf("acme");
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    await call("POST", "/api/user_groups/1/purge", { credential: key });
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("works again once its group is resumed, until it expires", async ({ expect }) => {
+    const { session, key } = await newSession({ expires_in_seconds: 100 });
+    await setSuspended(key, true);
+    setSeconds(50);
+    expect(codeOf(await view(session))).toEqual([403, "user_group_suspended"]);
+    await setSuspended(key, false);
+    expect((await view(session)).status).toBe(200);
+    setSeconds(100);
+    expect(codeOf(await view(session))).toEqual([401, "credential_expired"]);
+  });
+
+  it("that is revoked is not reported as suspended", async ({ expect }) => {
+    const { session, key } = await newSession();
+    const other = await sessionOf(await issueKey());
+    await setSuspended(key, true);
+    await revokeKey(1);
+    expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
+    expect(codeOf(await view(other))).toEqual([403, "user_group_suspended"]);
+  });
+});
+
+describe("origins", () => {
+  const ORIGINS = { origins: ["https://app.example.com/", "http://localhost:3000"] };
+
+  it("admit the pages that they list, and programs", async ({ expect }) => {
+    const { session } = await newSession(ORIGINS);
+    for (const headers of [PAGE, { Origin: "http://localhost:3000" }, {}] as Record<string, string>[]) {
+      expect((await view(session, headers)).status).toBe(200);
+      expect((await query(session, { sql: "1" }, headers)).status).toBe(200);
+    }
+  });
+
+  it.for([
+    "https://app.example.com.evil.example",
+    "https://evil.example",
+    "http://app.example.com",
+    "https://app.example.com:8443",
+    "https://app.example.com/",
+    "https://app.example.com, https://evil.example",
+    "HTTPS://APP.EXAMPLE.COM",
+    "null",
+  ])("refuse %s with 403, which its page can read", async (origin, { expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { session } = await newSession(ORIGINS);
+    for (const [method, path, body] of [
+      ["GET", "/api/viewer", undefined],
+      ["POST", "/api/viewer/query", { sql: "1" }],
+      ["GET", "/api/whoami", undefined],
+    ] as const) {
+      const headers = { Origin: origin };
+      const answer = await call(method, path, { credential: session, body, headers, env: watched });
+      expect(codeOf(answer)).toEqual([403, "origin_not_allowed"]);
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+      expect(answer.body).not.toHaveProperty("user_group");
+    }
+    expect(costs.rpcs).toEqual([]);
+  });
+
+  it("not given admit every page", async ({ expect }) => {
+    const { session } = await newSession();
+    for (const Origin of ["https://anywhere.example", "null"]) {
+      const answer = await view(session, { Origin });
+      expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([200, "*"]);
+    }
+  });
+});
+
+describe("BROWSER_TOKENS = refuse", () => {
+  const strict: Env = { ...env, BROWSER_TOKENS: "refuse" };
+  const BROWSERS = [PAGE, { Origin: "null" }, { "Sec-Fetch-Site": "same-origin" }] as Record<string, string>[];
+
+  it.for(["/api/viewer", "/api/whoami", "/api/user_groups", "/health", "/.well-known/jwks.json", "/nothing"])(
+    "refuses a token from a browser at %s",
+    async (path, { expect }) => {
+      const { token } = await newSession();
+      for (const headers of BROWSERS) {
+        const answer = await call("GET", path, {
+          credential: token,
+          headers,
+          env: strict,
+          undocumented: UNDOCUMENTED,
+        });
+        expect(codeOf(answer)).toEqual([403, "token_in_browser"]);
+        expect(answer.headers.get("Access-Control-Allow-Origin") ?? "*").toBe("*");
+      }
+    },
+  );
+
+  it("refuses it in a query, and says so to the page", async ({ expect }) => {
+    const { token } = await newSession();
+    const answer = await call("POST", "/api/viewer/query", {
+      credential: token,
+      body: { sql: "1" },
+      headers: { ...PAGE, ...STALE },
+      env: strict,
+    });
+    expect(codeOf(answer)).toEqual([403, "token_in_browser"]);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  });
+
+  it("admits tokens from servers and sessions from browsers", async ({ expect }) => {
+    const { token, session } = await newSession();
+    expect((await view(token, {}, strict)).status).toBe(200);
+    for (const headers of [...BROWSERS, {}]) expect((await view(session, headers, strict)).status).toBe(200);
+  });
+
+  it("is what any other value but allow means", async ({ expect }) => {
+    const { token } = await newSession();
+    for (const BROWSER_TOKENS of ["Refuse", "refuse ", "no"])
+      expect(codeOf(await view(token, PAGE, { ...env, BROWSER_TOKENS }))).toEqual([403, "token_in_browser"]);
+  });
+
+  it("is not the default", async ({ expect }) => {
+    const { token } = await newSession();
+    for (const headers of BROWSERS) expect((await view(token, headers)).status).toBe(200);
+  });
+});
+
+describe("an expired session", () => {
+  it("is refused without an RPC, wherever it comes from", async ({ expect }) => {
+    const { watched, costs } = watchedEnv();
+    const { session } = await newSession({ expires_in_seconds: 60, origins: ["https://app.example.com"] });
+    setSeconds(59.999);
+    expect((await view(session)).status).toBe(200);
+    for (const seconds of [60, 3600, 1_000_000]) {
+      setSeconds(seconds);
+      for (const headers of [{}, PAGE, { Origin: "https://evil.example" }, bearer(session)] as Record<
+        string,
+        string
+      >[]) {
+        const answer = await view(session, headers, watched);
+        expect(codeOf(answer)).toEqual([401, "credential_expired"]);
+        expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
+      }
+    }
+    expect(costs).toEqual({ rpcs: [], kv: [] });
+  });
+
+  it("is not counted as a guess, as a revoked one is not", async ({ expect }) => {
+    const guesses = limiter(0);
+    const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: guesses };
+    const { session, key } = await newSession({ expires_in_seconds: 60 });
+    const revoked = await sessionOf(await issueKey(), { expires_in_seconds: 3600 });
+    await revokeKey(2);
+    setSeconds(61);
+    for (const headers of [{}, PAGE] as Record<string, string>[]) {
+      expect(codeOf(await view(session, headers, callEnv))).toEqual([401, "credential_expired"]);
+      expect(codeOf(await view(revoked, headers, callEnv))).toEqual([401, "credential_revoked"]);
+      expect((await view(await sessionOf(key), headers, callEnv)).status).toBe(200);
+    }
+    expect(guesses.counts.size).toBe(0);
+  });
+
+  it("that nobody signed is counted", async ({ expect }) => {
+    const guesses = limiter(0);
+    const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: guesses };
+    const { session } = await newSession();
+    const forged = `${session.slice(0, -6)}AAAAAA`;
+    for (const headers of [{}, PAGE, bearer(forged)] as Record<string, string>[])
+      expect(codeOf(await view(forged, headers, callEnv))).toEqual([429, "rate_limited"]);
+  });
+});
+
+describe("the limit of calls", () => {
+  it("counts each session alone, by its jti", async ({ expect }) => {
+    const calls = limiter(3);
+    const callEnv = { ...env, SESSION_LIMIT: calls };
+    const { session, key, token } = await newSession();
+    const other = await sessionOf(key);
+    expect((await view(session, bearer(session), callEnv)).status).toBe(200);
+    expect((await view(session, STALE, callEnv)).status).toBe(200);
+    expect((await call("GET", "/api/whoami", { credential: session, env: callEnv })).status).toBe(200);
+
+    const refused = await view(session, PAGE, callEnv);
+    expect(codeOf(refused)).toEqual([429, "rate_limited"]);
+    expect(refused.headers.get("Retry-After")).toBe("60");
+    expect(refused.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    for (const credential of [other, token]) expect((await view(credential, {}, callEnv)).status).toBe(200);
+    expect([...calls.counts]).toEqual([
+      [claimsIn(session).jti, 4],
+      [claimsIn(other).jti, 1],
+    ]);
+  });
+
+  it("of tokens does not count sessions", async ({ expect }) => {
+    const tokens = limiter(0);
+    const { session } = await newSession();
+    expect((await view(session, {}, { ...env, TOKEN_LIMIT: tokens })).status).toBe(200);
+    expect(tokens.counts.size).toBe(0);
+  });
+
+  it("counts those who mint as all calls of a key", async ({ expect }) => {
+    const keys = limiter(1);
+    const { key } = await newSession();
+    const callEnv = { ...env, API_KEY_LIMIT: keys };
+    expect((await mint(key, {}, callEnv)).status).toBe(201);
+    expect(codeOf(await mint(key, {}, callEnv))).toEqual([429, "rate_limited"]);
+  });
+});
+
+it("a session rotates and deletes nothing as a current_token", async ({ expect }) => {
+  const { session, token, rotate, remove } = await newSession();
+  expect(codeOf(await rotate(session))).toEqual([404, "user_group_not_found"]);
+  expect(codeOf(await remove(session))).toEqual([404, "user_group_not_found"]);
+  expect((await view(token)).status).toBe(200);
+});
+
+it("a session outlives the memory of its directory", async ({ expect }) => {
+  const { session } = await newSession();
+  await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
+  expect((await view(session)).status).toBe(200);
+});
+
+it("the preflight of a page allows what it sends with a session", async ({ expect }) => {
+  const answer = await call("OPTIONS", "/api/viewer/query", {
+    headers: { ...PAGE, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization" },
+    undocumented: "The document has no preflights.",
+  });
+  expect(answer.status).toBe(204);
+  expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  expect(answer.headers.get("Access-Control-Allow-Headers")).toContain("Authorization");
+});
+
+it("the directory's tables hold no session and no claim of one", async ({ expect }) => {
+  const { session } = await newSession({ viewer_id: "ann-of-accounting" });
+  await view(session);
+  const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
+  const rows = await runInDurableObject(stub, (_, { storage }) =>
+    ["user_groups", "api_keys", "events", "stored_responses"].flatMap((table) =>
+      storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
+    ),
+  );
+  expect(rows.length).toBeGreaterThan(2);
+  const text = JSON.stringify(rows);
+  for (const part of ["eyJ", "ann-of-accounting", String(claimsIn(session).jti)]) expect(text).not.toContain(part);
+});

@@ -1,0 +1,303 @@
+import { env } from "cloudflare:workers";
+import { describe, it, vi } from "vitest";
+import { SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
+import { call, codeOf } from "../../../support/client.ts";
+import { NOW } from "../../../support/clock.ts";
+import { issueKey, newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
+import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
+import { watchedEnv } from "../../../support/watched-env.ts";
+
+/** Credentials that never were tokens of a group. */
+const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [
+  ["nothing", async () => undefined],
+  ["a text that is not a token", async () => "x".repeat(80)],
+  ["an API key", async () => issueKey()],
+  ["a forged token", async () => `${(await (await newIntegrator()).tokenOf("a")).slice(0, -4)}AAAA`],
+];
+
+describe("GET /api/viewer", () => {
+  it("shows the group whose token it is, its variables, and never the token", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const properties = { region: "eu", plans: ["pro", 2], "a key": null, ["__proto__"]: 1 };
+    const token = await tokenOf("acme", { name: "Acme Inc.", mapping: { sales: "warehouse-7" }, properties });
+
+    const answer = await view(token);
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      success: 1,
+      audience: "acme/Testing",
+      user_group: {
+        team_id: 1,
+        name: "Acme Inc.",
+        provided_id: "acme",
+        properties,
+        mapping: { sales: "warehouse-7" },
+        api_environment_tag: "Testing",
+      },
+      variables: {
+        user_group_id: "acme",
+        user_group_name: "Acme Inc.",
+        "user_group.region": "eu",
+        "user_group.plans": ["pro", 2],
+        "user_group.a key": null,
+        "user_group.__proto__": 1,
+      },
+    });
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(answeredBy(answer)).toBe("directory");
+  });
+
+  it("shows null where a group has no properties, mapping or tag", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator({ environment: null });
+    const { user_group: group, variables } = (await view(await tokenOf("acme"))).body;
+    expect(group).toMatchObject({ properties: null, mapping: null, api_environment_tag: null });
+    expect(variables).toEqual({ user_group_id: "acme", user_group_name: "acme" });
+  });
+
+  it.for(NEVER_TOKENS)("refuses %s with 401 unauthenticated", async ([, credentialOf], { expect }) => {
+    const credential = await credentialOf();
+    for (const answer of [await view(credential), await view(credential, STALE), await query(credential, "{")]) {
+      expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
+      expect(answer.headers.get("WWW-Authenticate")).toBe("Token");
+    }
+  });
+
+  it("refuses a rotated and a deleted token with 401 credential_revoked at once", async ({ expect }) => {
+    const { tokenOf, rotate, remove } = await newIntegrator();
+    const first = await tokenOf("acme");
+    const second: string = (await rotate(first)).body.user_group.token;
+    expect(codeOf(await view(first))).toEqual([401, "credential_revoked"]);
+    expect(codeOf(await query(first, { sql: "SELECT 1" }))).toEqual([401, "credential_revoked"]);
+    expect((await view(second)).status).toBe(200);
+    await remove(second);
+    await tokenOf("acme");
+    expect(codeOf(await view(second))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("contains a change as soon as its PUT was answered", async ({ expect }) => {
+    const { tokenOf, put } = await newIntegrator();
+    const token = await tokenOf("acme");
+    for (let tier = 0; tier < 10; tier += 1) {
+      await put({ user_group_id: "acme", properties: { tier } });
+      expect((await view(token)).body.variables["user_group.tier"]).toBe(tier);
+    }
+  });
+
+  it.for(["rotate", "remove"] as const)(
+    "refuses all calls of eight busy viewers after a %s has returned",
+    async (revoke, { expect }) => {
+      const { tokenOf, ...integrator } = await newIntegrator();
+      for (let round = 0; round < 5; round += 1) {
+        const token = await tokenOf(`acme ${round}`);
+        let turn = 0;
+        let revokedAt = Number.POSITIVE_INFINITY;
+        const late: unknown[] = [];
+        const viewers = Array.from({ length: 8 }, async () => {
+          for (let calls = 0; calls < 15; calls += 1) {
+            turn += 1;
+            const startedAt = turn;
+            const answer = await view(token);
+            if (startedAt > revokedAt) late.push(answer.body.error?.code);
+          }
+        });
+        await view(token);
+        expect((await integrator[revoke](token)).status).toBe(200);
+        revokedAt = turn;
+        await Promise.all(viewers);
+        expect(late.length).toBeGreaterThan(0);
+        expect(new Set(late)).toEqual(new Set(["credential_revoked"]));
+      }
+    },
+  );
+
+  it("answers 429 to a token that is presented too often, before any RPC", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    const { watched, costs } = watchedEnv();
+    const busy = { ...watched, TOKEN_LIMIT: { limit: async () => ({ success: false }) } };
+    const answer = await view(token, {}, busy);
+    expect(codeOf(answer)).toEqual([429, "rate_limited"]);
+    expect(answer.headers.get("Retry-After")).toBe("60");
+    expect(costs.rpcs).toEqual([]);
+  });
+
+  it("counts each token by itself: an old one does not use the current limit", async ({ expect }) => {
+    const { tokenOf, rotate } = await newIntegrator();
+    const old = await tokenOf("acme");
+    const current: string = (await rotate(old)).body.user_group.token;
+    const counted: string[] = [];
+    const counting = {
+      ...env,
+      TOKEN_LIMIT: {
+        limit: async ({ key }: { key: string }) => {
+          counted.push(key);
+          return { success: true };
+        },
+      },
+    };
+    for (const token of [old, current, current]) await view(token, {}, counting);
+    expect(new Set(counted).size).toBe(2);
+    expect(counted[1]).toBe(counted[2]);
+  });
+
+  it.for([
+    ["PUT", "/api/viewer", "GET"],
+    ["HEAD", "/api/viewer", "GET"],
+    ["GET", "/api/viewer/query", "POST"],
+  ] as const)("refuses %s %s with 405", async ([method, path, allow], { expect }) => {
+    const answer = await call(method, path);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("Allow")).toBe(allow);
+  });
+});
+
+describe("from a browser", () => {
+  const ORIGIN = { Origin: "https://dashboards.example" };
+
+  it("may be called from any origin, refusals included", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    for (const answer of [await view(token, ORIGIN), await view("x", ORIGIN), await query(token, { sql: 1 }, ORIGIN)]) {
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+      expect(answer.headers.get("Access-Control-Expose-Headers")).toContain("X-Request-Id");
+    }
+    const toServer = await view(token);
+    expect(toServer.headers.get("Access-Control-Expose-Headers")).toBeNull();
+    const limited = { ...env, REFUSED_CREDENTIAL_LIMIT: { limit: async () => ({ success: false }) } };
+    const answer = await view("x", ORIGIN, limited);
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  });
+
+  it.for([
+    ["/api/viewer", "GET"],
+    ["/api/viewer/query", "POST"],
+  ] as const)("has its preflight for %s answered without a credential", async ([path, method], { expect }) => {
+    const answer = await call("OPTIONS", path, {
+      headers: {
+        ...ORIGIN,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "authorization",
+      },
+      undocumented: "A preflight is between the browser and the rules of CORS.",
+    });
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    expect(answer.headers.get("Access-Control-Allow-Methods")).toContain(method);
+    expect(answer.headers.get("Access-Control-Allow-Headers")).toMatch(/Authorization.*Cache-Control.*Content-Type/);
+  });
+
+  it("refuses an API key with 403 secret_key_in_browser", async ({ expect }) => {
+    const answer = await view(await issueKey(), ORIGIN);
+    expect(codeOf(answer)).toEqual([403, "secret_key_in_browser"]);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  });
+});
+
+describe("grace", () => {
+  it("lets viewers present the old token until its end, and no longer", async ({ expect }) => {
+    const { old, current } = await rotatedWithGrace(NOW);
+    vi.setSystemTime(NOW.getTime() + 3_599_999);
+    expect((await view(old)).body).toEqual((await view(current)).body);
+    vi.setSystemTime(NOW.getTime() + 3_600_000);
+    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
+    expect((await view(current)).status).toBe(200);
+  });
+
+  it("ends early with the next rotation and with the deletion", async ({ expect }) => {
+    const { old, current, rotate, remove } = await rotatedWithGrace(NOW);
+    const newest: string = (await rotate(current, { grace_seconds: 60 })).body.user_group.token;
+    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
+    expect((await view(current)).status).toBe(200);
+    await remove(newest);
+    expect(codeOf(await view(current))).toEqual([401, "credential_revoked"]);
+  });
+
+  it("is none without grace_seconds", async ({ expect }) => {
+    const { old, current, rotate } = await rotatedWithGrace(NOW);
+    await rotate(current);
+    for (const token of [old, current]) expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
+  });
+});
+
+describe("POST /api/viewer/query", () => {
+  const withGroup = async () => {
+    const { tokenOf } = await newIntegrator();
+    return tokenOf("acme", { properties: { regions: ["eu", "us"], tier: 2, none: [], object: {} } });
+  };
+
+  it.for([
+    [
+      { sql: "SELECT * FROM t WHERE g = {{user_group_id}} AND r IN ({{user_group.regions}})" },
+      { success: 1, sql: "SELECT * FROM t WHERE g = ? AND r IN (?, ?)", params: ["acme", "eu", "us"], dropped: [] },
+    ],
+    [
+      { sql: "x = {{user_group.tier}}", placeholders: "$1" },
+      { success: 1, sql: "x = $1", params: [2], dropped: [] },
+    ],
+    [
+      { sql: "x = {{user_group.tier}} AND y LIKE 'a%'", placeholders: "%s" },
+      { success: 1, sql: "x = %s AND y LIKE 'a%%'", params: [2], dropped: [] },
+    ],
+    [
+      { sql: "1 = 1 [[AND x = {{user_group.gone}}]]", placeholders: "?" },
+      { success: 1, sql: "1 = 1 ", params: [], dropped: ["user_group.gone"] },
+    ],
+    [{ sql: "" }, { success: 1, sql: "", params: [], dropped: [] }],
+  ] as const)("binds %o", async ([body, expected], { expect }) => {
+    const answer = await query(await withGroup(), body);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ audience: "acme/Testing", ...expected });
+  });
+
+  it.for([
+    [{ sql: "x = {{user_group.gone}}" }, { code: "unknown_variable", variable: "user_group.gone" }],
+    [{ sql: "1 = 1 [[AND x = {{region}}]]" }, { code: "unknown_variable", variable: "region" }],
+    [{ sql: "LIMIT {{user_group.regions}}" }, { code: "unusable_variable", variable: "user_group.regions" }],
+    [{ sql: "x IN ({{user_group.none}})" }, { code: "unusable_variable", variable: "user_group.none" }],
+    [{ sql: "x = {{user_group.object}}" }, { code: "unusable_variable", variable: "user_group.object" }],
+    [{ sql: "x = {{user_group_id" }, { code: "invalid_template", position: 4 }],
+    [{ sql: "x = '{{user_group_id}}'" }, { code: "invalid_template", position: 5 }],
+    [{}, { code: "invalid_body", issues: [{ path: ["sql"] }] }],
+    [
+      { sql: "", placeholders: ":1" },
+      { code: "invalid_body", issues: [{ path: ["placeholders"] }] },
+    ],
+    [
+      { sql: "", params: [] },
+      { code: "invalid_body", issues: [{ path: ["params"] }] },
+    ],
+  ] as const)("refuses %o with 422", async ([body, error], { expect }) => {
+    expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
+  });
+
+  it("accepts a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
+    const token = await withGroup();
+    const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
+    expect((await query(token, { sql })).body).toEqual({
+      success: 1,
+      audience: "acme/Testing",
+      sql,
+      params: [],
+      dropped: [],
+    });
+
+    const { status, body } = await query(token, { sql: `${sql} ` });
+    expect(status).toBe(422);
+    expect(body.error).toMatchObject({
+      code: "invalid_body",
+      issues: [{ path: ["sql"], message: expect.stringMatching(/at most 16384 bytes\. Shorten/) }],
+    });
+  });
+
+  it.for([
+    ["", 400, "body_required"],
+    ["{", 400, "malformed_json"],
+    [`{"sql":"${"x".repeat(70_000)}"}`, 413, "body_too_large"],
+  ] as const)("refuses an invalid body: %s", async ([body, status, code], { expect }) => {
+    const token = await withGroup();
+    expect(codeOf(await query(token, body))).toEqual([status, code]);
+    expect(codeOf(await query(token, "{}", { "Content-Type": "text/plain" }))).toEqual([415, "unsupported_media_type"]);
+  });
+});

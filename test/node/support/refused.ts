@@ -1,8 +1,0 @@
-import { UserGroupServiceError } from "../../../src/client/index.ts";
-
-/** The error with which a call fails. */
-export const errorOf = (call: Promise<unknown>): Promise<UserGroupServiceError> =>
-  call.then(
-    () => Promise.reject(new Error("The call succeeded.")),
-    (error) => (error instanceof UserGroupServiceError ? error : Promise.reject(error)),
-  );

@@ -1,0 +1,307 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { outcomeOf, runCommand } from "../support/node/commands.ts";
+import { KINDS } from "../support/node/planted-kinds.ts";
+import { asCustomer, CORRECT, PLANTED, RESET, SECRET } from "../support/node/planted-mistakes.ts";
+import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
+import { runIn } from "../support/node/service.ts";
+
+const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
+
+/** Nobody listens there. */
+const NOWHERE = "postgres://backend:pass-4711@127.0.0.1:9/shop";
+const BOTH = ["--as", asCustomer(1), "--as", asCustomer(2)];
+
+const proveAt = (url: string | undefined, ...args: string[]) => runCommand("prove", args, { DATABASE_URL: url });
+
+describe("ug prove", () => {
+  it.for([
+    [
+      "one customer",
+      ["--as", asCustomer(1)],
+      "Give --as or --as-file twice, once for each of two customers, not once.",
+    ],
+    ["three customers", [...BOTH, "--as", "SELECT 3"], "not 3 times"],
+    ["the same customer twice", ["--as", asCustomer(1), "--as", asCustomer(1)], "Give two customers."],
+    ["no statement", ["--as", " -- nobody\n;", "--as", "SELECT 1"], "The SQL of the first --as is empty."],
+    ["a transaction", ["--as", "SELECT 1", "--as", "/* */ BEGIN; SELECT 2"], "Leave BEGIN, COMMIT and ROLLBACK out"],
+    ["the address of a database in an argument", [...BOTH, "--allow", NOWHERE], "looks like a credential"],
+  ] as const)("refuses %s, with a sentence", async ([, args, sentence], { expect }) => {
+    const { status, stdout, stderr } = await proveAt(NOWHERE, ...args);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain("4711");
+  });
+
+  it("has a page that explains each mistake", ({ expect }) => {
+    const page = readFileSync("docs/proving-isolation.md", "utf8");
+    const codes = [...PLANTED.map(({ code }) => code), ...KINDS.flatMap(({ found }) => found.code ?? [])];
+    expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  });
+
+  it("says that it could not tell if it cannot connect, without the password", async ({ expect }) => {
+    const { status, stdout } = await proveAt(NOWHERE, ...BOTH, "--json");
+    expect(status).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      success: 0,
+      error: { code: "could_not_tell", message: expect.stringContaining("ECONNREFUSED") },
+    });
+    expect(stdout).not.toContain("4711");
+    const without = await proveAt(undefined, ...BOTH);
+    expect(without).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("Set DATABASE_URL in the environment"),
+    });
+  });
+});
+
+describe("ug prove on a server", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    if (hasPostgres) postgres = await startPostgres();
+  });
+  afterAll(() => postgres?.stop());
+
+  const withTables = async (sql = "") => {
+    for (const each of [RESET, CORRECT, sql]) await postgres.run(each);
+    return postgres.url("backend");
+  };
+  const bothFrom = (one: string, two: string) => ["--as", one, "--as", two, "--allow", "countries"];
+
+  it.skipIf(!hasPostgres)(
+    `proves a correct set-up, from files too, and changes nothing${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables();
+      const before = postgres.dump();
+      const files = [1, 2].map((number) => join(inject("service").folder, `customer ${number}.sql`));
+      for (const [index, file] of files.entries())
+        writeFileSync(file, `-- a customer; not a statement\n${asCustomer(index + 1)};\n`);
+
+      const { status, stdout, stderr } = await proveAt(
+        url,
+        ...files.flatMap((file) => ["--as-file", file]),
+        "--allow",
+        "countries",
+      );
+      expect([status, stderr]).toEqual([0, ""]);
+      expect(stdout).toMatch(/^Proven: /);
+      expect(stdout).toMatch(/^public\.orders +2 +2$/m);
+      expect(stdout).toContain("Never judged:\n- countries was not checked");
+      expect(stdout).toContain("- Pools:");
+      expect(postgres.dump()).toBe(before);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `names mistakes and fixes as JSON, and prints no value of a row${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables("ALTER POLICY own ON orders USING (true); ALTER ROLE backend BYPASSRLS");
+      const before = postgres.dump();
+      const { status, stdout, stderr } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), "--json");
+      expect([status, stderr]).toEqual([1, ""]);
+      const { success, outcome, mistakes } = JSON.parse(stdout);
+      expect([success, outcome]).toEqual([0, "mistakes"]);
+      expect(mistakes.map(({ code }: { code: string }) => code).toSorted()).toEqual([
+        "bypassrls",
+        "policy_open",
+        "seen_by_both",
+        "seen_without_setting",
+      ]);
+      expect(stdout).not.toContain(SECRET);
+      expect(postgres.dump()).toBe(before);
+      const text = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)));
+      expect(text.stdout).toMatch(
+        /^4 mistakes\.\n\n1\. backend \(bypassrls\)\n {3}backend, the role that logs in.*\n {3}Fix: ALTER ROLE backend NOBYPASSRLS;/,
+      );
+      expect(text.stdout).not.toContain(SECRET);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(`lets no SQL of a customer write${skipped}`, async ({ expect }) => {
+    const url = await withTables();
+    const before = postgres.dump();
+    for (const write of [
+      "UPDATE orders SET note = NULL",
+      "SET TRANSACTION READ WRITE; UPDATE orders SET note = NULL",
+      "SET LOCAL transaction_read_only = off; UPDATE orders SET note = NULL",
+      "SET default_transaction_read_only = off; CREATE TABLE made (id int)",
+      "DO $$ BEGIN COMMIT; UPDATE orders SET note = NULL; END $$",
+    ]) {
+      const { status, stderr } = await proveAt(url, ...bothFrom(`${asCustomer(1)}; ${write}`, asCustomer(2)));
+      expect(status, write).toBe(1);
+      expect(stderr, write).toMatch(/Could not tell: statement \d of the SQL of the first --as failed: [0-9A-Z]{5}\b/);
+    }
+    expect(postgres.dump()).toBe(before);
+  });
+
+  it.skipIf(!hasPostgres)(
+    `prints nothing of PostgreSQL's messages, which quote values${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables(`
+      CREATE TABLE numbers (id int PRIMARY KEY, customer text, note text);
+      INSERT INTO numbers VALUES (1, '1', '${SECRET}'), (2, '2', '${SECRET}');
+      ALTER TABLE numbers ENABLE ROW LEVEL SECURITY; ALTER TABLE numbers FORCE ROW LEVEL SECURITY;
+      CREATE POLICY own ON numbers FOR SELECT TO dashboard USING (customer = customer()::text AND note::int > 0);
+      GRANT SELECT ON numbers TO dashboard`);
+      const failing = `${asCustomer(1)}; SELECT note::int FROM orders`;
+      const failed = await proveAt(url, ...bothFrom(failing, asCustomer(2)));
+      expect(failed).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("statement 3") });
+      const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)));
+      expect(stdout).toContain("customer 1 and customer 2 see no row of public.numbers");
+      expect(failed.stderr + stdout).not.toContain(SECRET);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `could not tell anything of customers without rows, or of one customer${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables();
+      const empty = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(99)));
+      expect(empty).toMatchObject({
+        status: 1,
+        stdout: "",
+        stderr: expect.stringContaining("Give customers who have rows"),
+      });
+      const same = await proveAt(url, ...bothFrom(asCustomer(1), `${asCustomer(1)} -- 2`));
+      expect(same.stderr).toContain("sets the same role and the same settings");
+      await postgres.run("REVOKE dashboard FROM backend");
+      const denied = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)));
+      expect(denied.stderr).toContain(
+        "42501, permission denied. The user in DATABASE_URL must be a member of the role",
+      );
+      const unknown = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), "--allow", "nowhere.at_all");
+      expect(unknown.stderr).toContain("--allow names a table, view or function that does not exist");
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `finds what docs/proving-isolation.md shows, whose fix works${skipped}`,
+    async ({ expect }) => {
+      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const blockOf = (language: string) => page.split(`\n\`\`\`${language}\n`)[1]?.split("```\n")[0] ?? "";
+      const [, command = ""] = /\n( {4}export DATABASE_URL=[\s\S]*?)\n\n/.exec(page) ?? [];
+      await postgres.run(RESET);
+      await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+      await postgres.run("INSERT INTO orders (customer, amount) VALUES (1, 10), (1, 200), (2, 300)");
+      await postgres.run(blockOf("sql"));
+      const script = command
+        .replace("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
+        .replace("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+      const run = () => outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
+
+      const found = await run();
+      expect(found).toMatchObject({ status: 1, stderr: "" });
+      expect(found.stdout.slice(0, blockOf("text").length)).toBe(blockOf("text"));
+      await postgres.run(/Fix: (.*)/.exec(found.stdout)?.[1] ?? "");
+      const fixed = await run();
+      expect(fixed.status).toBe(0);
+      expect(page).toContain(fixed.stdout.split("\n")[0]);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `proves two people with the lines of the documents, and names what is not set${skipped}`,
+    async ({ expect }) => {
+      const [policy = ""] = /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/verifying.md", "utf8")) ?? [];
+      await postgres.run(RESET);
+      await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+      await postgres.run(`ALTER TABLE orders ADD store int; ${policy}
+        INSERT INTO orders (customer, amount, store) VALUES (1, 10, 7), (1, 200, 8), (2, 300, 7)`);
+      const runPage = (command: string) => {
+        const script = command
+          .replaceAll("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
+          .replaceAll("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+        return outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
+      };
+      const proven = "Proven: neither person sees a row of the other, and without a person nobody sees any.";
+      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const [customers = "", people = ""] = [...page.matchAll(/\n( {4}(?:export|npx ug prove)[\s\S]*?)\n\n/g)].map(
+        ([, text]) => text,
+      );
+      const address = "export DATABASE_URL=postgresql://backend@localhost:5432/shop\n";
+
+      expect(await runPage(customers)).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("The policies read viewer_session.claims → viewer_properties → store"),
+      });
+      expect(await runPage(address + people)).toMatchObject({ status: 0, stdout: expect.stringContaining(proven) });
+      expect(page).toContain(proven);
+      const [, embedding = ""] =
+        /\n( {7}export DATABASE_URL[\s\S]*?)\n\n/.exec(readFileSync("docs/embedding.md", "utf8")) ?? [];
+      const both = await runPage(embedding);
+      expect(both.stdout).toContain(proven);
+    },
+  );
+
+  it.skipIf(!hasPostgres)(
+    `ends with 4 for what it does not know, until somebody accepts it${skipped}`,
+    async ({ expect }) => {
+      const url = await withTables("ALTER POLICY own ON orders USING (customer = abs(customer()))");
+      const both = bothFrom(asCustomer(1), asCustomer(2));
+      const text = await proveAt(url, ...both);
+      expect(text).toMatchObject({ status: 4, stderr: "" });
+      expect(text.stdout).toMatch(
+        /^Not proven: no mistake was found, and 1 object was not judged\.\n\n1\. public\.orders\.own \(not judged\)/,
+      );
+      const json = await proveAt(url, ...both, "--json");
+      expect(JSON.parse(json.stdout)).toMatchObject({
+        success: 0,
+        outcome: "not_judged",
+        mistakes: [],
+        not_judged: [
+          {
+            object: "public.orders.own",
+            message: expect.stringContaining("not one of those that are known to be exact"),
+            fix: expect.stringMatching(/^ALTER POLICY own ON public\.orders USING .*--accept public\.orders\.own$/),
+          },
+        ],
+      });
+      const accepted = await proveAt(url, ...both, "--accept", "public.orders.own");
+      expect(accepted.status).toBe(0);
+      expect(accepted.stdout).toContain("public.orders.own was judged by a person, because of --accept.");
+      const unknown = await proveAt(url, ...both, "--accept", "public.orders.other");
+      expect(unknown.stderr).toContain("--accept names a policy, trigger, rule or foreign key that does not exist");
+      await postgres.run("ALTER POLICY own ON orders USING (true)");
+      const mistaken = await proveAt(url, ...both, "--accept", "public.orders.own");
+      expect(mistaken).toMatchObject({ status: 1, stdout: expect.stringContaining("(policy_open)") });
+    },
+  );
+
+  it.skipIf(!hasPostgres)(`is not misled by objects before those of PostgreSQL${skipped}`, async ({ expect }) => {
+    const url = await withTables(`
+      CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
+      CREATE VIEW evil.pg_policy AS SELECT * FROM pg_catalog.pg_policy WHERE false;
+      CREATE VIEW evil.pg_roles AS SELECT * FROM pg_catalog.pg_roles WHERE rolname <> 'backend';
+      CREATE FUNCTION evil.has_table_privilege(oid, oid, text) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE FUNCTION evil.same(tid, tid) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE OPERATOR evil.= (FUNCTION = evil.same, LEFTARG = tid, RIGHTARG = tid);
+      CREATE FUNCTION evil.same(text, text) RETURNS boolean LANGUAGE sql RETURN false;
+      CREATE OPERATOR evil.= (FUNCTION = evil.same, LEFTARG = text, RIGHTARG = text);
+      CREATE FUNCTION evil.current_setting(text, boolean) RETURNS text LANGUAGE sql AS 'SELECT ''1''::text';
+      GRANT SELECT ON evil.pg_policy, evil.pg_roles TO PUBLIC;
+      ALTER ROLE backend SET search_path = evil, pg_catalog, public; ALTER ROLE backend SET quote_all_identifiers = on;
+      ALTER POLICY own ON orders USING (true)`);
+    const allowed = ["evil.pg_policy", "evil.pg_roles"].flatMap((name) => ["--allow", name]);
+    const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), ...allowed, "--json");
+    const { mistakes } = JSON.parse(stdout);
+    expect(mistakes.map(({ code }: { code: string }) => code)).toEqual(
+      expect.arrayContaining(["policy_open", "seen_by_both", "seen_without_setting"]),
+    );
+  });
+
+  it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async ({ expect }) => {
+    const url = await withTables(`
+      INSERT INTO orders SELECT n, 2, 7 FROM generate_series(100, 12000) n;
+      INSERT INTO orders VALUES (20000, NULL, 7);
+      INSERT INTO orders SELECT n, 1, 7 FROM generate_series(20001, 32000) n;
+      CREATE FUNCTION mine(bigint) RETURNS boolean STABLE LANGUAGE sql RETURN coalesce($1 = customer(), customer() > 0);
+      ALTER POLICY own ON orders USING (mine(customer))`);
+    const { stdout } = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(2)), "--json");
+    const { mistakes, limits } = JSON.parse(stdout);
+    expect(limits).toContain("public.orders is large: 10000 rows of each customer were compared.");
+    expect(mistakes).toContainEqual(
+      expect.objectContaining({ code: "seen_by_both", message: expect.stringContaining("(1 row)") }),
+    );
+  });
+});

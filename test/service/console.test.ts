@@ -1,0 +1,175 @@
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
+
+/** The console in a real browser. */
+
+/** Debian's chromium; where there is none, these tests are skipped. */
+
+const { url, operatorToken } = inject("service");
+const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const WORKSPACE = { workspace: "console", environment: "Customer" } as const;
+const ENVIRONMENT = "/console/environments/console/Customer";
+const TABS_MAX = 200;
+
+let browser: Browser;
+let groups: UserGroupClient;
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  browser = await startChromium();
+  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "backend" })).key });
+  for (let first = 1; first <= 300; first += 20)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => groups.ensure({ userGroupId: `customer-${first + index}` })),
+    );
+});
+afterAll(() => browser?.close());
+
+async function newContext(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  return context;
+}
+
+/** Presses the tabulator until this element has the focus. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  for (let tabs = 0; tabs < TABS_MAX; tabs += 1) {
+    await page.keyboard.press("Tab");
+    if ((await page.locator(":focus").and(target).count()) === 1) return;
+  }
+  throw new Error(`No tabulator leads to ${target}.`);
+}
+
+const follow = async (page: Page, name: string | RegExp) => {
+  await tabTo(page, page.getByRole("link", { name, exact: true }).first());
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+};
+
+const press = async (page: Page, name: string) => {
+  await tabTo(page, page.getByRole("button", { name, exact: true }));
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+};
+
+const type = async (page: Page, label: string | RegExp, text: string) => {
+  await tabTo(page, page.getByLabel(label));
+  await page.keyboard.type(text);
+};
+
+/** Signs in with a new key, by keyboard, on the way to a page. */
+async function signInOn(page: Page, path: string, name: string): Promise<string> {
+  const { key } = await operator.issueOperator({ name, role: "admin" });
+  await page.goto(url + path);
+  await type(page, "Your operator key", key);
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  return key;
+}
+
+describe.for([
+  ["with a script engine", true],
+  ["without one", false],
+] as const)("a browser %s", ([, javaScriptEnabled]) => {
+  it.skipIf(!hasChromium)(
+    `finds a group, suspends, resumes, rotates, deletes and restores it by keyboard alone${skippedWithoutChromium}`,
+    async ({ expect }) => {
+      const id = javaScriptEnabled ? "customer-277" : "customer-288";
+      const { group } = await groups.ensure({ userGroupId: id });
+      const page = await (await newContext({ javaScriptEnabled })).newPage();
+      await signInOn(page, `${ENVIRONMENT}/groups`, `ada ${id}`);
+
+      await type(page, "Id begins with", id);
+      await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+      await follow(page, id);
+      expect(await page.getByRole("row").last().textContent()).toContain("user_group.created");
+
+      const stateIs = async (state: string) => expect(await page.locator("h1").textContent()).toContain(state);
+      await follow(page, "Suspend");
+      await type(page, "Reason (optional)", "unpaid");
+      await press(page, "Suspend");
+      await stateIs("suspended");
+      expect(await page.getByRole("table", { includeHidden: true }).last().textContent()).toContain("unpaid");
+
+      await follow(page, "resume it");
+      await press(page, "Resume");
+      await stateIs("active");
+
+      await follow(page, "Rotate the token");
+      await press(page, "Rotate the token");
+      expect((await groups.ensure({ userGroupId: id })).group.token).not.toBe(group.token);
+
+      await follow(page, "Delete");
+      await type(page, /^Type \d+ to confirm$/, String(group.teamId));
+      await press(page, "Delete");
+      await stateIs("deleted");
+      await follow(page, "restore it");
+      await press(page, "Restore");
+      await stateIs("active");
+
+      await press(page, "Sign out");
+      await page.goto(`${url}${ENVIRONMENT}/groups`);
+      expect(await page.title()).toBe("Sign in · User groups");
+    },
+  );
+});
+
+/** What a script would try: calls, a frame, a window and a form. It returns what it has learnt. */
+const SCRIPT_ON_DOCS = `async (path) => {
+  const form = { method: "POST", body: new URLSearchParams("etag=x") };
+  const responses = [await fetch(path), await fetch(path, { mode: "same-origin" }), await fetch(path + "/suspend", form)];
+  const statuses = responses.map(({ status }) => status);
+  const textOf = (get) => {
+    try {
+      return get()?.body?.textContent.trim() ?? "";
+    } catch {
+      return "";
+    }
+  };
+  const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const frame = Object.assign(document.createElement("iframe"), { src: path });
+  document.body.append(frame);
+  const opened = window.open(path);
+  let read = "";
+  for (let tries = 0; tries < 40 && read === ""; tries += 1) {
+    await wait(50);
+    read = textOf(() => frame.contentDocument) + textOf(() => opened?.document);
+  }
+  const sent = Object.assign(document.createElement("form"), { method: "post", action: path + "/suspend" });
+  document.body.append(sent);
+  sent.submit();
+  await wait(200);
+  return { statuses, read, cookie: document.cookie };
+}`;
+
+it.skipIf(!hasChromium)(
+  `keeps out a script on /docs, which has the same origin${skippedWithoutChromium}`,
+  async ({ expect }) => {
+    const context = await newContext();
+    const page = await context.newPage();
+    await signInOn(page, `${ENVIRONMENT}/groups`, "docs reader");
+    const cookies = await context.cookies();
+    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+
+    const { group } = await groups.ensure({ userGroupId: "customer-1" });
+    await page.goto(`${url}/docs`);
+    const groupPath = `${ENVIRONMENT}/groups/${group.teamId}`;
+    const found = await page.evaluate(`(${SCRIPT_ON_DOCS})(${JSON.stringify(groupPath)})`);
+    expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
+    expect(page.url()).toBe(`${url}/docs`);
+    expect((await groups.get({ teamId: group.teamId })).state).toBe("active");
+  },
+);
+
+it.skipIf(!hasChromium)(`scrolls sideways on no page at 360 px${skippedWithoutChromium}`, async ({ expect }) => {
+  const name = `${"a".repeat(120)} ${"b".repeat(120)}`;
+  const { group } = await groups.ensure({ userGroupId: name, name, properties: { [name]: name } });
+  const page = await (await newContext({ viewport: { width: 360, height: 800 } })).newPage();
+  await signInOn(page, `${ENVIRONMENT}/groups`, "narrow");
+  const groupPath = `${ENVIRONMENT}/groups/${group.teamId}`;
+  const paths = [ENVIRONMENT, `${ENVIRONMENT}/groups?user_group_id_prefix=aaa`, "/console/sessions", groupPath];
+  for (const word of ["edit", "view-as", "rotate", "delete"]) paths.push(`${groupPath}/${word}`);
+  for (const path of paths) {
+    await page.goto(url + path);
+    expect([path, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([path, 360]);
+  }
+});

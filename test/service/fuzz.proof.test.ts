@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { request } from "undici";
+import { afterAll, it } from "vitest";
+import { type ConsoleAdmin, hiddenFieldsOf } from "../proof/console-requests.ts";
+import { report, runs } from "../proof/effort.ts";
+import { type Fixture, type FuzzRequest, requestsWith, WORKSPACE } from "../proof/requests.ts";
+import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { startPlainService } from "../support/node/plain-workerd.ts";
+
+// A service of its own: some requests begin restores that no other ends.
+const { url, operatorToken, stop } = await startPlainService();
+afterAll(stop);
+const CODES = new Set(
+  [...readFileSync("src/domain/failure.ts", "utf8").matchAll(/code: "(\w+)"/g)].map(([, code]) => code),
+);
+const TOGETHER = 20;
+const HANG_MS = 20_000;
+/** Codes of answers that the Worker gives without asking a Durable Object. */
+const WORKERS_OWN = [
+  "route_not_found",
+  "method_not_allowed",
+  "unauthenticated",
+  "rate_limited",
+  "secret_key_in_browser",
+  "token_in_browser",
+  "unsupported_media_type",
+  "body_too_large",
+  "body_timeout",
+  "overloaded",
+];
+
+const times = <Value>(count: number, make: (index: number) => Promise<Value>): Promise<Value[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => make(index)));
+
+/** Credentials of an environment of this proof's own, so that what it revokes and deletes is nobody else's; and its backup. */
+async function newFixture(): Promise<Fixture> {
+  const call = async (method: string, path: string, body: object, credential: string) => {
+    const headers = { authorization: `Token ${credential}`, "content-type": "application/json" };
+    return JSON.parse((await send({ method, path, headers, body: Buffer.from(JSON.stringify(body)) })).text);
+  };
+  const issue = (path: string, body: object) => call("POST", path, body, operatorToken);
+  const inFuzz = { workspace: WORKSPACE, environment: "Testing", name: "fuzz" };
+  // The last two are for requests that revoke or roll a key.
+  const keys = (await times(10, async () => (await issue("/api/keys", inFuzz)).key)).slice(0, 8);
+  const [key = ""] = keys;
+  const ids = Array.from({ length: 12 }, (_, index) => (index === 0 ? "fuzz" : `fuzz ${index}`));
+  const get = (id: string) => call("GET", "/api/user", { user_group_id: id }, key);
+  const mint = (id: string) =>
+    call("POST", "/api/viewer_sessions", { user_group_id: id, expires_in_seconds: 3600 }, key);
+  const newOperator = async () => (await issue("/api/operators", { name: "fuzz", role: "admin" })).key as string;
+  const operators = await times(2, newOperator);
+  const [operatorKey = ""] = operators;
+  const credentials = {
+    keys,
+    tokens: await Promise.all(ids.map(async (id) => (await get(id)).user_group.token)),
+    sessions: await Promise.all(ids.map(async (id) => (await mint(id)).session.token)),
+    operators,
+    console: { own: await adminOf(operatorKey), spare: await adminOf(await newOperator()) },
+  };
+  const path = `${url}/api/backup?workspace=${WORKSPACE}&environment=Testing`;
+  const backup = await request(path, { headers: { authorization: `Token ${operatorKey}` } });
+  return { credentials, origin: url, backup: await backup.body.text() };
+}
+
+const adminOf = async (key: string): Promise<ConsoleAdmin> => ({ key, cookies: await times(8, () => signIn(key)) });
+
+/** The cookie of a session of the console. */
+async function signIn(operatorKey: string): Promise<string> {
+  const answer = await request(`${url}/console/sign-in`, {
+    method: "POST",
+    headers: { origin: url, "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ operator_key: operatorKey }).toString(),
+  });
+  await answer.body.dump();
+  return String(answer.headers["set-cookie"]).split(";")[0] ?? "";
+}
+
+const send = async ({ method, path, headers, body }: FuzzRequest) => {
+  const response = await request(url + path, {
+    method: method as "GET",
+    headers,
+    ...(body === undefined ? {} : { body }),
+    headersTimeout: HANG_MS,
+    bodyTimeout: HANG_MS,
+  });
+  return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
+};
+type Sent = Awaited<ReturnType<typeof send>>;
+
+/** Fills in the form of the page that a request opens first. */
+async function withOpenForm(asked: FuzzRequest, count: (sent: Sent) => void): Promise<FuzzRequest> {
+  const { opensFirst: path, headers, body } = asked;
+  if (path === undefined) return asked;
+  const page = await send({ method: "GET", path, headers: { cookie: headers.cookie ?? "" }, body: undefined });
+  count(page);
+  // The first of two fields with one name counts.
+  return { ...asked, body: Buffer.from(`${hiddenFieldsOf(page.text, path)}&${body}`) };
+}
+
+/** Whether an answer of the console is one that a Durable Object has given. */
+const isAskedPage = ({ status, headers, text }: Sent): boolean =>
+  status === 303
+    ? !String(headers.location).startsWith("/console/sign-in")
+    : [200, 409, 422].includes(status) || (status === 404 && !text.includes("There is no such page"));
+
+it("answers every request as documented, and never with a 5xx", async ({ expect }) => {
+  const fixture = await newFixture();
+  const counts: Record<string, number> = {};
+  const asked = { calls: 0, pages: 0, forms: 0, restores: 0 };
+  let sent = 0;
+  const expectPage = (method: string, answer: Sent) => {
+    counts[`console ${answer.status}`] = (counts[`console ${answer.status}`] ?? 0) + 1;
+    sent += 1;
+    expect(answer.status, answer.text).toBeLessThan(500);
+    expect(answer.text).not.toContain("<script>alert");
+    if (method !== "POST" || answer.status >= 400) expect(answer.text).not.toMatch(CREDENTIAL_PATTERN);
+    if (isAskedPage(answer)) asked[method === "POST" ? "forms" : "pages"] += 1;
+  };
+  const expectAnswer = (method: string, path: string, { status, headers, text }: Sent) => {
+    counts[status] = (counts[status] ?? 0) + 1;
+    sent += 1;
+    expect(status, text).toBeLessThan(500);
+    if (method === "HEAD" || status === 204) return;
+    const isBackup = headers["content-type"] === "application/x-ndjson";
+    if (isBackup) asked.calls += 1;
+    if (isBackup) return;
+    const answer = JSON.parse(text);
+    expect(answer.success).toBe(status < 300 ? 1 : 0);
+    if (path.startsWith("/api/") && !WORKERS_OWN.includes(answer.error?.code))
+      asked[path.startsWith("/api/restore") ? "restores" : "calls"] += 1;
+    if (answer.success === 1) return;
+    expect(CODES).toContain(answer.error.code);
+    expect(answer.error.message).toMatch(/\w/);
+    expect(answer.request_id).toBe(headers["x-request-id"]);
+    expect(text).not.toMatch(CREDENTIAL_PATTERN);
+  };
+  const ask = async (each: FuzzRequest) => {
+    const filled = await withOpenForm(each, (page) => expectPage("GET", page));
+    const answer = await send(filled);
+    if (each.path.startsWith("/console")) expectPage(each.method, answer);
+    else expectAnswer(each.method, each.path, answer);
+  };
+  const batches = fc.array(requestsWith(fixture), { minLength: TOGETHER, maxLength: TOGETHER });
+  await fc.assert(
+    fc.asyncProperty(batches, (batch) => Promise.all(batch.map(ask)).then(() => undefined)),
+    { ...runs(100, 5000, 0.2), endOnFailure: true },
+  );
+  const asksDirectory = asked.calls + asked.pages + asked.forms + asked.restores;
+  report("fuzz by status", { ...counts, sent, "asked of a Durable Object": asksDirectory, ...asked });
+  for (const status of ["200", "201", "400", "401", "403", "404", "405", "409", "422", "console 200", "console 303"])
+    expect(counts[status] ?? 0, status).toBeGreaterThan(0);
+  expect(Math.min(asked.pages, asked.forms, asked.restores)).toBeGreaterThan(0);
+  expect(asksDirectory).toBeGreaterThan(sent / 2);
+}, 86_400_000);

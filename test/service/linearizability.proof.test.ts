@@ -1,0 +1,234 @@
+import { inject, it } from "vitest";
+import { hasAnotherRound, report } from "../proof/effort.ts";
+import { record, type Service } from "../proof/histories.ts";
+import {
+  type Ask,
+  type Call,
+  CREATED,
+  type FeedEvent,
+  type History,
+  ID_TAKEN,
+  isLinearizable,
+  NOT_DELETED,
+  NOT_FOUND,
+  OK,
+  REVOKED,
+  SUPERSEDED,
+  SUSPENDED,
+} from "../proof/linearizability.ts";
+import { FAULTS, inPlantedToken, PlantedService } from "../proof/planted.ts";
+import { type Answer, call } from "../support/node/client.ts";
+import { randomOf } from "../support/random.ts";
+
+const { seed } = inject("effort");
+const { operatorToken } = inject("service");
+/** How many histories are recorded at the same time. */
+const TOGETHER = 8;
+
+/** The team id in a token's payload: 8 bytes before the nonce and the MAC. */
+const numberInToken = (token: string): number => {
+  const payload = Buffer.from(token.split("_").slice(2).join("_"), "base64url");
+  return Number(payload.readBigUInt64BE(payload.length - 40));
+};
+
+/** The environment of the histories. */
+const PLACE = { workspace: "histories", environment: "Testing" };
+const IN_PLACE = "?workspace=histories&environment=Testing";
+
+/** A header with a credential. */
+type As = { Authorization: string };
+const as = (credential: string): As => ({ Authorization: `Token ${credential}` });
+const asBootstrap = as(operatorToken);
+
+/** Who acts in the histories of a round: a new key and a new admin, because each credential has a limit of calls a minute. */
+type Actors = { integrator: As; admin: As };
+
+/** The actors of one history, and the API key and the operator that it may revoke. */
+type Own = Actors & { key: string; operatorKey: string; pathOfKey: string; pathOfOperator: string };
+
+const issueKey = async (name: string, admin: As): Promise<{ key: string; path: string }> => {
+  const { api_key: issued, key } = (await call("POST", "/api/keys", { ...PLACE, name }, admin)).body;
+  return { key, path: `/api/keys/${issued.id}${IN_PLACE}` };
+};
+
+const issueOperator = async (name: string, role: string, admin: As): Promise<{ key: string; path: string }> => {
+  const { operator, key } = (await call("POST", "/api/operators", { name, role }, admin)).body;
+  return { key, path: `/api/operators/${operator.id}` };
+};
+
+/** Records a history, and revokes its credentials: there may be a thousand valid ones. */
+async function recordOne(id: string, actors: Actors, random: (below: number) => number): Promise<Call[]> {
+  const { admin } = actors;
+  const { key, path: pathOfKey } = await issueKey(id, admin);
+  const { key: operatorKey, path: pathOfOperator } = await issueOperator(id, "viewer", admin);
+  const calls = await record(realService(id, { ...actors, key, operatorKey, pathOfKey, pathOfOperator }), random);
+  for (const path of [pathOfKey, pathOfOperator]) await call("DELETE", path, undefined, admin);
+  return calls;
+}
+
+/** Sends a call to the running service. */
+function send(
+  id: string,
+  { integrator, admin, key, operatorKey, pathOfKey, pathOfOperator }: Own,
+  ask: Ask,
+): Promise<Answer> {
+  const byIntegrator = (method: string, path: string, body?: object) => call(method, path, body, integrator);
+  switch (ask.do) {
+    case "mint by key": {
+      const body = { user_group_id: id, viewer_id: ask.viewerId };
+      return call("POST", "/api/viewer_sessions", body, as(key));
+    }
+    case "revoke key":
+      return call("DELETE", pathOfKey, undefined, admin);
+    case "use operator":
+      return call("GET", "/api/whoami", undefined, as(operatorKey));
+    case "revoke operator":
+      return call("DELETE", pathOfOperator, undefined, admin);
+    case "ensure":
+      return byIntegrator("GET", "/api/user", { user_group_id: id });
+    case "update":
+      return byIntegrator("PUT", "/api/user", { user_group_id: id, name: ask.name });
+    case "suspend":
+    case "resume":
+      return byIntegrator("PUT", "/api/user", { user_group_id: id, suspended: ask.do === "suspend" });
+    case "rotate":
+      return byIntegrator("POST", "/api/user", { current_token: ask.token });
+    case "remove":
+      return byIntegrator("DELETE", "/api/user", { current_token: ask.token });
+    case "view":
+      return call("GET", "/api/viewer", undefined, as(ask.token));
+    case "restore":
+    case "purge":
+      return byIntegrator("POST", `/api/user_groups/${ask.teamId}/${ask.do}`);
+    case "mint":
+      return byIntegrator("POST", "/api/viewer_sessions", { user_group_id: id, viewer_id: ask.viewerId });
+    case "view session":
+      return call("GET", "/api/viewer", undefined, as(ask.session));
+    case "end session":
+      return byIntegrator("POST", "/api/viewer_sessions/end", { session: ask.session });
+    case "end person":
+      return byIntegrator("POST", "/api/viewer_sessions/end", { user_group_id: id, viewer_id: ask.viewerId });
+    case "end group":
+      return byIntegrator("POST", "/api/viewer_sessions/end", { user_group_id: id });
+  }
+}
+
+/** The running service, called over sockets. */
+const realService =
+  (id: string, own: Own): Service =>
+  async (ask) => {
+    const { status, body } = await send(id, own, ask);
+    const { token, name, team_id: teamId, state } = body.user_group ?? {};
+    return {
+      result: status < 300 ? String(status) : `${status} ${body.error.code}`,
+      isNew: body.new_user_group,
+      token,
+      name,
+      teamId,
+      session: body.session?.token,
+      ...(state !== undefined && { isSuspended: state === "suspended" }),
+    };
+  };
+
+/** The events after a cursor, oldest first, by the id of their group. */
+async function eventsAfter(cursor: string, integrator: As): Promise<Map<string, FeedEvent[]>> {
+  const feeds = new Map<string, FeedEvent[]>();
+  for (let next = cursor, more = true; more; ) {
+    const { status, body } = await call("GET", `/api/events?limit=1000&cursor=${next}`, undefined, integrator);
+    if (status !== 200) throw new Error(`The feed was refused: ${JSON.stringify(body)}`);
+    for (const { type, user_group: group } of body.events) {
+      if (!group) continue;
+      const event = { type: type.replace(/^(user_group|viewer_sessions)\./, ""), teamId: group.team_id };
+      feeds.set(group.provided_id, [...(feeds.get(group.provided_id) ?? []), event]);
+    }
+    [next, more] = [body.next_cursor, body.has_more];
+  }
+  return feeds;
+}
+
+/** Records the histories of `TOGETHER` ids at the same time, with their events. */
+async function recordTogether(round: number): Promise<History[]> {
+  const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}`);
+  const ofRound = `round ${round}`;
+  const { key: adminKey, path: pathOfAdmin } = await issueOperator(ofRound, "admin", asBootstrap);
+  const admin = as(adminKey);
+  const { key, path: pathOfKey } = await issueKey(ofRound, admin);
+  const integrator = as(key);
+  const { next_cursor: cursor } = (await call("GET", "/api/events?cursor=latest", undefined, integrator)).body;
+  const recorded = await Promise.all(
+    ids.map((id, index) => recordOne(id, { integrator, admin }, randomOf(seed * 1_000_003 + round + index))),
+  );
+  const feeds = await eventsAfter(cursor, integrator);
+  for (const path of [pathOfKey, pathOfAdmin]) await call("DELETE", path, undefined, asBootstrap);
+  return ids.map((id, index) => ({ calls: recorded[index] ?? [], feed: feeds.get(id) ?? [] }));
+}
+
+/** What the histories must have met: kinds of calls with their results. */
+const MET = [
+  ...["ensure", "update", "suspend", "resume", "rotate", "remove", "view", "restore", "purge"].map(
+    (kind) => `${kind} ${OK}`,
+  ),
+  ...["update", "suspend", "resume", "rotate", "remove", "restore", "purge"].map((kind) => `${kind} ${NOT_FOUND}`),
+  ...["rotate", "remove"].map((kind) => `${kind} ${SUPERSEDED}`),
+  `view ${REVOKED}`,
+  `view ${SUSPENDED}`,
+  `restore ${ID_TAKEN}`,
+  `purge ${NOT_DELETED}`,
+  `mint ${CREATED}`,
+  `view session ${REVOKED}`,
+  ...["mint", "mint by key", "end person", "end group"].map((kind) => `${kind} ${NOT_FOUND}`),
+  ...["mint", "view session", "mint by key"].map((kind) => `${kind} ${SUSPENDED}`),
+  ...["mint by key", "use operator"].map((kind) => `${kind} ${REVOKED}`),
+  ...["use operator", "revoke key", "revoke operator"].map((kind) => `${kind} ${OK}`),
+  `mint by key ${CREATED}`,
+  ...["view session", "end session", "end person", "end group"].map((kind) => `${kind} ${OK}`),
+];
+
+it("every history of concurrent calls has a valid sequential order", async ({ expect }) => {
+  const startedAt = Date.now();
+  const counts = { histories: 0, calls: 0, overlaps: 0, events: 0 };
+  const results: Record<string, number> = {};
+  const failures: History[] = [];
+  for (
+    let round = 0;
+    failures.length === 0 && hasAnotherRound(round, startedAt, 200, 10_000, 0.35);
+    round += TOGETHER
+  ) {
+    for (const history of await recordTogether(round)) {
+      const { calls, feed } = history;
+      counts.histories += 1;
+      counts.calls += calls.length;
+      counts.events += feed.length;
+      counts.overlaps += calls.filter((one) =>
+        calls.some((other) => other.begunAt > one.begunAt && other.begunAt < one.endedAt),
+      ).length;
+      for (const { ask, answer } of calls) {
+        const result = `${ask.do} ${answer?.result ?? "no answer"}`;
+        results[result] = (results[result] ?? 0) + 1;
+      }
+      if (!isLinearizable(history, numberInToken)) failures.push(history);
+    }
+  }
+  report("linearizability", { ...counts, ...results });
+  expect(failures).toEqual([]);
+  expect(Object.keys(results).toSorted()).toEqual(MET.toSorted());
+  expect(counts.overlaps).toBeGreaterThan(counts.calls / 10);
+}, 86_400_000);
+
+it("the checker accepts a correct service, also with lost answers", async ({ expect }) => {
+  for (let round = 0; round < 150; round += 1) {
+    const service = new PlantedService(undefined, randomOf(round));
+    const history = { calls: await record(service.call, randomOf(round + 7)), feed: service.feed };
+    expect(isLinearizable(history, inPlantedToken), JSON.stringify(history)).toBe(true);
+  }
+});
+
+it.for(FAULTS)("the checker finds %s", async (fault, { expect }) => {
+  let found = 0;
+  for (let round = 0; round < 300 && found === 0; round += 1) {
+    const service = new PlantedService(fault, randomOf(round));
+    const calls = await record(service.call, randomOf(round + 7), 4, 6);
+    if (!isLinearizable({ calls, feed: service.feed }, inPlantedToken)) found += 1;
+  }
+  expect(found).toBe(1);
+});

@@ -1,0 +1,118 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { request } from "undici";
+import { describe, inject, it } from "vitest";
+
+const { url } = inject("service");
+const FILE = "public/openapi.json";
+const committed = readFileSync(FILE, "utf8");
+const document = JSON.parse(committed);
+
+type ObjectSchema = { type: "object"; properties: Record<string, object>; additionalProperties?: unknown };
+
+/** Every schema in `value` of an object with fields, with its path. */
+function objectSchemas(value: unknown, place = ""): { place: string; schema: ObjectSchema }[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.entries(value).flatMap(([key, member]) => objectSchemas(member, `${place}/${key}`));
+  return "type" in value && value.type === "object" && "properties" in value
+    ? [{ place, schema: value as ObjectSchema }, ...inner]
+    : inner;
+}
+
+describe("the OpenAPI document", () => {
+  it("is what `npm run openapi` makes of the schemas", ({ expect }) => {
+    const folder = mkdtempSync(join(tmpdir(), "openapi-"));
+    const file = join(folder, "openapi.json");
+    const { stderr } = spawnSync(process.execPath, ["tools/openapi.ts", file], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(readFileSync(file, "utf8") === committed, "public/openapi.json is current; if not: npm run openapi").toBe(
+      true,
+    );
+    rmSync(folder, { recursive: true });
+  });
+
+  it("has the version of package.json", ({ expect }) => {
+    expect(document.info.version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
+  });
+
+  it("passes the linter redocly", ({ expect }) => {
+    const { stdout } = spawnSync("node_modules/.bin/redocly", ["lint", FILE, "--format", "json"], {
+      encoding: "utf8",
+      env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+    });
+    expect(JSON.parse(stdout).problems).toEqual([]);
+  });
+
+  it("has a sentence for every field, parameter and header", ({ expect }) => {
+    const { parameters, headers, securitySchemes } = document.components;
+    const parts = [
+      ...objectSchemas(document).map(({ place, schema }) => ({ place, members: schema.properties })),
+      { place: "", members: { ...parameters, ...headers, ...securitySchemes } },
+    ].flatMap(({ place, members }) => Object.entries<object>(members).map(([name, part]) => ({ place, name, part })));
+    // The error of a refusal is a reference, or a choice of several, each with a sentence of its own.
+    const silent = parts.filter(({ part }) => !("description" in part || "$ref" in part || "oneOf" in part));
+    expect(parts.length).toBeGreaterThan(100);
+    expect(silent.map(({ place, name }) => `${place}/${name}`)).toEqual([]);
+  });
+
+  it("has examples of this version, with credentials of the form that the service issues", ({ expect }) => {
+    const credentials = committed.match(/ug[kt]_(?:customer|testing|untagged)_[\w-]*/g) ?? [];
+    expect(credentials.length).toBeGreaterThan(3);
+    // Version 1 and a key id of two characters, as `npm start` makes it, workspace acme, number, nonce and MAC.
+    expect(credentials.filter((credential) => !/_AQJrMQRhY21l[\w-]{54}$/.test(credential))).toEqual([]);
+    expect(document.components.schemas.Health.properties.version.examples).toEqual([document.info.version]);
+  });
+
+  it("has no object that may have other fields than it names, but the error of any failure", ({ expect }) => {
+    const open = objectSchemas(document).filter(({ schema }) => schema.additionalProperties !== false);
+    expect(open.map(({ place }) => place)).toEqual(["/components/schemas/Failure/properties/error"]);
+  });
+});
+
+describe("over the network", () => {
+  const ask = (method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE", path: string, headers = {}) =>
+    request(url + path, { method, headers });
+
+  it("GET /openapi.json is the committed file, with a request id", async ({ expect }) => {
+    const { statusCode, headers, body } = await ask("GET", "/openapi.json");
+    expect(statusCode).toBe(200);
+    expect(headers["content-type"]).toBe("application/json");
+    expect(headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
+    expect(await body.text()).toBe(committed);
+  });
+
+  it("answers 304 to a client that has the file already", async ({ expect }) => {
+    const first = await ask("GET", "/openapi.json");
+    await first.body.dump();
+    const { statusCode, body } = await ask("GET", "/openapi.json", { "If-None-Match": first.headers.etag });
+    expect(statusCode).toBe(304);
+    expect(await body.text()).toBe("");
+  });
+
+  it.for(["/", "/openapi.json", "/docs"])(
+    "%s answers GET and HEAD, and refuses other methods",
+    async (path, { expect }) => {
+      const head = await ask("HEAD", path);
+      expect(head.statusCode).toBe(200);
+      await head.body.dump();
+      for (const method of ["POST", "PUT", "DELETE"] as const) {
+        const { statusCode, headers, body } = await ask(method, path);
+        expect(statusCode).toBe(405);
+        expect(headers.allow).toBe("GET, HEAD");
+        expect(await body.json()).toMatchObject({ error: { code: "method_not_allowed" } });
+      }
+    },
+  );
+
+  it.for(["/nothing", "/docs.html", "/docs/nothing", "/docs/swagger-ui.js", "/index.html", "/api/openapi.json"])(
+    "nothing is served at %s: the service answers 404",
+    async (path, { expect }) => {
+      const { statusCode, headers, body } = await ask("GET", path);
+      expect(statusCode).toBe(404);
+      expect(headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
+      expect(await body.json()).toMatchObject({ success: 0, error: { code: "route_not_found" } });
+    },
+  );
+});

@@ -1,0 +1,170 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { describe, inject, it } from "vitest";
+import { call } from "../support/node/client.ts";
+
+const { url, key } = inject("service");
+const AUTHENTICATED = { Authorization: `Token ${key}`, "Content-Type": "application/json" };
+
+describe("with curl and a body on every method", () => {
+  const curl = (method: string, body: object, ...options: string[]) => {
+    const headers = Object.entries(AUTHENTICATED).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+    const args = ["-s", "-X", method, `${url}/api/user`, ...headers, "-d", JSON.stringify(body), ...options];
+    return JSON.parse(execFileSync("curl", args, { encoding: "utf8" }));
+  };
+
+  it("gets, updates, rotates and deletes a group", ({ expect }) => {
+    const created = curl("GET", { user_group_id: "curl" });
+    expect(created).toMatchObject({ success: 1, new_user_group: true });
+    expect(curl("PUT", { user_group_id: "curl", name: "Curl" })).toMatchObject({ user_group: { name: "Curl" } });
+    const rotated = curl("POST", { current_token: created.user_group.token });
+    expect(rotated.user_group.token).not.toBe(created.user_group.token);
+    expect(curl("DELETE", { current_token: rotated.user_group.token })).toEqual({ success: 1 });
+    expect(curl("GET", { user_group_id: "curl" })).toMatchObject({ new_user_group: true });
+  });
+
+  it("refuses a GET without a length, whose body does not arrive, with body_required, and creates nothing", ({
+    expect,
+  }) => {
+    const refused = curl("GET", { user_group_id: "no length" }, "-H", "Content-Length:");
+    expect(refused).toMatchObject({ success: 0, error: { code: "body_required" } });
+    expect(refused.error.message).toContain("Content-Length");
+    expect(refused.error.message).toContain("X-HTTP-Method-Override");
+    expect(curl("GET", { user_group_id: "no length" })).toMatchObject({ new_user_group: true });
+  });
+
+  it("reads a chunked body of a GET", ({ expect }) => {
+    const chunked = curl("GET", { user_group_id: "chunked" }, "-H", "Transfer-Encoding: chunked");
+    expect(chunked).toMatchObject({ new_user_group: true, user_group: { provided_id: "chunked" } });
+  });
+});
+
+it("accepts the override from fetch, which cannot send a body with GET", async ({ expect }) => {
+  const response = await fetch(`${url}/api/user`, {
+    method: "POST",
+    headers: { ...AUTHENTICATED, "X-HTTP-Method-Override": "GET" },
+    body: JSON.stringify({ user_group_id: "fetch" }),
+  });
+  expect(await response.json()).toMatchObject({ success: 1, new_user_group: true });
+});
+
+/** How long the client waits for more data on a connection. */
+const ANSWER_MS_MAX = 2000;
+
+describe("a hostile client", () => {
+  /** Sends bytes unchanged. Returns all that the service sends until the connection closes or the client stops waiting. */
+  const raw = (text: string) =>
+    new Promise<string>((settle) => {
+      const { hostname, port } = new URL(url);
+      let answer = "";
+      const socket = connect(Number(port), hostname);
+      socket
+        .setTimeout(ANSWER_MS_MAX, () => socket.destroy())
+        .on("data", (data) => {
+          answer += data;
+        })
+        .on("error", () => settle(answer))
+        .on("close", () => settle(answer))
+        .end(text);
+    });
+
+  it("gets 413 for a body of nearly a megabyte", async ({ expect }) => {
+    const answer = await call("PUT", "/api/user", JSON.stringify({ user_group_id: "x".repeat(1_000_000) }));
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: "body_too_large" } } });
+  });
+
+  it("gets JSON for a chunked body, one with two values, and one of blanks", async ({ expect }) => {
+    const head = (method: string, more: string) =>
+      `${method} /api/user HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${key}\r\nContent-Type: application/json\r\nConnection: close\r\n${more}\r\n\r\n`;
+    const chunked = await raw(`${head("PUT", "Transfer-Encoding: chunked")}2\r\n{}\r\n0\r\n\r\n`);
+    expect(chunked).toContain("422 Unprocessable");
+    expect(chunked).toContain('"success":0');
+    expect(await raw(`${head("PUT", "Content-Length: 4")}{}{}`)).toContain("malformed_json");
+    expect(await raw(`${head("PUT", "Content-Length: 2")}  `)).toContain("malformed_json");
+  });
+
+  it.for([
+    "a b",
+    "x/y",
+    "u@h",
+    "h:99999",
+    "h:port",
+    "h:",
+    "[::1",
+    "h?x=1",
+    "h#f",
+    "1.2.3.4.5",
+    "a%41",
+    "..",
+    "x".repeat(300),
+    "a\r\nHost: b",
+  ])("gets 400 malformed_request for the Host %j", async (host, { expect }) => {
+    const answer = await raw(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('"code":"malformed_request"');
+  });
+
+  it.for(["localhost", "LOCALHOST:80", "127.0.0.1:8787", "[::1]:8787", "groups.example.com.", "groups_1"])(
+    "gets its answer with the Host %s",
+    async (host, { expect }) => {
+      const answer = await raw(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
+  it("gets its answer for a request with a header of 50 kilobytes", async ({ expect }) => {
+    const answer = await call("GET", "/api/user", { user_group_id: "large header" }, { "X-Large": "x".repeat(50_000) });
+    expect(answer).toMatchObject({ status: 200, body: { success: 1, new_user_group: true } });
+  });
+
+  const headOf = (line: string) => `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+
+  it.for([
+    "TRACE /",
+    "TRACE /api/user",
+    "PATCH /api/user",
+    "PROPFIND /health",
+    "QUERY /api/viewer/query",
+    "OPTIONS /api/user",
+    "TRACE /console",
+    "DELETE /docs",
+  ])("gets 405 with the methods that the path takes for %s", async (line, { expect }) => {
+    expect(await raw(headOf(line))).toMatch(/^HTTP\/1\.1 405 .*\r\nAllow: (?:GET|POST)\b/s);
+  });
+
+  it.for(["TRACK /", "FOO /api/user", "UNKNOWN /api/user", "get /health"])(
+    "gets 501 for the unknown method of %s",
+    async (line, { expect }) => {
+      expect(await raw(headOf(line))).toMatch(/^HTTP\/1\.1 501 /);
+    },
+  );
+
+  it.for(["host:443", "localhost:8787", "127.0.0.1", "/api/user", "*", "http://host/"])(
+    "gets no tunnel for CONNECT %s: its connection is closed, and the log has no error",
+    async (target, { expect }) => {
+      const id = crypto.randomUUID();
+      const answer = await raw(`CONNECT ${target} HTTP/1.1\r\nHost: ${id}\r\n\r\n${headOf("GET /health")}`);
+      // The runtime answers before it asks the service.
+      expect(answer).toBe(`HTTP/1.1 200 OK\r\nHost: ${id}\r\n\r\n`);
+      expect((await call("GET", "/health")).status).toBe(200);
+      const log = readFileSync(inject("service").logFile, "utf8");
+      expect(log).toContain("A CONNECT was refused");
+      expect(log).not.toContain("connect() function");
+    },
+  );
+
+  it.for([
+    ["a body that ends before its length", 'Content-Length: 500\r\n\r\n{"user_group_id":"cut off"'],
+    ["chunks that end before the last", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"use'],
+    ["chunks of no number", "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"],
+    ["two lengths", 'Content-Length: 2\r\nContent-Length: 27\r\n\r\n{"user_group_id":"cut off"}'],
+    ["a length and chunks", "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+    ["two credentials", 'Authorization: Token x\r\nContent-Length: 27\r\n\r\n{"user_group_id":"cut off"}'],
+  ] as const)("neither creates anything nor breaks anything with %s", async ([, rest], { expect }) => {
+    const start = `GET /api/user HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${key}\r\nContent-Type: application/json\r\nConnection: close\r\n`;
+    const answer = await raw(start + rest);
+    expect(answer).not.toMatch(/HTTP\/1.1 (2|5)\d\d/);
+    expect(await call("PUT", "/api/user", { user_group_id: "cut off" })).toMatchObject({ status: 404 });
+  });
+});

@@ -1,0 +1,41 @@
+/** What `npm run record` has kept of each release. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import type { Bundle } from "../../../cli/src/serve/bundle.ts";
+import type { Step, WalkCredentials } from "./walk.ts";
+
+const FOLDER = "test/releases";
+
+/** The recorded releases, the newest one last. */
+export const RELEASES: readonly string[] = readdirSync(FOLDER).toSorted((one, other) =>
+  one.localeCompare(other, "en", { numeric: true }),
+);
+
+/** The hash of each recorded release. A recording is never changed, because it is what that release was. */
+export const HASHES: Readonly<Record<string, string>> = {
+  "1.0.0": "d865c9c43381e1300b4533e59196ac691be6625a6a8f87278375eb3e5bb0871d",
+};
+
+/** The hash of all files in a folder: of their paths, in order, each with the hash of its bytes. */
+export function hashOfFolder(folder: string): string {
+  const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest("hex");
+  const lines = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((path) => `${relative(folder, path)} ${sha256(readFileSync(path))}\n`);
+  return sha256(lines.toSorted().join(""));
+}
+
+/** What was recorded of a release: its files, secrets, credentials, Worker, calls and promises. */
+export function recorded(release: string) {
+  const folder = join(FOLDER, release);
+  const json = (name: string) => JSON.parse(readFileSync(join(folder, name), "utf8"));
+  const { secrets, credentials } = json("secrets.json") as {
+    secrets: Record<string, string>;
+    credentials: WalkCredentials;
+  };
+  const worker: Bundle = { folder: join(process.cwd(), folder, "worker"), settings: json("worker/settings.json") };
+  const promises = readFileSync(join(folder, "promises.txt"), "utf8").trimEnd().split("\n");
+  return { folder, secrets, credentials, worker, promises, steps: json("calls.json") as Step[] };
+}

@@ -1,0 +1,185 @@
+import { tableOf } from "../../cli/src/support/table.ts";
+import { BESIDE_LISTS_RATIO_MAX, type BesideLists, LISTS_IN_FLIGHT, LISTS_PER_MINUTE } from "./beside-lists.ts";
+import type { CallResult } from "./calls.ts";
+import {
+  BY_NUMBER,
+  type CallName,
+  COUNTS,
+  type Counts,
+  dollarsPerMillion,
+  LEASE_DELETE,
+  LEASE_PERIODS,
+  type LeasePeriod,
+  OPERATOR_ADMISSION,
+  PRICES_DATE,
+  STALE_COPIES,
+} from "./costs.ts";
+import type { DirectoriesResult } from "./directories.ts";
+import type { Growth } from "./growth.ts";
+import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
+
+export type Results = {
+  calls: Record<CallName, CallResult>;
+  growth: Growth[];
+  directories: DirectoriesResult[];
+  besideLists: BesideLists;
+  objects: ObjectTimes[];
+  bundleGzipKib: number;
+  startupMs: number;
+};
+
+const MINUTES_PER_MONTH = 30 * 24 * 60;
+
+const round = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+/** The results for machines, with rounded figures. */
+export function jsonOf(results: Results): string {
+  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
+  const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
+    ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
+      name,
+      {
+        rps: round(rps, 0),
+        p50_ms: round(p50Ms, 3),
+        p99_ms: round(p99Ms, 3),
+        floor_ratio: round(floorRatio, 3),
+        dollars_per_million: round(dollarsPerMillion(COUNTS[name]), 3),
+        counts: COUNTS[name],
+      },
+    ],
+  );
+  const { aloneMs, atLimitMs, inFlightMs, listsPerSecond } = besideLists;
+  return JSON.stringify({
+    calls: Object.fromEntries(callEntries),
+    by_number: Object.fromEntries(
+      Object.entries(BY_NUMBER).map(([name, counts]) => [
+        name,
+        { dollars_per_million: round(dollarsPerMillion(counts), 3), counts },
+      ]),
+    ),
+    operator_on_top: { dollars_per_million: round(dollarsOnTop(OPERATOR_ADMISSION), 3), counts: OPERATOR_ADMISSION },
+    stale_views: [...LEASE_PERIODS, STALE_COPIES].map((period) => ({
+      ...period,
+      dollars_per_million: round(dollarsPerMillion(period, period.views), 3),
+    })),
+    growth: growth.map(({ groups, p50Ms }) => ({ groups, p50_ms: round(p50Ms, 3) })),
+    directories: directories.map(({ directories: count, rps }) => ({ directories: count, rps: round(rps, 0) })),
+    viewer_beside_lists: {
+      alone_p50_ms: round(aloneMs, 3),
+      at_limit_p50_ms: round(atLimitMs, 3),
+      at_limit_ratio: round(atLimitMs / aloneMs, 2),
+      at_limit_ratio_max: BESIDE_LISTS_RATIO_MAX,
+      in_flight_p50_ms: round(inFlightMs, 3),
+      in_flight_ratio: round(inFlightMs / aloneMs, 1),
+      lists_per_second: round(listsPerSecond, 0),
+    },
+    object_calls: objects.map(({ name, calls: count, p50Ms, longestMs }) => ({
+      name,
+      calls: count,
+      p50_ms: round(p50Ms, 3),
+      longest_ms: round(longestMs, 3),
+      longest_ms_max: CALL_MS_MAX,
+    })),
+    bundle_gzip_kib: round(bundleGzipKib, 1),
+    startup_ms: round(startupMs, 1),
+  });
+}
+
+/** The results for people. */
+export function textOf(results: Results): string {
+  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
+  return [
+    tableOf([
+      [
+        "call",
+        "requests/s",
+        "p50 ms",
+        "p99 ms",
+        "of the floor",
+        "$ per million",
+        "RPC",
+        "KV reads",
+        "rows read",
+        "written",
+      ],
+      ...(Object.entries(calls) as [CallName, CallResult][]).map(callRow),
+    ]),
+    `A lease adds to each call of its group, per million: ${Object.entries(LEASE_DELETE)
+      .map(([name, counts]) => `${name} $${dollarsOnTop(counts).toFixed(2)}`)
+      .join(", ")}. Prices of ${PRICES_DATE}.`,
+    `Calls by number cost, per million: ${Object.entries(BY_NUMBER)
+      .map(([name, counts]) => `${name} $${dollarsPerMillion(counts).toFixed(3)}`)
+      .join(", ")}. An operator's call costs $${dollarsOnTop(OPERATOR_ADMISSION).toFixed(3)} more.`,
+    tableOf([
+      ["stale views a minute", "views a lease", "RPC", "KV reads", "KV writes", "$ per million", "$ per month"],
+      ...LEASE_PERIODS.map((period) => leaseRow(period, "")),
+      leaseRow(STALE_COPIES, " (copies of 30 s)"),
+    ]),
+    tableOf([
+      ["groups", "GET p50 ms"],
+      ...growth.map(({ groups, p50Ms }) => [groups.toLocaleString("en"), p50Ms.toFixed(2)]),
+    ]),
+    tableOf([
+      ["directories", "GET requests/s"],
+      ...directories.map(({ directories: count, rps }) => [String(count), rps.toFixed(0)]),
+    ]),
+    besideListsText(besideLists),
+    tableOf([
+      ["one call in a directory", "calls", "p50 ms", "longest ms", "bound"],
+      ...objects.map(({ name, calls: count, p50Ms, longestMs }) => [
+        name,
+        String(count),
+        p50Ms.toFixed(2),
+        longestMs.toFixed(2),
+        String(CALL_MS_MAX),
+      ]),
+    ]),
+    `Bundle: ${bundleGzipKib.toFixed(1)} KiB gzipped. Start-up: ${startupMs.toFixed(1)} ms more than an empty Worker.`,
+  ].join("\n\n");
+}
+
+function callRow([name, { rps, p50Ms, p99Ms, floorRatio }]: [CallName, CallResult]): string[] {
+  const { rpc, kv_reads, rows_read, rows_written } = COUNTS[name];
+  return [
+    name,
+    rps.toFixed(0),
+    p50Ms.toFixed(2),
+    p99Ms.toFixed(2),
+    floorRatio.toFixed(2),
+    dollarsPerMillion(COUNTS[name]).toFixed(3),
+    ...[rpc, kv_reads, rows_read, rows_written].map(String),
+  ];
+}
+
+const NOTHING = { rpc: 0, kv_reads: 0, kv_writes: 0, rows_read: 0, rows_written: 0 };
+
+/** What counts add to a call that a Worker makes anyway. */
+const dollarsOnTop = (counts: Partial<Counts>): number =>
+  dollarsPerMillion({ ...NOTHING, ...counts }) - dollarsPerMillion(NOTHING);
+
+function leaseRow(period: LeasePeriod, note: string): string[] {
+  const { views_per_minute, views, rpc, kv_reads, kv_writes } = period;
+  const dollars = dollarsPerMillion(period, views);
+  return [
+    `${views_per_minute.toLocaleString("en")}${note}`,
+    ...[views, rpc, kv_reads, kv_writes].map((count) => count.toLocaleString("en")),
+    dollars.toFixed(3),
+    ((dollars * views_per_minute * MINUTES_PER_MONTH) / 1_000_000).toFixed(2),
+  ];
+}
+
+function besideListsText({ aloneMs, atLimitMs, inFlightMs, listsPerSecond }: BesideLists): string {
+  const ratio = (ms: number) => (ms / aloneMs).toFixed(1);
+  return `${tableOf([
+    ["viewer", "p50 ms", "of alone", "bound"],
+    ["alone", aloneMs.toFixed(2), "1.0", ""],
+    [`beside ${LISTS_PER_MINUTE} lists a minute`, atLimitMs.toFixed(2), ratio(atLimitMs), `${BESIDE_LISTS_RATIO_MAX}`],
+    [
+      `beside ${LISTS_IN_FLIGHT} lists in flight`,
+      inFlightMs.toFixed(2),
+      ratio(inFlightMs),
+      `${BESIDE_LISTS_RATIO_MAX}`,
+    ],
+  ])}
+${listsPerSecond.toFixed(0)} lists a second were answered.`;
+}

@@ -1,0 +1,105 @@
+/** `npm run demo`: starts the service and the product of examples/product, which show what customers see. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { demoFiles } from "../cli/src/serve/demo.ts";
+import { readPort } from "../cli/src/serve/options.ts";
+import { print } from "../cli/src/support/output.ts";
+import { CommandError } from "../common/command-error.ts";
+import { runCommand } from "./command.ts";
+
+const USAGE = `Usage: npm run demo -- [--port PORT] [--service-port PORT] [--persist-to DIR]
+
+Starts the service at http://localhost:8788, and at http://localhost:3000 a product in which two customers look at their sales.
+
+  --port PORT           the port of the product; 0 takes any free one
+  --service-port PORT   the port of the service; 0 takes any free one
+  --persist-to DIR      the folder that holds the service's state; .ug/product by default`;
+
+const OPTIONS = {
+  port: { type: "string", default: "3000" },
+  "service-port": { type: "string", default: "8788" },
+  "persist-to": { type: "string", default: ".ug/product" },
+} as const;
+
+/** The port that an option names; for 0, one that nobody listens on. */
+async function portOf(option: string): Promise<number> {
+  const port = readPort(option);
+  if (port !== 0) return port;
+  const server = createServer().listen(0, "localhost");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+/** Resolves when a program has printed a text that `pattern` matches. Rejects with all that it has printed if it ends first. */
+function printed(child: ChildProcess, pattern: RegExp): Promise<void> {
+  let output = "";
+  return new Promise((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk) => {
+        output += chunk;
+        if (pattern.test(output)) resolve();
+      });
+    // The advice of `ug serve` about a busy port, in the words of this command.
+    const advice = () => output.trim().replace("npm start -- --port", "npm run demo -- --service-port");
+    child.on("close", () => reject(new CommandError(advice())));
+  });
+}
+
+/** The processes of the demo. When one of them ends, all end: a product without its service shows nothing. */
+class Processes {
+  readonly #children: ChildProcess[] = [];
+
+  start(args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    this.#children.push(child);
+    return child;
+  }
+
+  stop(): void {
+    for (const child of this.#children) child.kill("SIGTERM");
+  }
+
+  async firstEnd(): Promise<void> {
+    await Promise.race(this.#children.map((child) => once(child, "exit")));
+  }
+}
+
+async function run(options: Record<keyof typeof OPTIONS, string>): Promise<void> {
+  const persistTo = options["persist-to"];
+  const [port, servicePort] = [await portOf(options.port), await portOf(options["service-port"])];
+  const serviceUrl = `http://localhost:${servicePort}`;
+  const serve = ["cli/ug.mjs", "serve", "--demo", "--port", `${servicePort}`, "--persist-to", persistTo];
+  const keys = demoFiles({ persistTo });
+
+  const processes = new Processes();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => processes.stop());
+  try {
+    await printed(processes.start(serve), /Ctrl-C stops the service/);
+    const env = { SERVICE_URL: serviceUrl, API_KEY: readFileSync(keys.key, "utf8").trim(), PORT: `${port}` };
+    const product = processes.start(["examples/product/start.ts"], env);
+    await printed(product, /The product is at/);
+    product.stderr?.pipe(process.stderr);
+    await print(introductionOf(`http://localhost:${port}`, serviceUrl, keys.operatorKey));
+    await processes.firstEnd();
+  } finally {
+    processes.stop();
+  }
+}
+
+const introductionOf = (product: string, serviceUrl: string, operatorKeyFile: string) => `
+The product is ready at ${product}: sign in as Ada, and in a private window as Chloe, who is another customer.
+Be the operator of the service: open its console at ${serviceUrl}/console, with the key in ${operatorKeyFile}, and suspend
+Harbour Coffee; or in another terminal:
+
+  export SERVICE_URL=${serviceUrl} UG_WORKSPACE=demo UG_ENVIRONMENT=Testing
+  npx ug groups suspend --key-file ${operatorKeyFile} --id harbour-coffee --reason unpaid
+  npx ug groups resume --key-file ${operatorKeyFile} --id harbour-coffee
+
+Ctrl-C stops both.`;
+
+await runCommand({ usage: USAGE, options: OPTIONS, run });

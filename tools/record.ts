@@ -1,0 +1,56 @@
+/**
+ * `npm run record`: records this release for the tests of later ones, in `test/releases/<version>`: the calls of a walk with their
+ * answers, the databases and the backup at its end, the credentials that must go on, the built Worker, and all promises of stability.md.
+ * Run it once for each release: a test compares the folder with its hash from then on.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pagesOf } from "../cli/src/backup/service-pages.ts";
+import { bundleOf } from "../cli/src/serve/bundle.ts";
+import { startService } from "../cli/src/serve/service.ts";
+import { CommandError } from "../common/command-error.ts";
+import project from "../package.json" with { type: "json" };
+import { promises } from "../test/support/node/promises.ts";
+import { HASHES, hashOfFolder } from "../test/support/node/releases.ts";
+import { walk } from "../test/support/node/walk.ts";
+import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
+import { runCommand } from "./command.ts";
+
+const RELEASES = "test/releases";
+
+async function record(): Promise<void> {
+  const folder = join(RELEASES, project.version);
+  if (existsSync(folder) || Object.hasOwn(HASHES, project.version))
+    throw new CommandError(`${project.version} is recorded. A release is recorded once: raise the version first.`);
+  const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  const bundle = bundleOf({ isNew: () => undefined });
+  const kept = secrets();
+  const variables = { ...bundle.settings.vars, ...kept };
+  const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "errors" });
+  const service = { url: `http://127.0.0.1:${port}`, operatorToken: OPERATOR_TOKEN };
+  const { steps, credentials } = await walk(service, { erase: false });
+  const backups = {
+    "registry.ndjson": undefined,
+    "acme-Testing.ndjson": { workspace: "acme", environment: "Testing" },
+  };
+  const admin = { url: new URL(service.url), credential: OPERATOR_TOKEN };
+  mkdirSync(join(folder, "backup"), { recursive: true });
+  for (const [name, place] of Object.entries(backups))
+    writeFileSync(join(folder, "backup", name), (await Array.fromAsync(pagesOf(admin, place))).join(""));
+  await stop();
+
+  const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`;
+  writeFileSync(join(folder, "promises.txt"), `${(await promises()).join("\n")}\n`);
+  writeFileSync(join(folder, "calls.json"), json(steps));
+  writeFileSync(join(folder, "secrets.json"), json({ secrets: kept, credentials }));
+  cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });
+  mkdirSync(join(folder, "worker"));
+  for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each)))
+    cpSync(join(bundle.folder, name), join(folder, "worker", name));
+  rmSync(state, { recursive: true });
+  console.info(`Recorded ${folder}. Add it to HASHES in test/support/node/releases.ts:`);
+  console.info(`  "${project.version}": "${hashOfFolder(folder)}",`);
+}
+
+await runCommand({ usage: "Usage: npm run record", options: {}, run: record });
