@@ -22,7 +22,7 @@ import {
   TYPES,
 } from "./catalogue-queries.ts";
 import { type Database, identifier, rowsOf, withSavepoint } from "./database.ts";
-import type { UserType } from "./types.ts";
+import type { UserType } from "./sql/types.ts";
 
 /** A role that the backend has logged in as, or can become. */
 export type Role = {

@@ -1,11 +1,12 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
-import type { Caller } from "./atoms.ts";
+
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
 import { isUnbound, type Policies } from "./policies.ts";
 import { isOfQueries, reachableRole } from "./roles.ts";
 import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
+import type { Caller } from "./sql/atoms.ts";
 
 /** The SQL of one customer, statement by statement, and the option that gave it. */
 export type Setup = { option: string; statements: readonly string[] };

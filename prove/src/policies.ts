@@ -1,11 +1,12 @@
 /** Finds policies that let a customer see or write rows of another one, and names those whose form it does not know. */
-import type { Bound, Problem } from "./binding.ts";
+
 import { type Catalogue, type Policy, qualified, type Relation, type StoredFunction } from "./catalogue.ts";
-import { settingNamesIn } from "./customer-sql.ts";
 import { identifier } from "./database.ts";
-import { allowsMissingSetting, dependsOnCaller, type Names, type Weakness, weaknessesOf } from "./expression.ts";
 import { type Findings, joined, listed, type Mistake, type NotJudged } from "./finding.ts";
 import { isOfQueries, type QueryRoles, reachableRole } from "./roles.ts";
+import type { Bound, Problem } from "./sql/binding.ts";
+import { settingNamesIn } from "./sql/customer-sql.ts";
+import { allowsMissingSetting, dependsOnCaller, type Names, type Weakness, weaknessesOf } from "./sql/expression.ts";
 import { type Callers, namesOf, policyName, type Suggestions } from "./suggestions.ts";
 import { type Command, conditionOf, type Side, TableBounds } from "./table-bounds.ts";
 

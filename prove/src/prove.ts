@@ -1,7 +1,6 @@
 /** Proves that two customers of an integrator's database see no rows of each other, or finds the mistakes. */
 import { CommandError } from "../../common/command-error.ts";
 import { type Catalogue, qualified, type Relation, ROLES_MAX, readCatalogue, readRoles } from "./catalogue.ts";
-import { settingNamesIn, wordsIn } from "./customer-sql.ts";
 import {
   areSame,
   type Compared,
@@ -23,6 +22,7 @@ import { callerFunctionsOf, checkPolicyFunctions, mayBeAccepted, type Policies, 
 import { type Allowed, checkFunctions, checkRelations, rolesThat } from "./relations.ts";
 import { checkRights } from "./rights.ts";
 import { checkDefaultPrivileges, checkRoleSettings, checkRoles, type QueryRoles } from "./roles.ts";
+import { settingNamesIn, wordsIn } from "./sql/customer-sql.ts";
 import { arePeopleOf, Callers, policyName, Suggestions, unsetNames } from "./suggestions.ts";
 import { TableBounds } from "./table-bounds.ts";
 

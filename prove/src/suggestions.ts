@@ -1,12 +1,13 @@
 /** Finds conditions that would be right, so that a fix is SQL that can be pasted. */
-import { type Atom, type Caller, heldValue, keyOf } from "./atoms.ts";
-import type { Bound } from "./binding.ts";
+
 import { type Catalogue, type Policy, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
-import { conditionPartsOf } from "./expression.ts";
 import { isOfQueries, type QueryRoles } from "./roles.ts";
+import { type Atom, type Caller, heldValue, keyOf } from "./sql/atoms.ts";
+import type { Bound } from "./sql/binding.ts";
+import { conditionPartsOf } from "./sql/expression.ts";
+import { knownType } from "./sql/types.ts";
 import { conditionOf, type Side, type TableBounds } from "./table-bounds.ts";
-import { knownType } from "./types.ts";
 
 /** Names that columns of customers and people have. The first that a table has is taken. */
 const NAMES = [

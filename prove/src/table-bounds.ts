@@ -1,8 +1,9 @@
 /** To which callers the policies of each table bind the rows that queries read and write. */
-import type { Atom } from "./atoms.ts";
-import { Binding, type Bound, both, either, type Judged } from "./binding.ts";
+
 import type { Catalogue, Policy, Relation, Role } from "./catalogue.ts";
 import type { QueryRoles } from "./roles.ts";
+import type { Atom } from "./sql/atoms.ts";
+import { Binding, type Bound, both, either, type Judged } from "./sql/binding.ts";
 
 /** A command, as in `pg_policy`: r SELECT, a INSERT, w UPDATE, d DELETE. */
 export type Command = "r" | "a" | "w" | "d";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { statementsOf } from "../../prove/src/customer-sql.ts";
 import { withDatabase } from "../../prove/src/database.ts";
 import { type Proof, prove } from "../../prove/src/prove.ts";
+import { statementsOf } from "../../prove/src/sql/customer-sql.ts";
 import { CORRECT_SCHEMAS, PRODUCT_SCHEMA } from "../support/node/correct-schemas.ts";
 import { asOneOfTwo, KINDS, PEOPLE_CORRECT } from "../support/node/planted-kinds.ts";
 import { asCustomer, CORRECT, PLANTED, RESET } from "../support/node/planted-mistakes.ts";

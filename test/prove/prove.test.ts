@@ -1,8 +1,8 @@
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { statementsOf } from "../../prove/src/customer-sql.ts";
 import { withDatabase } from "../../prove/src/database.ts";
 import { type Connect, prove } from "../../prove/src/prove.ts";
+import { statementsOf } from "../../prove/src/sql/customer-sql.ts";
 import { asCustomer, CORRECT, CORRECT_TOO, PLANTED, RESET, SECRET } from "../support/node/planted-mistakes.ts";
 import { hasPostgres, startPostgres } from "../support/node/postgres.ts";
 

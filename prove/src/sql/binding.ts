@@ -2,7 +2,7 @@
  * Finds out to which callers a condition binds a row. It knows a few forms, and gives nothing for any other: a column that is equal to
  * what identifies the caller, a list of that, and rows that lead to such a row in a table that queries cannot change.
  */
-import { type Atom, type Atoms, boundBy, partOf } from "./atoms.ts";
+
 import {
   type Catalogue,
   type CatalogueType,
@@ -10,7 +10,8 @@ import {
   type Policy,
   type Relation,
   type StoredFunction,
-} from "./catalogue.ts";
+} from "../catalogue.ts";
+import { type Atom, type Atoms, boundBy, partOf } from "./atoms.ts";
 import { parseBody, parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
 import { childrenOf, type Expression, type Select, type TypeName } from "./sql-tree.ts";

@@ -1,5 +1,5 @@
 /** The SQL with which an integrator's backend becomes one of its customers. */
-import { UsageError } from "../../common/command-error.ts";
+import { UsageError } from "../../../common/command-error.ts";
 
 /** What SQL is made of: quoted texts and comments, in which a semicolon ends nothing, and everything else. */
 const PART =
