@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { NewestPage, NewestQuery } from "../../../domain/feed/newest-events.ts";
 import { EVENT_TYPES } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryFor } from "../../request/admit-caller.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { ActorQuery, Since } from "../../resources/events/schemas.ts";
 import { Label, lazy } from "../../resources/fields.ts";
 import { EventTable } from "../components/events.tsx";
@@ -13,7 +13,6 @@ import { Filter } from "../components/form.tsx";
 import { Paging } from "../components/paging.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath } from "../paths.ts";
-import { admitAgain } from "../request/admit-again.ts";
 import { type PageQuery, readPageQuery } from "../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 

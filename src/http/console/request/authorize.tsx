@@ -29,6 +29,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
+  c.set("access", access);
   if (access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);

@@ -39,7 +39,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
