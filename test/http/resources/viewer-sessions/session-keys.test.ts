@@ -7,7 +7,6 @@ import { NOW } from "../../../support/clock.ts";
 import { claimsIn, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
 import { view } from "../../../support/viewers.ts";
-import { watchedEnv } from "../../../support/watched-env.ts";
 
 const K1 = `k1:${new Uint8Array(32).fill(1).toBase64()}`;
 const K2 = `k2:${new Uint8Array(32).fill(2).toBase64()}`;
@@ -78,12 +77,6 @@ describe("GET /.well-known/jwks.json", () => {
       undefined,
       `public, max-age=${JWKS_SECONDS}`,
     ]);
-  });
-
-  it("needs no credential, no RPC and no KV", async ({ expect }) => {
-    const { watched, costs } = watchedEnv();
-    expect((await fetchKeys(watched)).status).toBe(200);
-    expect(costs).toEqual({ rpcs: [], kv: [] });
   });
 
   it("refuses all other methods with 405", async ({ expect }) => {
