@@ -181,7 +181,15 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     providedId: string,
   ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, providedId));
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { providedId }));
+  }
+
+  /** As `startSession`, of the group with this number. */
+  startSessionByNumber(
+    caller: Caller,
+    teamId: number,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
@@ -195,6 +203,17 @@ export class GroupDirectory extends DurableObject<Env> {
     ending: SessionsToEnd,
   ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
     return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
+  }
+
+  /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
+  endSessionsByNumber(
+    caller: Caller,
+    teamId: number,
+    viewerId: string | undefined,
+  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    return this.#parts.sessions.endOfGroup(admitted.value.author, { teamId }, viewerId);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */

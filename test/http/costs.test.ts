@@ -82,8 +82,9 @@ describe("one RPC and no KV", () => {
   });
 });
 
-it("the public keys cost nothing at all", async ({ expect }) => {
-  expect(await costOf(undefined, ["GET", "/.well-known/jwks.json"])).toEqual({ status: 200, rpcs: [], kv: [] });
+it.for(["jwks.json", "openid-configuration"])("/.well-known/%s costs nothing at all", async (file, { expect }) => {
+  for (const method of ["GET", "HEAD"])
+    expect(await costOf(undefined, [method, `/.well-known/${file}`])).toEqual({ status: 200, rpcs: [], kv: [] });
 });
 
 it.for([...SHARED_CALLS, ...OPERATOR_CALLS])(
