@@ -95,7 +95,7 @@ export class Restore {
 
   /**
    * Whether the page that was taken last may be taken for a repeated call whose answer was lost. After the last page of a restore
-   * that is not so if the call asks for something else, or if the database has changed: its caller would believe that it was set back.
+   * that is not so if the call asks for something else, or if the database has changed: its caller would take a database for restored that is not.
    */
   #isAsBefore({ rotateTokens, revokeKeys }: RestorePage): boolean {
     const state = this.#schema.isRestoring ? undefined : this.#store.get();
