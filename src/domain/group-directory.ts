@@ -4,7 +4,7 @@ import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, type Admitted, admitKey, admitOperator } from "./credentials/admission.ts";
+import { type AdmitFailure, type Admitted, admitKey, admittedOperator } from "./credentials/admission.ts";
 import {
   authorOf,
   type Caller,
@@ -27,7 +27,7 @@ import type {
   Changed,
   Ensured,
   EnsureFailure,
-  EraseFailure,
+  PurgeFailure,
   RestoreOptions,
   TokenFailure,
   UpdateFailure,
@@ -167,7 +167,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
-  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | EraseFailure> {
+  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | PurgeFailure> {
     return this.#as(caller, "groups:delete", (admitted) => this.#parts.repeatable.purge(admitted, teamId, conditions));
   }
 
@@ -349,7 +349,7 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
   #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
     if (caller.kind === "operator")
-      return this.#ifCreated(() => ok(admitOperator(caller)), fail({ code: "environment_not_found" }));
+      return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
   }
@@ -362,7 +362,7 @@ export class GroupDirectory extends DurableObject<Env> {
     change: (admitted: Admitted) => Result<Changed, Failure>,
   ): Result<ListedGroup & Outcome, Failure | OnceFailure> {
     return this.#as(caller, scope, (admitted) =>
-      this.#parts.repeatable.list(admitted, conditions, () => change(admitted)),
+      this.#parts.repeatable.change(admitted, conditions, () => change(admitted)),
     );
   }
 
@@ -381,24 +381,24 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Takes the next page of a backup. The first one begins again from the start; after an invalid one nothing is left. */
   async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
-    const taken = await takePage(this.#parts.restore, page, () => this.#erase());
+    const taken = await takePage(this.#parts.restore, page, () => this.#clear());
     if (taken.ok && taken.value.isDone && !taken.value.isRepeated) this.#parts.changes.schedule(Date.now());
     return taken;
   }
 
   /** Gives up a restore: nothing of it is left. */
   async abandonRestore(): Promise<void> {
-    if (this.#parts.schema.isRestoring) await this.#erase();
+    if (this.#parts.schema.isRestoring) await this.#clear();
   }
 
   /** Deletes everything, for the registry: groups, keys, events and the alarm. Purged groups stay purged. */
   async erase(): Promise<void> {
     // While a backup is restored, the tables may be read by nobody but the restore, and nothing is purged.
     if (!this.#parts.schema.isRestoring && this.#parts.schema.exists) await this.#parts.tombstones.handOverAll();
-    await this.#erase();
+    await this.#clear();
   }
 
-  async #erase(): Promise<DirectoryParts> {
+  async #clear(): Promise<DirectoryParts> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.#parts = directoryPartsOf(this.ctx, this.env);
