@@ -21,10 +21,9 @@ import type { FailureOf } from "./failure.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
-import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
+import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
-  Changed,
   Ensured,
   EnsureFailure,
   PurgeFailure,
@@ -119,10 +118,9 @@ export class GroupDirectory extends DurableObject<Env> {
     graceSeconds: number,
     conditions: Conditions,
   ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
-    return this.#onceByNumber(caller, "tokens:rotate", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.rotate(author, found.value, graceSeconds)) : found;
-    });
+    return this.#as(caller, "tokens:rotate", (admitted) =>
+      this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
+    );
   }
 
   /** Deletes the group with this current token, unless a guard names another group or another data source. */
@@ -143,10 +141,9 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     conditions: Conditions,
   ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
-    return this.#onceByNumber(caller, "groups:delete", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.delete(author, found.value)) : found;
-    });
+    return this.#as(caller, "groups:delete", (admitted) =>
+      this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
+    );
   }
 
   /**
@@ -161,8 +158,8 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ListedGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#onceByNumber(caller, "groups:write", conditions, ({ author }) =>
-      this.#parts.groups.restore(author, teamId, options, conditions),
+    return this.#as(caller, "groups:write", (admitted) =>
+      this.#parts.repeatable.restore(admitted, teamId, options, conditions),
     );
   }
 
@@ -352,18 +349,6 @@ export class GroupDirectory extends DurableObject<Env> {
       return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
-  }
-
-  /** Makes a change by number, for a caller with `scope`. The answer is the group as lists show it. */
-  #onceByNumber<Failure>(
-    caller: Caller,
-    scope: Scope,
-    conditions: Conditions,
-    change: (admitted: Admitted) => Result<Changed, Failure>,
-  ): Result<ListedGroup & Outcome, Failure | OnceFailure> {
-    return this.#as(caller, scope, (admitted) =>
-      this.#parts.repeatable.change(admitted, conditions, () => change(admitted)),
-    );
   }
 
   /** One page of a backup. It takes turns with lists. */
