@@ -12,6 +12,7 @@ import {
   VERIFIED_SESSIONS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
+import { isSessionContent, type SessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
@@ -45,11 +46,8 @@ export type SessionClaims = {
   /** A copy for verifiers that do not call the service. The service itself reads the group. */
   variables?: Record<string, unknown>;
   /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
-  stale?: { seconds: number; group: StaleGroup };
+  stale?: { seconds: number; group: SessionContent };
 };
-
-/** What a session says of its group: what a viewer's answer needs besides the number and the id. */
-export type StaleGroup = { name: string; properties: object | null; mapping: object | null };
 
 /**
  * A session that this service has signed, with the key `signingId` of the ring. Only the directory knows whether it was revoked.
@@ -248,23 +246,12 @@ const isOrigin: Check = (value) => {
   return origin?.ok === true && origin.value === value;
 };
 
-const isObjectOrNull: Check = (value) => value === null || isObject(value);
-
-const STALE_GROUP: Record<keyof StaleGroup, Check> = {
-  name: isText,
-  properties: isObjectOrNull,
-  mapping: isObjectOrNull,
-};
-
-const isStaleGroup = (value: unknown): value is StaleGroup =>
-  isObject(value) && Object.entries(STALE_GROUP).every(([field, check]) => check(Reflect.get(value, field)));
-
 /**
  * What answers the viewer without the directory. Fields that this release does not know are ignored. Of another release, `group`
  * may lack a field that this one needs: then there is no stale answer, and the directory answers.
  */
 function staleOf({ max_stale_seconds: seconds, group }: Payload): SessionClaims["stale"] {
-  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isStaleGroup(group);
+  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isSessionContent(group);
   return isUsable ? { seconds, group } : undefined;
 }
 
