@@ -18,7 +18,7 @@ export const JSON_OPTIONS = GROUP_FIELDS.filter((field) => CONTENT[field].kind !
 export const withContent = (command: Command): Command =>
   GROUP_FIELDS.reduce((each, field) => {
     const { kind, isNullable } = CONTENT[field];
-    const argument = kind === "text" ? "<text>" : "<json>";
+    const argument = kind === "text" ? `<${CONTENT[field].column}>` : "<json>";
     const clearing = { text: "an empty one clears it", mapping: "null clears it", object: "null clears it" }[kind];
     return each.option(`${optionOf(field)} ${argument}`, isNullable ? `${ABOUT[kind]}; ${clearing}` : ABOUT[kind]);
   }, command);

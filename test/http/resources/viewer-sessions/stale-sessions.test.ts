@@ -149,7 +149,7 @@ describe("a session of the next release", () => {
   it("answers for itself, without the claims and fields that it has in addition", async ({ expect }) => {
     const { session } = await start(60);
     const claims = claimsIn(session);
-    const next = { ...claims, ug_locale: "de", group: { ...(claims.group as object), locale: "de" } };
+    const next = { ...claims, ug_colour: "red", group: { ...(claims.group as object), colour: "red" } };
     const seen = await view(await forgedSession(next));
     expect([answeredBy(seen), seen.body]).toEqual(["session", (await view(session)).body]);
     const asked = await call("GET", "/api/whoami", { headers: bearer(await forgedSession(next)) });
