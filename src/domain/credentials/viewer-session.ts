@@ -12,6 +12,7 @@ import {
   VERIFIED_SESSIONS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
+import { isObject } from "../json.ts";
 import { isSessionContent, type SessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
@@ -252,8 +253,6 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string" && value.length > 0 && value.length <= TEXT_UNITS_MAX;
 const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isOrigin: Check = (value) => {
   const origin = typeof value === "string" ? normalizeOrigin(value) : undefined;
   return origin?.ok === true && origin.value === value;

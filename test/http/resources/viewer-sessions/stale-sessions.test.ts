@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { COLUMNS, GROUP_FIELDS } from "../../../../common/content.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { forgedSession } from "../../../support/forged.ts";
@@ -156,15 +157,18 @@ describe("a session of the next release", () => {
     expect(asked.status).toBe(200);
   });
 
-  it("whose group lacks a field is answered by the directory, and ends as others do", async ({ expect }) => {
-    const { key, session } = await start(60);
-    const { name: _, ...group } = claimsIn(session).group as Record<string, unknown>;
-    const next = await forgedSession({ ...claimsIn(session), group });
-    const seen = await view(next);
-    expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
-    await setSuspended(key, true);
-    expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
-  });
+  it.for(GROUP_FIELDS)(
+    "without the %s is answered by the directory, and ends as others do",
+    async (field, { expect }) => {
+      const { key, session } = await start(60);
+      const { [COLUMNS[field]]: _, ...group } = claimsIn(session).group as Record<string, unknown>;
+      const next = await forgedSession({ ...claimsIn(session), group });
+      const seen = await view(next);
+      expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
+      await setSuspended(key, true);
+      expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
+    },
+  );
 });
 
 describe("a session that was verified before", () => {
