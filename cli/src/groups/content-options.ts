@@ -17,13 +17,18 @@ export const JSON_OPTIONS = GROUP_FIELDS.filter((field) => CONTENT[field].kind !
 /** Adds an option for each field. */
 export const withContent = (command: Command): Command =>
   GROUP_FIELDS.reduce((each, field) => {
-    const { kind, isNullable } = CONTENT[field];
-    const argument = kind === "text" ? `<${CONTENT[field].column}>` : "<json>";
-    const clearing = { text: "an empty one clears it", mapping: "null clears it", object: "null clears it" }[kind];
-    return each.option(`${optionOf(field)} ${argument}`, isNullable ? `${ABOUT[kind]}; ${clearing}` : ABOUT[kind]);
+    const { column, kind, isNullable } = CONTENT[field];
+    const { about, empty } = WORDS[kind];
+    const clearing = isNullable ? `, or ${empty} to clear it` : "";
+    const argument = kind === "text" ? column : "json";
+    return each.option(`${optionOf(field)} <${argument}>`, about + clearing);
   }, command);
 
-const ABOUT = { text: "another one", mapping: "an object of schema ids and data sources", object: "an object" };
+const WORDS = {
+  text: { about: "another value", empty: "an empty text" },
+  mapping: { about: "an object of schema ids and data sources", empty: "null" },
+  object: { about: "an object", empty: "null" },
+};
 
 /** The fields that the options give. @throws UsageError for JSON that cannot be kept exactly */
 export const contentIn = (options: ContentOptions): GroupFields =>
