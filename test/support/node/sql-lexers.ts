@@ -3,7 +3,7 @@
  * in which a placeholder would be none: strings, quoted identifiers and comments.
  */
 
-export type Range = { start: number; end: number };
+type Range = { start: number; end: number };
 
 /** The quoted texts of an SQL text, in their order; `undefined` if the database refuses the text because one is not closed. */
 export type Lexer = (sql: string) => Range[] | undefined;
