@@ -3,6 +3,7 @@ import { toViewedGroup, type ViewedGroup } from "./resources/user-group.ts";
 import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import type { JsonObject, JsonValue } from "./transport/json.ts";
 import { type SessionConnection, type SessionFunction, sessionConnection } from "./transport/session-connection.ts";
+import { refuseUndefined } from "./transport/undefined-options.ts";
 import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
@@ -165,8 +166,9 @@ export class ViewerClient {
     input: BindQueryInput | NamedBindQueryInput,
     options?: CallOptions,
   ): Promise<BoundQuery | NamedBoundQuery> {
+    refuseUndefined(input, ["values"]);
     const { sql, placeholders, values } = input;
-    refuseLost({ ...values, ...("values" in input && { values }) });
+    refuseLost(values ?? {});
     const call = { path: "/api/viewer/query", body: { sql, placeholders, values, audience: this.#audience } };
     const { body } = await this.#connection.send({ method: "POST", ...call, retryable: true }, options);
     const bound = { sql: body.text("sql"), dropped: body.texts("dropped") };
@@ -222,9 +224,9 @@ export class ViewerClient {
   }
 }
 
-/** Throws a `TypeError` for what JSON would leave out, which would drop the clause of a filter, or turn into null. */
-function refuseLost(fields: object): void {
-  for (const [name, value] of Object.entries(fields))
+/** Throws a `TypeError` for a value that JSON would leave out, which would drop the clause of a filter, or turn into null. */
+function refuseLost(values: object): void {
+  for (const [name, value] of Object.entries(values))
     if ((JSON.stringify(value) ?? "null") === "null" && value !== null)
       throw new TypeError(`Give ${name}, or leave it out.`);
 }
