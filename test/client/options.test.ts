@@ -147,7 +147,7 @@ const CLIENTS = {
     viewer,
     {
       view: [{}, { maxAgeSeconds: "kept" }],
-      bindQuery: [{ sql: "" }, { placeholders: "kept" }],
+      bindQuery: [{ sql: "" }, { placeholders: "kept", values: "refused" }],
       // It sends nothing by itself.
       session: [{}, { refused: "kept" }],
       reset: [{}, {}],
