@@ -9,7 +9,6 @@ import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
@@ -34,18 +33,13 @@ import {
  * integrators, GET /api/user under a method that has a body.
  */
 export const userGroupsByNumber = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
-  .use("/:team_id/rotate", allowMethods("POST"))
-  .use("/:team_id/restore", allowMethods("POST"))
-  .use("/:team_id/purge", allowMethods("POST"))
   .use(authorizeCallers)
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
