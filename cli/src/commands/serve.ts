@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { helpOf } from "../command.ts";
+import { TRY } from "../release.ts";
 import {
   DEFAULT_PORT,
   DEFAULT_SECRETS_FILE,
@@ -15,7 +16,7 @@ import {
 
 const HELP = helpOf({
   examples: [
-    ["npm start", "try it: fresh secrets, an API key and an operator's key"],
+    [TRY, "try it: fresh secrets, an API key and an operator's key"],
     ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it for good"],
     ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
   ],

@@ -3,6 +3,7 @@ import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
 import { UsageError } from "../../../common/command-error.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
+import { RELEASE, TRY } from "../release.ts";
 
 const PORT_MAX = 65_535;
 
@@ -30,7 +31,8 @@ export type ServeOptions = {
 };
 
 /** How to start the service again with other options, for messages. */
-export const commandOf = ({ demo }: Pick<ServeOptions, "demo">): string => (demo ? "npm start --" : "ug serve");
+export const commandOf = ({ demo }: Pick<ServeOptions, "demo">): string =>
+  demo ? (RELEASE ? TRY : `${TRY} --`) : "ug serve";
 
 /** Each option with a valid value, for the message that explains how to write it. */
 const EXAMPLES = {

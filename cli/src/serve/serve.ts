@@ -116,7 +116,7 @@ async function introductionTo(url: string, options: ServeOptions, variables: Var
     if (!(error instanceof NoDemoKeys)) throw error;
     return (
       `No API key could be issued: ${error.message}\n` +
-      `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
+      `If ${options.envFile} lacks a secret, add it, and start again. If you delete the file, the next start makes\n` +
       "new secrets, and the service refuses all tokens and keys that it issued before.\n"
     );
   }

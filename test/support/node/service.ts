@@ -127,4 +127,4 @@ export const workerdPidsOf = (child: ChildProcess): number[] => pidsOf(child, "/
 /** The process that launches workerd, below the one of `ug.mjs`. */
 export const launcherPidOf = (child: ChildProcess): number =>
   // The last one: a supervisor's command line ends with that of the launcher.
-  pidsOf(child, "ug/main.ts").at(-1) ?? 0;
+  [...pidsOf(child, "src/main.ts"), ...pidsOf(child, "lib/ug.mjs")].at(-1) ?? 0;
