@@ -1,5 +1,5 @@
 /** `ug serve`: from its options to the end of its processes. */
-import { createServer } from "node:net";
+import { createServer, Socket } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
@@ -11,6 +11,7 @@ import { commandOf, type ServeOptions } from "./options.ts";
 import { variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
+import { reportToSystemd } from "./systemd.ts";
 import type { Workerd } from "./workerd.ts";
 
 /**
@@ -49,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (endpoint) console.info(`Metrics: ${endpoint.url}`);
   try {
     const ended = Promise.race([ending, workerd.failed]);
-    await Promise.race([ended, greet(workerd, options, variables)]);
+    await Promise.race([ended, greet(urlOf(workerd, options), options, variables)]);
     const failure = await ended;
     if (failure) throw new CommandError(failure);
   } finally {
@@ -91,15 +92,24 @@ async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void
   if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
 }
 
-async function greet({ port }: Workerd, options: ServeOptions, variables: Variables): Promise<void> {
-  if (port === undefined)
+/** The address at which this machine reaches the service. */
+function urlOf({ port = 0 }: Workerd, { host, socketFd }: ServeOptions): string {
+  // Nothing is read from the socket, and it is never closed: it takes no connection from workerd.
+  const socket = socketFd === undefined ? undefined : new Socket({ fd: socketFd, readable: false, writable: false });
+  const listening = { address: host, port, ...socket?.address() };
+  const { address } = listening;
+  const reachable = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
+  return `http://${addressOf(reachable, listening.port)}`;
+}
+
+async function greet(url: string, options: ServeOptions, variables: Variables): Promise<void> {
+  // The first request runs the Worker's modules.
+  await (await fetch(`${url}/health`)).arrayBuffer();
+  await reportToSystemd(url, process.env);
+  if (options.socketFd !== undefined)
     return console.info(
       `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
     );
-  const reachable = options.host === "0.0.0.0" ? "127.0.0.1" : options.host === "::" ? "::1" : options.host;
-  const url = `http://${addressOf(reachable, port)}`;
-  // The first request runs the Worker's modules.
-  await (await fetch(`${url}/health`)).arrayBuffer();
   const introduction = options.demo ? await introductionTo(url, options, variables) : "";
   console.info(`\nThe user group service is ready at ${url}`);
   console.info(introduction || `State: ${resolve(options.persistTo)}`);
