@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { it } from "vitest";
-import { Metrics } from "../../cli/src/serve/metrics.ts";
+import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
 import { waitUntil } from "../support/node/service.ts";
 
 it("metrics count a request whose log line contains a line separator", async ({ expect }) => {

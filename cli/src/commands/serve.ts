@@ -7,6 +7,7 @@ import {
   DEFAULT_STATE_FOLDER,
   readHeaderName,
   readHost,
+  readLimit,
   readPort,
   readSocketFd,
   readVariable,
@@ -36,11 +37,13 @@ export function serveCommand(): Command {
     .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
     .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
+    .option("--backups <dir>", "the folder of ug backup --all, whose newest backup the metrics have the age of")
+    .option("--limit <name=calls/seconds>", "set a rate limit; may be repeated", readLimit)
     .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
     .option("--demo", "issue an API key and an operator's key, and print how to call the service")
     .addHelpText("after", HELP)
     .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {
       const { serve } = await import("../serve/serve.ts");
-      await serve({ var: {}, clientAddressHeader: "", demo: false, ...options });
+      await serve({ var: {}, limit: {}, clientAddressHeader: "", demo: false, ...options });
     });
 }

@@ -14,6 +14,9 @@ export const DEFAULT_SECRETS_FILE = ".dev.vars";
 /** The variables of the Worker that are secrets. */
 export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
 
+/** So many calls in a period of so many seconds. */
+export type RateLimit = { limit: number; period: number };
+
 export type ServeOptions = {
   /** 0 takes any free port. */
   port: number;
@@ -24,6 +27,10 @@ export type ServeOptions = {
   /** The header that holds the client's address; empty for none. */
   clientAddressHeader: string;
   metricsPort?: number;
+  /** The folder of the backups of this service, whose age the metrics have. */
+  backups?: string;
+  /** Rate limits in place of those of wrangler.toml, by their names. */
+  limit: Record<string, RateLimit>;
   /** The file descriptor of a socket that is already open, in place of `host` and `port`. */
   socketFd?: number;
   /** Makes what is missing for a try: secrets, an environment, its API key and an operator's key. */
@@ -94,6 +101,20 @@ export function readHeaderName(text: string): string {
   if (text === "" || !readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER").ok)
     throw new UsageError("Give --client-address-header as the name of a header, such as X-Real-IP.");
   return text;
+}
+
+const CALLS_MAX = 1_000_000_000;
+const PERIOD_SECONDS_MAX = 3_600;
+
+/** Adds one `NAME=CALLS/SECONDS` to those before it. @throws UsageError unless it has this form. */
+export function readLimit(text: string, others: Record<string, RateLimit> = {}): Record<string, RateLimit> {
+  const [, name, calls = "", seconds = ""] = /^([A-Z_]{1,40})=(\d+)\/(\d+)$/.exec(text) ?? [];
+  const [limit, period] = [wholeNumber(calls, CALLS_MAX), wholeNumber(seconds, PERIOD_SECONDS_MAX)];
+  if (name === undefined || !limit || !period)
+    throw new UsageError(
+      `Give --limit as NAME=CALLS/SECONDS, such as API_KEY_LIMIT=60000/60, with ${PERIOD_SECONDS_MAX} seconds at most.`,
+    );
+  return { ...others, [name]: { limit, period } };
 }
 
 /** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form, and for a secret. */

@@ -4,9 +4,11 @@ import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
-import { bundleOf } from "./bundle.ts";
+import project from "../../../package.json" with { type: "json" };
+import { type Bundle, bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
-import { Metrics } from "./metrics.ts";
+import { warningsAbout } from "./metrics/backups-folder.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
@@ -25,7 +27,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   process.umask(0o077);
   const ending = signalled();
   const state = openStateFolder(options);
-  const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
+  const bundle = withLimits(
+    bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") }),
+    options.limit,
+  );
   const variables: Variables = variablesOf(options, state, bundle.settings.vars);
   requirePublicUrl(options, variables);
   if (variables.JURISDICTION)
@@ -48,15 +53,34 @@ export async function serve(options: ServeOptions): Promise<void> {
     metrics.read(workerd.process.stderr as Readable, process.stderr);
   }
   if (endpoint) console.info(`Metrics: ${endpoint.url}`);
+  const url = urlOf(workerd, options);
+  const folders = { state: resolve(options.persistTo), backups: options.backups };
+  metrics?.measure({
+    url,
+    version: project.version,
+    ...folders,
+    processes: { workerd: workerd.process.pid, ug: process.pid },
+  });
+  for (const warning of options.backups ? warningsAbout(options.backups, folders.state) : []) console.warn(warning);
   try {
     const ended = Promise.race([ending, workerd.failed]);
-    await Promise.race([ended, greet(urlOf(workerd, options), options, variables)]);
+    await Promise.race([ended, greet(url, options, variables)]);
     const failure = await ended;
     if (failure) throw new CommandError(failure);
   } finally {
     await workerd.stop();
   }
   process.exit(0);
+}
+
+/** The bundle with other rate limits. @throws UsageError for a limit that the Worker does not have. */
+function withLimits({ folder, settings }: Bundle, limits: ServeOptions["limit"]): Bundle {
+  const names = settings.rateLimits.map(({ name }) => name);
+  const unknown = Object.keys(limits).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(`There is no rate limit ${unknown}. Give --limit for one of ${names.join(", ")}.`);
+  const rateLimits = settings.rateLimits.map((limit) => ({ ...limit, ...limits[limit.name] }));
+  return { folder, settings: { ...settings, rateLimits } };
 }
 
 /** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
