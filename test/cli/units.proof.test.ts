@@ -39,7 +39,9 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     const machine = await Systemd.boot(releases);
     onTestFinished(() => machine.stop());
     await machine.run(`${ROOT}/${version}/deploy/switch`);
-    for (const unit of [SERVICE, "user-group-service.socket", BACKUP, "user-group-service-backup-failed.service"])
+    for (const unit of ["user-group-service.socket", SERVICE])
+      await machine.systemctl("enable", `${ROOT}/current/deploy/${unit}`);
+    for (const unit of [BACKUP, "user-group-service-backup-failed.service"])
       await machine.systemctl("link", `${ROOT}/current/deploy/${unit}`);
     await machine.run("mkdir", "--mode=0700", "/etc/user-group-service");
     machine.write(ENV_FILE, settings);
@@ -99,6 +101,8 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
           await delay(1000);
         }
       })();
+      // The units come with each release.
+      expect(await machine.run("readlink", `${UNITS}/${SERVICE}`)).toBe(`${ROOT}/current/deploy/${SERVICE}`);
       await machine.run(`${ROOT}/${BROKEN}/deploy/switch`);
       await machine.systemctl("restart", "--no-block", SERVICE);
       await waitUntil(async () => (await restarts(machine)) >= 3, "the release had failed to start");

@@ -14,6 +14,12 @@ type RequestLine = { method: string; path: string; status: number; milliseconds:
 /** The message with which an object logs an alarm that has not run in time. */
 const LATE_ALARM = "An alarm is late.";
 
+/** The codes in `deploy/alerts.yml`. They are 0 from the start, because an increase needs a value before it. */
+const WATCHED_CODES = [
+  ...["internal_error", "service_not_configured", "environment_full", "overloaded"],
+  ...["directory_unavailable", "secret_key_in_browser", "rate_limited"],
+];
+
 /** Counts the requests that a log records. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -39,6 +45,7 @@ export class Metrics {
       labelNames: ["code"],
       registers,
     });
+    for (const code of WATCHED_CODES) this.#refusals.inc({ code }, 0);
     this.#lateAlarms = new Counter({ name: "ug_late_alarms", help: "Alarms that did not run in time.", registers });
   }
 
