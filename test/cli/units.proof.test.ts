@@ -127,6 +127,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
 
     it.for(["workerd", "the launcher"])(
       "starts again when %s stands still",
+      { timeout: 600_000 },
       async (program, { expect }) => {
         const machine = await start();
         const main = await shown(machine, "MainPID");
@@ -137,7 +138,6 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
         expect(await machine.journal(SERVICE)).toContain("The service has ended by itself: watchdog");
         expect(await machine.run("ls", "/proc")).not.toMatch(new RegExp(`^${stopped}$`, "m"));
       },
-      600_000,
     );
 
     it("starts again after it has used the memory that it may", async ({ expect }) => {
