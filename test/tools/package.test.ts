@@ -243,11 +243,11 @@ describe("deploy/switch", () => {
 describe("npm run package", () => {
   if (!isLong) return it("is tried in the long form", () => expect(existsSync("tools/package.ts")).toBe(true));
 
-  /** A clone of this project at its newest commit, which shares its packages. */
+  /** A clone of this project at its newest commit, with a copy of its packages. */
   function cloneIn(folder: string): string {
     const clone = join(folder, "clone");
     execFileSync("git", ["clone", "--quiet", process.cwd(), clone]);
-    execFileSync("cp", ["-al", join(process.cwd(), "node_modules"), clone]);
+    execFileSync("cp", ["-a", join(process.cwd(), "node_modules"), clone]);
     rmSync(join(clone, "node_modules/.cache"), { recursive: true, force: true });
     return clone;
   }
@@ -258,7 +258,7 @@ describe("npm run package", () => {
   };
 
   it("gives the same bytes from two clones, whatever the umask and the folder", () => {
-    const [one, two] = [packIn(cloneIn(newFolder()), "022"), packIn(cloneIn(join(newFolder())), "077")];
+    const [one, two] = [packIn(cloneIn(newFolder()), "022"), packIn(cloneIn(newFolder()), "077")];
     const files = readdirSync(one).toSorted();
     expect(files).toHaveLength(3);
     expect(readdirSync(two).toSorted()).toEqual(files);
