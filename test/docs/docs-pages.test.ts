@@ -105,9 +105,12 @@ it("no page tells an operator to run ug by npx, which outside of a clone finds a
     for (const [line] of read(page).matchAll(/^.*npx ug\b.*$/gm)) expect(`${page}: ${line}`).toContain("Never type");
 });
 
-it("docs/clients.md contains a file of examples/ unchanged", ({ expect }) => {
-  const shown = [...read("docs/clients.md").matchAll(/`(examples\/[\w.-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
-  expect(shown.map(([, file]) => file)).toEqual(["examples/urllib_request.py"]);
+it.for([
+  ["clients.md", ["examples/urllib_request.py"]],
+  ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
+] as const)("docs/%s contains files of examples/ unchanged", ([page, files], { expect }) => {
+  const shown = [...read(`docs/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  expect(shown.map(([, file]) => file)).toEqual(files);
   for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
 });
 
