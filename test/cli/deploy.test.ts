@@ -63,6 +63,28 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
     }
   });
 
+  it("are valid as a second deployment, which shares only the release with the first", ({ expect }) => {
+    const folder = newFolder();
+    const [, part = ""] = readFileSync("docs/one-box.md", "utf8").split(
+      /^## (?:A second one on the box|In a container)$/m,
+    );
+    const here = {
+      "/opt/user-group-service/current/deploy": join(process.cwd(), "deploy"),
+      "/etc/systemd/system": folder,
+    };
+    const copied = documented(part).join("\n").replaceAll("sudo ", "");
+    execFileSync("bash", ["-euc", moved(copied, here)]);
+    const files = readdirSync(folder).map((name) => join(folder, name));
+    expect(files.toSorted()).toEqual(["service", "socket"].map((kind) => join(folder, `groups-staging.${kind}`)));
+    for (const file of files) {
+      const text = readFileSync(file, "utf8");
+      expect(text.replaceAll("/opt/user-group-service", "")).not.toMatch(/user-group-service|8787|9788/);
+      writeFileSync(file, moved(text, { [INSTALLED]: join(process.cwd(), "cli/ug.mjs") }));
+    }
+    const { stderr } = spawnSync("systemd-analyze", ["verify", ...files], { encoding: "utf8" });
+    expect(stderr.split("\n").filter((line) => line.includes("groups-staging"))).toEqual([]);
+  });
+
   const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "true"]).status === 0;
   it.skipIf(!STRACE)(
     `refuse the service no system call that it needs${STRACE ? "" : ", skipped: strace is missing"}`,
@@ -258,6 +280,7 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
   it("names only files that are there, and commands of ug that are", async ({ expect }) => {
     for (const [file] of documented()
       .join("\n")
+      .replaceAll("$unit", "service")
       .matchAll(/\bdeploy\/[\w.-]+/g))
       expect([file, existsSync(file)]).toEqual([file, true]);
   });

@@ -20,3 +20,13 @@ it("metrics count a request whose log line contains a line separator", async ({ 
   output.end();
   expect(await text(output)).toContain(lines.join(""));
 });
+
+it("metrics that cannot be measured are 500, and end nothing", async ({ expect }) => {
+  const metrics = new Metrics();
+  const { url } = await metrics.listen(0);
+  metrics.measure({ url: "http://127.0.0.1:1", version: "1.0.0", state: "/nowhere/at-all", processes: {} });
+  for (let scrape = 0; scrape < 2; scrape += 1) {
+    const response = await fetch(url);
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("ENOENT")]);
+  }
+});

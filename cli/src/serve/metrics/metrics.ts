@@ -81,7 +81,9 @@ export class Metrics {
       if (request.url !== "/metrics") return void response.writeHead(404).end();
       void this.#registry
         .metrics()
-        .then((text) => response.writeHead(200, { "Content-Type": this.#registry.contentType }).end(text));
+        .then((text) => response.writeHead(200, { "Content-Type": this.#registry.contentType }).end(text))
+        // What cannot be measured, such as a disk that is gone, ends no service.
+        .catch((error) => response.writeHead(500).end(`${error}\n`));
     });
     server.listen(port, "127.0.0.1").unref();
     try {
