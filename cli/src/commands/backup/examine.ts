@@ -18,7 +18,7 @@ const EXIT = { proven: 0, unknown: 3, broken: 1 } as const;
 const STATES = ["proven", "unknown", "broken"] as const;
 
 const PATH = [
-  "<path>",
+  "<file>",
   "a file, a folder of ug backup --all, or the one that holds those, whose newest is taken",
 ] as const;
 const IDENTITY = ["--identity-file <file>", "the file that holds the key of age, for an encrypted backup"] as const;
