@@ -30,11 +30,15 @@ export class CallFinder {
     return this.#calls.find((call) => call.method === method.toLowerCase() && call.pattern.test(path));
   }
 
-  /** The ids of the operations that a text names. */
-  idsIn(text: string): Set<string> {
+  /** How often a text names each call, by the ids of the operations. */
+  countsIn(text: string): Map<string, number> {
     // A call of curl may go on after a backslash.
     const lines = text.replaceAll("\\\n", " ").split("\n");
-    const named = lines.flatMap((line) => [...namedIn(line)]).map(([method, path]) => this.find(method, path));
-    return new Set(named.flatMap((call) => call?.operation.operationId ?? []));
+    const counts = new Map<string, number>();
+    for (const [method, path] of lines.flatMap((line) => [...namedIn(line)])) {
+      const { operationId: id } = this.find(method, path)?.operation ?? {};
+      if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    return counts;
   }
 }

@@ -38,7 +38,8 @@ export class Markdown {
     this.#linked = linked;
     const { escapeHtml } = this.#markdown.utils;
     const { rules } = this.#markdown.renderer;
-    rules.table_open = () => '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>\n';
+    rules.table_open = (tokens, index) =>
+      `<div class="wide" role="region" aria-label="Table ${tokens[index]?.meta?.number}" tabindex="0"><table>\n`;
     rules.table_close = () => "</table></div>\n";
     rules.fence = (tokens, index) => {
       const { content, info } = tokens[index] as Token;
@@ -48,7 +49,9 @@ export class Markdown {
     };
     rules.code_inline = (tokens, index) => {
       const token = tokens[index] as Token;
-      const code = `<code${this.#markdown.renderer.renderAttrs(token)}>${escapeHtml(token.content)}</code>`;
+      // Long names may break after an underscore.
+      const text = escapeHtml(token.content).replaceAll("_", "_<wbr>");
+      const code = `<code${this.#markdown.renderer.renderAttrs(token)}>${text}</code>`;
       return token.meta ? `<a href="${escapeHtml(String(token.meta.url))}">${code}</a>` : code;
     };
     rules.heading_close = (tokens, index) => {
@@ -74,6 +77,7 @@ export class Markdown {
     const tokens = this.#markdown.parse(guide.text, {});
     const headings = addAnchors(tokens);
     for (const token of tokens) this.#rewriteLinks(token, guide.file);
+    prepareTables(tokens);
     if (guide.name === "errors") this.#addCodeAnchors(tokens);
     this.#linkCode(tokens, guide.name);
     // The title is the page's own heading.
@@ -157,6 +161,18 @@ function addAnchors(tokens: Token[]): Heading[] {
     if (close) close.meta = heading;
   }
   return headings;
+}
+
+/** Numbers the tables, and aligns their cells by a class, because the policy of the pages forbids styles in them. */
+function prepareTables(tokens: Token[]): void {
+  for (const [index, table] of tokens.filter(({ type }) => type === "table_open").entries())
+    table.meta = { number: index + 1 };
+  for (const token of tokens) {
+    const style = token.attrGet("style");
+    if (style === null) continue;
+    token.attrs = (token.attrs ?? []).filter(([name]) => name !== "style");
+    if (String(style).endsWith("right")) token.attrSet("class", "number");
+  }
 }
 
 /** The first sentence of a page, before its first part. */

@@ -11,22 +11,22 @@ const READERS: Reader[] = [
   {
     who: "You integrate",
     intent: "Your product embeds dashboards, and each of your customers may see only their own rows.",
-    pages: ["embedding", "api", "server-kit", "verifying", "errors"],
+    pages: ["first-rows", "embedding", "api", "errors", "going-live"],
   },
   {
     who: "You run the service",
     intent: "You deploy it, issue keys, and answer when something is wrong.",
-    pages: ["operating", "one-box", "console", "backups", "symptoms"],
+    pages: ["one-box", "operating", "access", "backups", "symptoms"],
   },
   {
     who: "You decide or review",
     intent: "You want to know what it guarantees, what it costs, and what happens when a secret leaks.",
-    pages: ["readme", "security", "stability", "costs", "proving-isolation"],
+    pages: ["readme", "security", "stability", "performance", "costs"],
   },
   {
     who: "You change the code",
     intent: "You maintain the service, or add to it.",
-    pages: ["contributing", "architecture", "testing", "changelog"],
+    pages: ["contributing", "architecture", "testing", "console-code", "changelog"],
   },
 ];
 

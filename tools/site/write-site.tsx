@@ -3,11 +3,11 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFil
 import { dirname, join } from "node:path";
 import type { Child } from "hono/jsx";
 import { CallFinder } from "./calls.ts";
-import { codesOf, type Document } from "./document.ts";
+import { type Call, codesOf, type Document } from "./document.ts";
 import { guidesIn, Links } from "./guides.ts";
 import { IndexPage } from "./index-page.tsx";
 import { GuidePage } from "./layout.tsx";
-import { Markdown } from "./markdown.ts";
+import { Markdown, type RenderedGuide } from "./markdown.ts";
 import { ReferencePage } from "./reference.tsx";
 import { llmsText, StartPage } from "./start.tsx";
 
@@ -26,17 +26,10 @@ export function writeSite(root: string, output: string): void {
   const markdown = new Markdown({ links, calls, codes: codesOf(document) });
   const guides = sources.map((guide) => markdown.guide(guide));
   const site = { version: document.info.version, guides };
-  const named = guides.map((guide) => ({ guide, ids: calls.idsIn(guide.text) }));
-  const guidesOfCall = ({ operation }: { operation: { operationId: string } }) =>
-    named
-      .filter(({ ids, guide }) => ids.has(operation.operationId) && guide.room !== "internals")
-      .map(({ guide }) => guide);
-
+  const guidesOf = guidesByCall(guides, calls);
   const files: Record<string, string> = {
     "docs.html": pageOf(<StartPage {...site} />),
-    "docs/calls.html": pageOf(
-      <ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOfCall} />,
-    ),
+    "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
     "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
     "llms.txt": llmsText(guides),
   };
@@ -49,6 +42,18 @@ export function writeSite(root: string, output: string): void {
   for (const [name, text] of Object.entries(files)) write(join(output, name), text);
   if (existsSync(join(root, PICTURES))) cpSync(join(root, PICTURES), join(output, PICTURES), { recursive: true });
   removeOld(output, new Set(Object.keys(files)));
+}
+
+/** Finds the guides that name a call, with that which names it most often first. */
+function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) => RenderedGuide[] {
+  const counted = guides
+    .filter(({ room, name }) => (room === "integrators" || room === "operators") && name !== "readme")
+    .map((guide) => ({ guide, counts: calls.countsIn(guide.text) }));
+  return ({ operation: { operationId: id } }) =>
+    counted
+      .filter(({ counts }) => counts.has(id))
+      .toSorted((one, other) => (other.counts.get(id) ?? 0) - (one.counts.get(id) ?? 0))
+      .map(({ guide }) => guide);
 }
 
 /** Removes the pages of an older build. They are not removed before, since two programs may build at the same time. */
