@@ -306,6 +306,8 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "bound-query.ts",
     "bound_query.py",
     "customer-databases.ts",
+    "orders.py",
+    "orders.ts",
     "page.html",
     "requirements.txt",
     "row-level-security.sql",
