@@ -188,7 +188,17 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
     const admitted = this.#admit(caller, "sessions:create");
     if (!admitted.ok) return admitted;
-    return this.#parts.sessions.start(admitted.value.keyId, providedId);
+    return this.#parts.sessions.start(admitted.value.keyId, { providedId });
+  }
+
+  /** As `startSession`, of the group with this number. */
+  startSessionByNumber(
+    caller: Caller,
+    teamId: number,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    return this.#parts.sessions.start(admitted.value.keyId, { teamId });
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
@@ -204,6 +214,17 @@ export class GroupDirectory extends DurableObject<Env> {
     const admitted = this.#admit(caller, "sessions:create");
     if (!admitted.ok) return admitted;
     return this.#parts.sessions.end(admitted.value.author, ending);
+  }
+
+  /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
+  endSessionsByNumber(
+    caller: Caller,
+    teamId: number,
+    viewerId: string | undefined,
+  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
+    const admitted = this.#admit(caller, "sessions:create");
+    if (!admitted.ok) return admitted;
+    return this.#parts.sessions.endOfGroup(admitted.value.author, { teamId }, viewerId);
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
