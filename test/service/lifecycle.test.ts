@@ -87,7 +87,7 @@ const outcomeOf = ({ status, body }: Answer): string =>
 
 /** The row of the table for a call. */
 function cellsOf(name: string): string[] {
-  const row = readFileSync("docs/lifecycle.md", "utf8")
+  const row = readFileSync("docs/integrators/lifecycle.md", "utf8")
     .split("\n")
     .find((line) => line.startsWith(`| ${name} `));
   return (row ?? "")
@@ -96,7 +96,7 @@ function cellsOf(name: string): string[] {
     .map((cell) => cell.trim());
 }
 
-describe.for(STATES)("docs/lifecycle.md shows for a group that is %s", (state) => {
+describe.for(STATES)("docs/integrators/lifecycle.md shows for a group that is %s", (state) => {
   it.for(Object.entries(CALLS))("the answer to: %s", async ([name, make], { expect }) => {
     const cell = cellsOf(name)[STATES.indexOf(state)] ?? "";
     expect(outcomeOf(await make(await groupIn(state)))).toBe(meaningOf(cell));
