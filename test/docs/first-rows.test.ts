@@ -37,7 +37,7 @@ describe("the page of first rows", () => {
     blocksOf("bash")
       .filter((block) => !block.includes("orders()") || block.includes(program))
       .join("\n")
-      .replaceAll("http://127.0.0.1:8787", url)
+      .replaceAll("http://localhost:8787", url)
       .replaceAll(/postgresql:\/\/(\w+)@localhost:5432\/postgres/g, (_, role: string) => `'${postgres.url(role)}'`)
       .replaceAll("npm run --silent build:client", "true")
       .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`)

@@ -98,20 +98,27 @@ async function greet({ port }: Workerd, options: ServeOptions, variables: Variab
     );
   const reachable = options.host === "0.0.0.0" ? "127.0.0.1" : options.host === "::" ? "::1" : options.host;
   const url = `http://${addressOf(reachable, port)}`;
+  // The issuer of a session is the host that its mint has called, and the documents call localhost.
+  const shown = options.demo && reachable === "127.0.0.1" ? `http://${addressOf("localhost", port)}` : url;
   // The first request runs the Worker's modules.
   await (await fetch(`${url}/health`)).arrayBuffer();
-  const introduction = options.demo ? await introductionTo(url, options, variables) : "";
-  console.info(`\nThe user group service is ready at ${url}`);
+  const introduction = options.demo ? await introductionTo(url, shown, options, variables) : "";
+  console.info(`\nThe user group service is ready at ${shown}`);
   console.info(introduction || `State: ${resolve(options.persistTo)}`);
   console.info("Ctrl-C stops the service. What follows is its log.\n");
 }
 
 /** The credentials of the demo, and calls to copy; or why there are none. */
-async function introductionTo(url: string, options: ServeOptions, variables: Variables): Promise<string> {
+async function introductionTo(
+  url: string,
+  shown: string,
+  options: ServeOptions,
+  variables: Variables,
+): Promise<string> {
   const { OPERATOR_TOKEN: operatorToken = "" } = variables;
   try {
     const keys = await demoKeys({ url, options, operatorToken });
-    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
+    return introductionOf(shown, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
     return (
