@@ -115,7 +115,7 @@ describe("the pages of a running service", () => {
   it.for([
     ["/docs", "text/html; charset=utf-8"],
     ["/docs/errors", "text/html; charset=utf-8"],
-    ["/docs/reference/errors.md", "text/markdown; charset=utf-8"],
+    ["/docs/errors.md", "text/markdown; charset=utf-8"],
     ["/docs/pictures/product.png", "image/png"],
     ["/docs/examples/embedding/page.html.txt", "text/plain; charset=utf-8"],
     ["/llms.txt", "text/plain; charset=utf-8"],

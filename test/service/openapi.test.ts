@@ -91,7 +91,7 @@ describe("over the network", () => {
     expect(await body.text()).toBe("");
   });
 
-  it.for(["/", "/openapi.json", "/docs", "/docs/calls", "/docs/reference/errors.md", "/llms.txt"])(
+  it.for(["/", "/openapi.json", "/docs", "/docs/calls", "/docs/errors.md", "/llms.txt"])(
     "%s answers GET and HEAD, and refuses other methods",
     async (path, { expect }) => {
       const head = await ask("HEAD", path);
