@@ -12,7 +12,7 @@ export type Admitted = { author: Author; keyId: number | null; may: (scope: Scop
 export type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
 
 /** Admits an operator, whose role the registry has checked. */
-export const admitOperator = (operator: Operator): Admitted => ({
+export const admittedOperator = (operator: Operator): Admitted => ({
   author: authorOf(operator),
   keyId: null,
   may: () => false,

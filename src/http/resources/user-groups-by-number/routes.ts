@@ -9,7 +9,6 @@ import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
@@ -18,7 +17,7 @@ import { respond, respondWithJson } from "../../response/respond.ts";
 import { cursorOf } from "../cursor.ts";
 import { ReasonBody } from "../fields.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
-import { EnsureBody } from "../user-groups/schemas.ts";
+import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
   ListQuery,
@@ -34,18 +33,13 @@ import {
  * integrators, GET /api/user under a method that has a body.
  */
 export const userGroupsByNumber = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
-  .use("/:team_id/rotate", allowMethods("POST"))
-  .use("/:team_id/restore", allowMethods("POST"))
-  .use("/:team_id/purge", allowMethods("POST"))
   .use(authorizeCallers)
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
     const listed = await c.get("directory").list(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
@@ -61,12 +55,10 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   })
 
   .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
-    const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const changes = changesIn(c.req.valid("json"));
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { ifMatch: c.get("ifMatch"), isMergePatch: isMergePatch(c.req.header("Content-Type")) };
-    const updated = await c
-      .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, options);
+    const updated = await c.get("directory").updateByNumber(c.get("caller"), teamId, changes, options);
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);
