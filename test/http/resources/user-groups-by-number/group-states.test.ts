@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import lifecycle from "../../../../docs/lifecycle.md?raw";
+import lifecycle from "../../../../docs/integrators/lifecycle.md?raw";
 import { FAILURES } from "../../../../src/http/response/failures.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call } from "../../../support/client.ts";
