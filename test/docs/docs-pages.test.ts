@@ -98,7 +98,7 @@ it.for([
   ["clients.md", ["examples/urllib_request.py"]],
   ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
 ] as const)("docs/%s contains files of examples/ unchanged", ([page, files], { expect }) => {
-  const shown = [...read(`docs/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  const shown = [...read(`docs/integrators/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
   expect(shown.map(([, file]) => file)).toEqual(files);
   for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
 });
