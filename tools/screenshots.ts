@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots`: takes every page of the console at three widths and in both schemes, into `.screenshots/`, and the pictures of
- * docs/console.md into `docs/pictures/`. It starts a service of its own, and needs Debian's chromium.
+ * docs/operators/console.md into `docs/pictures/`. It starts a service of its own, and needs Debian's chromium.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
