@@ -1,7 +1,7 @@
 /**
  * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it copies the renderer of /docs and the styles of the console to where the Worker serves them. It runs on
- * the user's own Node, before the project's is installed, so it uses nothing newer than Node 14.
+ * network. Then it copies the renderer of /docs to where the Worker serves it. It runs on the user's own Node, before the
+ * project's is installed, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,6 @@ const NODE_MAJOR_MIN = 20;
 const COPIES = {
   "swagger-ui-dist/swagger-ui-bundle.js": "docs/swagger-ui-bundle.js",
   "swagger-ui-dist/swagger-ui.css": "docs/swagger-ui.css",
-  "simpledotcss/simple.min.css": "styles/simple.css",
 };
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const inRoot = (path) => join(ROOT, path);

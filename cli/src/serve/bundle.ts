@@ -38,6 +38,7 @@ const TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".json": "application/json",
+  ".svg": "image/svg+xml",
 };
 
 /** A file of `public/`: its media type, its length, and its validator (RFC 9110, section 8.8.3). */

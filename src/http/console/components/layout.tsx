@@ -33,8 +33,8 @@ export const Layout: FC<PageHead & Frame & { children: Child }> = ({
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
       <title>{`${issues.length > 0 ? "Error: " : ""}${title} · User groups`}</title>
-      <link rel="stylesheet" href="/styles/simple.css" />
-      <link rel="stylesheet" href="/styles/console.css" />
+      <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
+      <link rel="stylesheet" href="/styles/ui.css" />
     </head>
     <body>
       <header>
