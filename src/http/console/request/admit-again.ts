@@ -1,6 +1,6 @@
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import type { EnvironmentEnv } from "../console-env.ts";
 
 /** Admits an operator again whose list has waited for its turn, because the session may have ended. Returns the failure. */
@@ -9,6 +9,6 @@ export async function admitAgain(
   { hasWaited }: { hasWaited: boolean },
 ): Promise<Failure | undefined> {
   if (!hasWaited) return undefined;
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "viewer", c.get("environment"));
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", c.get("environment"));
   return admitted.ok ? undefined : admitted.failure;
 }

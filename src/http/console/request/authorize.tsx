@@ -5,7 +5,8 @@ import type { PresentedConsoleSession, PresentedOperator } from "../../../domain
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { directoryOf, registryOf } from "../../durable-objects.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
@@ -77,9 +78,8 @@ async function admit(
   }
   // Without an environment, the page's own RPC checks the session.
   if (!environment) return undefined;
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), role, environment);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), role, environment);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   return undefined;
 }
 
@@ -103,9 +103,8 @@ async function admitForm(
   formId: string,
 ): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
-  const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
+  const admitted = await registryFor(c).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value.operator);
   if (admitted.value.isTooOld)
     return respondWithMessage(
       c,

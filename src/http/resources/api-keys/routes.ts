@@ -28,7 +28,6 @@ export const apiKeys = new Hono<AppEnv>()
     c.set("environment", environment);
     const issued = await issueApiKey(operatorCall(c), { environment, expiresInSeconds, ...draft });
     if (!issued.ok) return refuse(c, issued.failure);
-    c.set("operator", issued.value.operator);
     return respondWithKey(c, issued.value, environment);
   })
 

@@ -5,8 +5,8 @@ import type { BackupPage } from "../../../domain/backup/backup.ts";
 import type { RestorePage, RestoreProgress } from "../../../domain/backup/restore.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
-import { directoryOf, registryOf } from "../../durable-objects.ts";
-import { admitAgain } from "../../request/admit-caller.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";
@@ -30,9 +30,8 @@ export const backups = new Hono<AppEnv>()
     if (text !== undefined && !cursor)
       return refuseRequest(c, { code: "invalid_body", issues: [{ path: ["cursor"], message: CURSOR_MESSAGE }] });
     if (!reader.environment) {
-      const read = await registryOf(c.env).backup(reader.presentedOperator, cursor?.position);
+      const read = await registryFor(c).backup(reader.presentedOperator, cursor?.position);
       if (!read.ok) return refuse(c, read.failure);
-      c.set("operator", read.value.operator);
       return respondWithPage(c, undefined, read.value, cursor);
     }
     const { caller, directory, environment } = reader;
@@ -106,7 +105,7 @@ async function readNext(
 }
 
 function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environment): Target {
-  const registry = registryOf(c.env);
+  const registry = registryFor(c);
   const operator = c.get("presentedOperator");
   const directory = directoryOf(c.env, environment);
   c.set("environment", environment);
@@ -114,7 +113,6 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
     progress: async () => {
       const admitted = await registry.admit(operator, "admin", undefined);
       if (!admitted.ok) return admitted;
-      c.set("operator", admitted.value);
       return ok(await directory.restoreProgress());
     },
     take: async (page, isUnsigned) => {
@@ -138,14 +136,10 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
 }
 
 function registryTarget(c: RequestContext<OperatorEnv>): Target {
-  const registry = registryOf(c.env);
+  const registry = registryFor(c);
   const operator = c.get("presentedOperator");
   return {
-    progress: async () => {
-      const progress = await registry.restoreProgress(operator);
-      if (progress.ok) c.set("operator", progress.value.operator);
-      return progress;
-    },
+    progress: () => registry.restoreProgress(operator),
     take: (page) => registry.restorePage(operator, { ...page, skipped: [] }),
     abandon: () => registry.abandonRestore(operator),
   };

@@ -3,8 +3,7 @@ import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { EventPage, EventQuery } from "../../../domain/feed/event.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
-import { admitAgain } from "../../request/admit-caller.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
@@ -39,9 +38,8 @@ export const events = new Hono<AppEnv>()
     const withGroups = include !== undefined;
     const query = { from, limit, type, providedId, actor, withGroups };
     if (!reader.environment) {
-      const listed = await registryOf(c.env).listEvents(reader.presentedOperator, query);
+      const listed = await registryFor(c).listEvents(reader.presentedOperator, query);
       if (!listed.ok) return refuse(c, listed.failure);
-      c.set("operator", listed.value.operator);
       return respondWithPage(c, feed, { ...listed.value, ...(withGroups && { groups: [] }) });
     }
     const listed = await reader.directory.listEvents(reader.caller, query);
