@@ -13,6 +13,7 @@ export type ConsoleEnv = With<
     /** The origin of the console as browsers see it. */
     origin: string;
     session?: ConsoleSession;
+    presentedOperator?: PresentedOperator & { key: PresentedConsoleSession };
   }
 >;
 

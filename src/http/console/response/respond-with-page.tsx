@@ -4,6 +4,7 @@ import type { RequestContext } from "../../app-env.ts";
 import { FAILURES } from "../../response/failures.ts";
 import { Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
+import { frameOf } from "./frame.ts";
 import { PROTECTION } from "./protection.ts";
 import { toSignIn } from "./to-sign-in.ts";
 
@@ -12,16 +13,7 @@ type Page = PageHead & { children: Child; status?: number };
 
 /** Answers with a page. */
 export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
-  const layout = (
-    <Layout
-      {...page}
-      operator={c.get("operator")}
-      environment={c.get("operator") && c.get("environment")}
-      path={c.req.path}
-      ring={c.get("ring")}
-      session={c.get("session")}
-    />
-  );
+  const layout = <Layout {...page} {...await frameOf(c)} />;
   const html = `<!doctype html>${await layout.toString()}`;
   const isRefused = (page.issues ?? []).length > 0;
   return new Response(html, {

@@ -1,17 +1,15 @@
 import { createFactory } from "hono/factory";
-import type { FC } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
-import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
+import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
 import { cursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
-import { Select, TextField } from "../../components/fields.tsx";
-import { Filter } from "../../components/form.tsx";
-import { Paging } from "../../components/paging.tsx";
-import { Text, Time } from "../../components/text.tsx";
-import { Wide } from "../../components/wide.tsx";
+import { Badge } from "../../components/detail.tsx";
+import { List, rowsBefore, type Tab } from "../../components/list.tsx";
+import { Day, Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, groupPath } from "../../paths.ts";
+import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
@@ -19,10 +17,10 @@ import { refuseWithPage, respondWithPage } from "../../response/respond-with-pag
 /** A page of a list, whose texts may be long, stays below 60 KB. */
 const ROWS = "50";
 
-/** The groups of an environment, filtered by the beginning of their ids and by their state. */
+/** The groups of an environment, by their state. */
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS }, own: ["from"] });
   const listed = query && (await c.get("directory").list(c.get("operator"), query));
   if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
   const failure = listed && (await admitAgain(c, listed.value));
@@ -34,66 +32,77 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
     title: "Groups",
     issues,
     children: (
-      <>
-        <Filter action={path}>
-          <TextField name="user_group_id_prefix" label="Id begins with" value={prefix} issues={issues} />
-          <Select
-            name="state"
-            label="State"
-            value={state}
-            options={[["", "active and suspended"], ...GROUP_STATES.map((each): [string, string] => [each, each])]}
-            issues={issues}
-          />
-        </Filter>
-        {groups.length > 0 ? (
-          <GroupTable environment={environment} groups={groups} />
-        ) : (
-          <p>{next === null ? "No groups." : "No groups on this page; the list goes on."}</p>
-        )}
-        <Paging
-          path={path}
-          fields={{ user_group_id_prefix: prefix, state }}
-          cursor={cursor}
-          nextCursor={next === null ? null : cursorOf({ start: next, prefix })}
-        />
-      </>
+      <List
+        label="States"
+        tabs={tabsOf(path, state)}
+        isEmpty={groups.length === 0}
+        empty={emptyText(state, next !== null)}
+        paging={{
+          path,
+          fields: { user_group_id_prefix: prefix, state },
+          cursor,
+          nextCursor: next === null ? null : cursorOf({ start: next, prefix }),
+          rows: groups.length,
+          from: rowsBefore(c.req.query("from")),
+        }}
+      >
+        <GroupTable environment={environment} groups={groups} />
+      </List>
     ),
   });
 });
 
-const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => (
-  <Wide label="Groups">
-    <table>
-      <thead>
+const STATE_TABS: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };
+
+const tabsOf = (path: string, current: string | undefined): Tab[] => [
+  { path, text: "All", isCurrent: current === undefined },
+  ...GROUP_STATES.map((state) => ({
+    path: withQuery(path, { state }),
+    text: STATE_TABS[state],
+    isCurrent: state === current,
+  })),
+];
+
+function emptyText(state: string | undefined, goesOn: boolean): Child {
+  if (goesOn) return "No groups on this page; the list goes on.";
+  if (state === "deleted") return "No deleted groups. A deleted group can be restored from here, until it is purged.";
+  if (state === "suspended") return "No group is suspended.";
+  return "No groups yet. The integrator's backend creates them: the first call for a customer makes its group.";
+}
+
+/** A table of groups. */
+export const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => (
+  <table>
+    <thead>
+      <tr>
+        <th>Customer</th>
+        <th class="fit">State</th>
+        <th class="fit mid">Last viewed</th>
+        <th class="fit low">Changed</th>
+      </tr>
+    </thead>
+    <tbody>
+      {groups.map((group) => (
         <tr>
-          <th class="number">Number</th>
-          <th>Id</th>
-          <th>Name</th>
-          <th>State</th>
-          <th>Last viewed</th>
-          <th>Updated</th>
-        </tr>
-      </thead>
-      <tbody>
-        {groups.map((group) => (
-          <tr>
-            <td class="number">{group.teamId}</td>
-            <td>
-              <a href={groupPath(environment, group.teamId)}>
-                <Text value={group.providedId} />
-              </a>
-            </td>
-            <td>
+          <td>
+            <a href={groupPath(environment, group.teamId)}>
               <Text value={group.name} />
-            </td>
-            <td>{stateOf(group)}</td>
-            <td class="nowrap">{group.lastViewedOn ?? "–"}</td>
-            <td>
-              <Time at={group.updatedAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Wide>
+            </a>
+            <code>
+              <Text value={group.providedId} />
+            </code>
+          </td>
+          <td class="fit">
+            <Badge state={stateOf(group)} />
+          </td>
+          <td class="fit mid">
+            <Day day={group.lastViewedOn} none="never" />
+          </td>
+          <td class="fit low">
+            <Time at={group.deletedAt ?? group.updatedAt} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
 );

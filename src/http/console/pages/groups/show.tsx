@@ -2,57 +2,186 @@ import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import { undoMsOf } from "../../../../../common/settings/settings.ts";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
-import { stateOf } from "../../../../domain/user-groups/user-group.ts";
-import type { ListedGroup } from "../../../../records.ts";
+import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
+import type { Actor, ListedGroup, StoredEvent } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { Badge, Facts, Split } from "../../components/detail.tsx";
 import { Done } from "../../components/done.tsx";
-import { EventTable } from "../../components/events.tsx";
+import { ActorLink, Feed, Reason } from "../../components/events.tsx";
+import { Form } from "../../components/form.tsx";
 import { prettyJson } from "../../components/json.ts";
-import { Text, Time } from "../../components/text.tsx";
+import { Menu } from "../../components/menu.tsx";
+import { CodeText, Day, Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { groupPath } from "../../paths.ts";
+import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 import { offeredChanges } from "./changes.tsx";
-import { inspectGroup } from "./inspect.ts";
+import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
-/** One group: its fields, what can be done with it, and its newest events. */
+type Call = RequestContext<EnvironmentEnv>;
+
+/** One group: its state and who decided it, what can be done with it, what happened, and its fields. */
 export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
   if (inspected instanceof Response) return inspected;
   const { group, events } = inspected;
-  const path = groupPath(c.get("environment"), group.teamId);
-  const links = [
-    ...(group.deletedAt === null ? [["view-as", "View as this group"] as const] : []),
-    ...offeredChanges(group, c.get("operator").role),
-  ];
+  const environment = c.get("environment");
   return respondWithPage(c, {
-    title: `Group ${group.teamId}`,
+    title: group.name,
+    crumbs: groupCrumbs(environment, group).slice(0, -1),
     heading: (
       <>
-        <Text value={group.name} /> <small class="mark">{stateOf(group)}</small>
+        <Text value={group.name} /> <Badge state={stateOf(group)} />
       </>
     ),
+    subline: (
+      <>
+        <code>
+          <Text value={group.providedId} />
+        </code>{" "}
+        · number <code>{group.teamId}</code>
+      </>
+    ),
+    actions: <Actions c={c} group={group} />,
     children: (
       <>
-        <Done done={c.req.query("done")} results={resultsOf(c.get("environment"), group)} />
-        <ul class="actions">
-          {links.map(([word, text]) => (
-            <li>
-              <a href={`${path}/${word}`}>{text}</a>
-            </li>
-          ))}
-        </ul>
-        <Fields group={group} purgeAt={group.deletedAt === null ? null : purgeAtOf(group.deletedAt, undoMsOf(c.env))} />
-        <h2>Properties</h2>
-        <Json text={group.properties} />
-        <h2>Mapping</h2>
-        <Json text={group.mapping} />
-        <h2>Newest events</h2>
-        {events.length === 0 ? <p>None among the newest 1,000 of the environment.</p> : <EventTable events={events} />}
+        <Done done={c.req.query("done")} results={resultsOf(environment, group)} />
+        <Banner c={c} group={group} events={events} />
+        <Split facts={<GroupFacts group={group} />}>
+          <h2>Activity</h2>
+          <Activity environment={environment} group={group} events={events} />
+          <h2>Properties</h2>
+          <Json text={group.properties} none="None. An integrator gives them when it creates or changes the group." />
+          <h2>Mapping</h2>
+          <Json text={group.mapping} none="None: dashboards of this group use each schema's own data source." />
+        </Split>
       </>
     ),
   });
 });
+
+/** What can be done with a group: one primary action, Edit, and the rest in a menu. */
+const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
+  const path = groupPath(c.get("environment"), group.teamId);
+  const changes = offeredChanges(group, c.get("operator").role);
+  const inMenu = changes.filter(({ word }) => word !== "edit");
+  return (
+    <>
+      {group.deletedAt === null && (
+        <a class="button primary" href={`${path}/view-as`}>
+          View as this group
+        </a>
+      )}
+      {changes.length > inMenu.length && (
+        <a class="button" href={`${path}/edit`}>
+          Edit
+        </a>
+      )}
+      {inMenu.length > 0 && (
+        <Menu class="who-less" text="More" label="More changes of this group">
+          <ul>
+            {inMenu.map(({ word, title, hint, isDangerous }) => (
+              <li>
+                <a href={`${path}/${word}`} class={isDangerous ? "danger" : ""}>
+                  {title}
+                  <small>{hint}</small>
+                </a>
+              </li>
+            ))}
+          </ul>
+        </Menu>
+      )}
+    </>
+  );
+};
+
+/** Who decided the state of a group. */
+const actorIn = (events: StoredEvent[], type: StoredEvent["type"]): Actor | undefined =>
+  events.find((event) => event.type === type)?.actor;
+
+/** Why a group is not active, who decided it, and the way back. */
+const Banner: FC<{ c: Call; group: ListedGroup; events: StoredEvent[] }> = ({ c, group, events }) => {
+  const isSupport = allowsRole(c.get("operator").role, "support");
+  const path = groupPath(c.get("environment"), group.teamId);
+  if (group.deletedAt !== null) return <DeletedBanner c={c} group={group} actor={actorIn(events, "user_group.deleted")} />;
+  if (group.suspendedAt === null) return null;
+  const actor = actorIn(events, "user_group.suspended");
+  return (
+    <div class="notice warn">
+      <p>
+        <b>
+          Suspended <Time at={group.suspendedAt} />
+          <By actor={actor} environment={c.get("environment")} />
+        </b>
+        {group.suspendedReason === null ? ", without a reason" : <>: <Reason text={group.suspendedReason} /></>}. Its viewers
+        are refused. Calls with API keys work as before.
+      </p>
+      {isSupport && (
+        <a class="button" href={`${path}/resume`}>
+          Resume…
+        </a>
+      )}
+    </div>
+  );
+};
+
+const By: FC<{ actor: Actor | undefined; environment: Environment }> = ({ actor, environment }) =>
+  actor ? (
+    <>
+      {" "}
+      by <ActorLink actor={actor} environment={environment} />
+    </>
+  ) : null;
+
+/** A deleted group is restored from its own page: the form asks for nothing. */
+const DeletedBanner: FC<{ c: Call; group: ListedGroup; actor: Actor | undefined }> = ({ c, group, actor }) => {
+  const environment = c.get("environment");
+  const path = `${groupPath(environment, group.teamId)}/restore`;
+  return (
+    <div class="notice warn">
+      <p>
+        <b>
+          Deleted <Time at={group.deletedAt} />
+          <By actor={actor} environment={environment} />
+        </b>
+        . It can be restored as it was, until it is purged{" "}
+        <Time at={group.deletedAt === null ? null : purgeAtOf(group.deletedAt, undoMsOf(c.env))} />.
+      </p>
+      {allowsRole(c.get("operator").role, "support") && (
+        <Form ring={c.get("ring")} session={c.get("session")} action={path} class="row">
+          <input type="hidden" name="etag" value={etagOf(group)} />
+          <button type="submit" class="primary">
+            Restore
+          </button>
+          <a class="button" href={path}>
+            With a new token or id…
+          </a>
+        </Form>
+      )}
+    </div>
+  );
+};
+
+const Activity: FC<{ environment: Environment; group: ListedGroup; events: StoredEvent[] }> = ({
+  environment,
+  group,
+  events,
+}) => (
+  <>
+    {events.length === 0 ? (
+      <p class="hint">No changes that are still kept.</p>
+    ) : (
+      <Feed events={events} environment={environment} />
+    )}
+    <p>
+      <a href={withQuery(`${environmentPath(environment)}/events`, { user_group_id: group.providedId })}>
+        All events of this group
+      </a>
+    </p>
+  </>
+);
 
 /** What a change has done, and what undoes it. */
 function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<string, Child> {
@@ -70,11 +199,7 @@ function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<st
         The group is active, and its viewers are admitted. To undo it, <a href={`${path}/suspend`}>suspend it</a>.
       </>
     ),
-    deleted: (
-      <>
-        The group is deleted. To undo it, <a href={`${path}/restore`}>restore it</a>.
-      </>
-    ),
+    deleted: "The group is deleted.",
     restored: (
       <>
         The group is back. To undo it, <a href={`${path}/delete`}>delete it</a>.
@@ -84,56 +209,63 @@ function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<st
   };
 }
 
-const Fields: FC<{ group: ListedGroup; purgeAt: number | null }> = ({ group, purgeAt }) => (
-  <dl>
-    <Field name="Id">
-      <Text value={group.providedId} />
-    </Field>
-    <Field name="Number (team_id)">{group.teamId}</Field>
-    {group.suspendedAt !== null && (
-      <Field name="Suspended">
-        <Time at={group.suspendedAt} />
-        {group.suspendedReason !== null && (
-          <>
-            : <Text value={group.suspendedReason} />
-          </>
-        )}
-      </Field>
-    )}
-    {group.deletedAt !== null && (
-      <>
-        <Field name="Deleted">
-          <Time at={group.deletedAt} />
-        </Field>
-        <Field name="Can be restored until">
-          <Time at={purgeAt} />
-        </Field>
-      </>
-    )}
-    <Field name="Last viewed">{group.lastViewedOn ?? "never, as far as is known"}</Field>
-    <Field name="Created">
-      <Time at={group.createdAt} />
-    </Field>
-    <Field name="Updated">
-      <Time at={group.updatedAt} />
-    </Field>
-    <Field name="Revision">{group.revision}</Field>
-  </dl>
-);
-
-const Field: FC<{ name: string; children?: Child }> = ({ name, children }) => (
+const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
   <>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
+    <h2>About</h2>
+    <Facts
+      facts={[
+        [
+          "Id",
+          <code>
+            <Text value={group.providedId} />
+          </code>,
+        ],
+        ["Number (team_id)", <code>{group.teamId}</code>],
+        ["Last viewed", <Day day={group.lastViewedOn} none="never, as far as is known" />],
+        ["Created", <Time at={group.createdAt} />],
+        [
+          "Changed",
+          <>
+            <Time at={group.updatedAt} /> <small>revision {group.revision}</small>
+          </>,
+        ],
+      ]}
+    />
   </>
 );
 
-/** A stored object, with line breaks. */
-const Json: FC<{ text: string | null }> = ({ text }) =>
-  text === null ? (
-    <p>None.</p>
-  ) : (
-    <pre tabindex={0}>
-      <Text value={prettyJson(text)} />
-    </pre>
+/** A stored object: a row for each name, or as JSON where it has none of the simple kind. */
+const Json: FC<{ text: string | null; none: string }> = ({ text, none }) => {
+  const entries = text === null ? [] : Object.entries(JSON.parse(text) as Record<string, unknown>);
+  if (text === null || entries.length === 0) return <p class="hint">{none}</p>;
+  const isSimple = entries.every(([, value]) => JSON.stringify(value).length <= SIMPLE_UNITS_MAX);
+  if (!isSimple || entries.length > ROWS_MAX)
+    return (
+      <pre tabindex={0}>
+        <CodeText value={prettyJson(text)} />
+      </pre>
+    );
+  return (
+    <table>
+      <tbody>
+        {entries.map(([name, value]) => (
+          <tr>
+            <th scope="row">
+              <code>
+                <Text value={name} />
+              </code>
+            </th>
+            <td>
+              <code>
+                <Text value={JSON.stringify(value)} />
+              </code>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
+};
+
+const SIMPLE_UNITS_MAX = 200;
+const ROWS_MAX = 50;
