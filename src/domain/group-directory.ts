@@ -68,9 +68,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. */
   ensure(caller: Caller, draft: UserGroupDraft): Result<Ensured, AdmitFailure | EnsureFailure> {
-    const admitted = this.#admit(caller, "groups:read");
-    if (!admitted.ok) return admitted;
-    return this.#parts.groups.ensure(admitted.value, draft);
+    return this.#as(caller, "groups:read", (admitted) => this.#parts.groups.ensure(admitted, draft));
   }
 
   /** Changes the given fields. An update that changes nothing writes nothing. */
@@ -80,9 +78,9 @@ export class GroupDirectory extends DurableObject<Env> {
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch">,
   ): Result<GroupWithToken & EndedLeases, AdmitFailure | UpdateFailure> {
-    const admitted = this.#admit(caller, "groups:write");
-    if (!admitted.ok) return admitted;
-    return this.#parts.groups.updateById(admitted.value, providedId, changes, conditions);
+    return this.#as(caller, "groups:write", (admitted) =>
+      this.#parts.groups.updateById(admitted, providedId, changes, conditions),
+    );
   }
 
   /** The same for the group with this number, or a merge patch of it. The answer never has a token. */
@@ -94,9 +92,9 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ListedGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
-    const admitted = this.#admit(caller, "groups:write");
-    if (!admitted.ok) return admitted;
-    return this.#parts.groups.updateByNumber(admitted.value, teamId, changes, conditions);
+    return this.#as(caller, "groups:write", (admitted) =>
+      this.#parts.groups.updateByNumber(admitted, teamId, changes, conditions),
+    );
   }
 
   /**
@@ -109,9 +107,9 @@ export class GroupDirectory extends DurableObject<Env> {
     graceSeconds: number,
     conditions: Conditions,
   ): Result<RotatedWithToken & Outcome, OnceFailure | TokenFailure> {
-    const admitted = this.#admit(caller, "tokens:rotate");
-    if (!admitted.ok) return admitted;
-    return this.#parts.repeatable.rotate(admitted.value, current, graceSeconds, conditions);
+    return this.#as(caller, "tokens:rotate", (admitted) =>
+      this.#parts.repeatable.rotate(admitted, current, graceSeconds, conditions),
+    );
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
@@ -134,9 +132,9 @@ export class GroupDirectory extends DurableObject<Env> {
     guards: Guards,
     conditions: Conditions,
   ): Result<Outcome, OnceFailure | TokenFailure | FailureOf<"user_group_mismatch">> {
-    const admitted = this.#admit(caller, "groups:delete");
-    if (!admitted.ok) return admitted;
-    return this.#parts.repeatable.remove(admitted.value, current, guards, conditions);
+    return this.#as(caller, "groups:delete", (admitted) =>
+      this.#parts.repeatable.remove(admitted, current, guards, conditions),
+    );
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
@@ -170,15 +168,12 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
   purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | EraseFailure> {
-    const admitted = this.#admit(caller, "groups:delete");
-    if (!admitted.ok) return admitted;
-    return this.#parts.repeatable.purge(admitted.value, teamId, conditions);
+    return this.#as(caller, "groups:delete", (admitted) => this.#parts.repeatable.purge(admitted, teamId, conditions));
   }
 
   /** The group as the viewer with this token sees it. With `acceptsStale` the answer may ask the Worker to write a lease. */
   view(viewer: PresentedToken, acceptsStale: boolean): Result<ViewerAnswer, ViewFailure> {
-    if (!this.#parts.schema.exists) return fail({ code: "credential_revoked" });
-    return this.#parts.groups.view(viewer, acceptsStale);
+    return this.#ifCreated(({ groups }) => groups.view(viewer, acceptsStale), fail({ code: "credential_revoked" }));
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
@@ -186,14 +181,12 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     providedId: string,
   ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
-    const admitted = this.#admit(caller, "sessions:create");
-    if (!admitted.ok) return admitted;
-    return this.#parts.sessions.start(admitted.value.keyId, providedId);
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, providedId));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
   viewSession(session: PresentedSession): Result<GroupSnapshot, ViewFailure> {
-    return this.#parts.schema.exists ? this.#parts.sessions.view(session) : fail({ code: "credential_revoked" });
+    return this.#ifCreated(({ sessions }) => sessions.view(session), fail({ code: "credential_revoked" }));
   }
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
@@ -201,9 +194,7 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     ending: SessionsToEnd,
   ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(caller, "sessions:create");
-    if (!admitted.ok) return admitted;
-    return this.#parts.sessions.end(admitted.value.author, ending);
+    return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
@@ -217,9 +208,7 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     from: "existing" | "deleted",
   ): Result<ListedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(caller, "groups:read");
-    if (!admitted.ok) return admitted;
-    return this.#parts.groups.show(teamId, from);
+    return this.#as(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
   }
 
   /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
@@ -261,20 +250,17 @@ export class GroupDirectory extends DurableObject<Env> {
     operator: Operator,
     teamId: number,
   ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(operator, "groups:read");
-    if (!admitted.ok) return admitted;
-    return this.#parts.overview.inspect(teamId);
+    return this.#as(operator, "groups:read", () => this.#parts.overview.inspect(teamId));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
   checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, AdmitFailure> {
-    const admitted = this.#admit(caller, scope);
-    return admitted.ok ? ok(undefined) : admitted;
+    return this.#as(caller, scope, () => ok(undefined));
   }
 
   /** The API key that calls. */
   identify(key: PresentedKey): Result<StoredKey, KeyFailure> {
-    return this.#parts.schema.exists ? this.#parts.keys.authenticate(key) : fail({ code: "unauthenticated" });
+    return this.#ifCreated(({ keys }) => keys.authenticate(key), fail({ code: "unauthenticated" }));
   }
 
   // The calls of operators alone, whom the registry has admitted.
@@ -293,18 +279,17 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
   findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], AdmitFailure> {
-    const admitted = this.#admit(operator, undefined);
-    return admitted.ok ? ok(this.#parts.keys.find(ids)) : admitted;
+    return this.#as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
   }
 
   /** Whether no API key was issued yet. */
   hasNoKeys(): boolean {
-    return !this.#parts.schema.exists || this.#parts.keys.isEmpty();
+    return this.#ifCreated(({ keys }) => keys.isEmpty(), true);
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
   revokeKey(operator: Operator, id: number): Result<undefined, FailureOf<"api_key_not_found">> {
-    const isFound = this.#parts.schema.exists && this.#parts.keys.revoke(authorOf(operator), id);
+    const isFound = this.#ifCreated(({ keys }) => keys.revoke(authorOf(operator), id), false);
     return isFound ? ok(undefined) : fail({ code: "api_key_not_found" });
   }
 
@@ -314,8 +299,8 @@ export class GroupDirectory extends DurableObject<Env> {
     id: number,
     roll: KeyRoll,
   ): Result<StoredKey, FailureOf<"api_key_not_found" | "environment_full">> {
-    if (!this.#parts.schema.exists) return fail({ code: "api_key_not_found" });
-    return this.#parts.keys.roll(authorOf(operator), id, roll) ?? fail({ code: "api_key_not_found" });
+    const rolled = this.#ifCreated(({ keys }) => keys.roll(authorOf(operator), id, roll), undefined);
+    return rolled ?? fail({ code: "api_key_not_found" });
   }
 
   /** Reads for a caller in its turn. An operator who has waited has to be admitted by the registry again. */
@@ -327,10 +312,25 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#turns.takeAdmitted(`${caller.kind} ${caller.id}`, () => this.#admit(caller, scope), read);
   }
 
+  /** Runs `run` for a caller that is admitted. `scope` is what an API key needs; every valid one may make a call without it. */
+  #as<Value, Failure>(
+    caller: Caller,
+    scope: Scope | undefined,
+    run: (admitted: Admitted) => Result<Value, Failure>,
+  ): Result<Value, Failure | AdmitFailure> {
+    const admitted = this.#admit(caller, scope);
+    return admitted.ok ? run(admitted.value) : admitted;
+  }
+
+  /** Returns what `run` makes of the tables; `otherwise` while there are none. */
+  #ifCreated<Value, Otherwise>(run: (parts: DirectoryParts) => Value, otherwise: Otherwise): Value | Otherwise {
+    return this.#parts.schema.exists ? run(this.#parts) : otherwise;
+  }
+
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
   #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
     if (caller.kind === "operator")
-      return this.#parts.schema.exists ? ok(admitOperator(caller)) : fail({ code: "environment_not_found" });
+      return this.#ifCreated(() => ok(admitOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
   }
@@ -342,9 +342,9 @@ export class GroupDirectory extends DurableObject<Env> {
     conditions: Conditions,
     change: (admitted: Admitted) => Result<Changed, Failure>,
   ): Result<ListedGroup & Outcome, Failure | OnceFailure> {
-    const admitted = this.#admit(caller, scope);
-    if (!admitted.ok) return admitted;
-    return this.#parts.repeatable.list(admitted.value, conditions, () => change(admitted.value));
+    return this.#as(caller, scope, (admitted) =>
+      this.#parts.repeatable.list(admitted, conditions, () => change(admitted)),
+    );
   }
 
   /** One page of a backup. It takes turns with lists. */

@@ -58,9 +58,8 @@ export class Registry extends DurableObject<Env> {
     isForBackups = false,
   ): Result<Operator, AdmitFailure | FailureOf<"environment_not_found">> {
     const operator = this.#admit(presented, role, isForBackups);
-    if (!operator.ok) return operator;
-    if (environment && !this.#find(environment)) return fail({ code: "environment_not_found" });
-    return operator;
+    const isMissing = operator.ok && environment && !this.#find(environment);
+    return isMissing ? fail({ code: "environment_not_found" }) : operator;
   }
 
   /**
@@ -121,19 +120,19 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     { start, limit, search }: EnvironmentQuery,
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
-    const { environments } = this.#parts;
     const examined = ENVIRONMENTS_EXAMINED_MAX;
-    const read = () => {
-      if (!this.#parts.schema.exists) return ok({ page: { environments: [], next: null }, share: 0 });
+    const read = ({ environments }: RegistryParts) => {
       const found =
         search === undefined
           ? environments.page(start, limit + 1)
           : environments.search(search, { start, count: limit + 1, examined });
       const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
       const share = search === undefined ? Math.min(1, found.length / LIST_ITEMS_MAX) : 1;
-      return ok({ page: { environments: found.slice(0, limit), next }, share });
+      return { page: { environments: found.slice(0, limit), next }, share };
     };
-    return this.#inTurn(presented, read, { minimum: "viewer", isForBackups: true });
+    const none = { page: { environments: [], next: null }, share: 0 };
+    const needed = { minimum: "viewer", isForBackups: true } as const;
+    return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), needed);
   }
 
   /** Issues the key of an operator, whose `rights` are the role. */
@@ -141,11 +140,10 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     draft: KeyDraft,
   ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full">> {
-    const operator = this.#admit(presented, "admin");
-    if (!operator.ok) return operator;
-    this.#parts.schema.create();
-    const issued = this.#parts.operators.issue(authorOf(operator.value), draft);
-    return issued.ok ? ok({ ...issued.value, operator: operator.value }) : issued;
+    return this.#as(presented, "admin", (operator) => {
+      this.#parts.schema.create();
+      return this.#parts.operators.issue(authorOf(operator), draft);
+    });
   }
 
   /** One page of the operators, revoked and expired ones included, oldest first. */
@@ -153,9 +151,8 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     query: KeyQuery,
   ): Promise<Result<Waited<KeyPage & By>, ListFailure>> {
-    return this.#inTurn(presented, () =>
-      ok(this.#parts.schema.exists ? this.#parts.operators.list(query) : { page: { keys: [], next: null }, share: 0 }),
-    );
+    const none = { page: { keys: [], next: null }, share: 0 };
+    return this.#inTurn(presented, () => ok(this.#ifCreated(({ operators }) => operators.list(query), none)));
   }
 
   /** The operators with these numbers, each with the event that ended its key. */
@@ -163,17 +160,16 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     ids: readonly number[],
   ): Result<{ found: FoundKey[] } & By, AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    return ok({ found: this.#parts.schema.exists ? this.#parts.operators.find(ids) : [], operator: operator.value });
+    const find = () => this.#ifCreated(({ operators }) => operators.find(ids), []);
+    return this.#as(presented, "viewer", () => ok({ found: find() }));
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
   revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
-    const operator = this.#admit(presented, "admin");
-    if (!operator.ok) return operator;
-    const isFound = this.#parts.schema.exists && this.#parts.operators.revoke(authorOf(operator.value), id);
-    return isFound ? ok({ operator: operator.value }) : fail({ code: "operator_not_found" });
+    return this.#as(presented, "admin", (operator) => {
+      const isFound = this.#ifCreated(({ operators }) => operators.revoke(authorOf(operator), id), false);
+      return isFound ? ok({}) : fail({ code: "operator_not_found" });
+    });
   }
 
   /** Issues a key with the same name, role and expiry, and revokes the old one after `graceSeconds`. */
@@ -182,32 +178,28 @@ export class Registry extends DurableObject<Env> {
     id: number,
     roll: KeyRoll,
   ): Result<StoredKey & By, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
-    const operator = this.#admit(presented, "admin");
-    if (!operator.ok) return operator;
-    const rolled = this.#parts.schema.exists
-      ? this.#parts.operators.roll(authorOf(operator.value), id, roll)
-      : undefined;
-    if (!rolled) return fail({ code: "operator_not_found" });
-    return rolled.ok ? ok({ ...rolled.value, operator: operator.value }) : rolled;
+    type RollFailure = FailureOf<"operator_not_found" | "environment_full">;
+    return this.#as(presented, "admin", (operator): Result<StoredKey, RollFailure> => {
+      const rolled = this.#ifCreated(({ operators }) => operators.roll(authorOf(operator), id, roll), undefined);
+      return rolled ?? fail({ code: "operator_not_found" });
+    });
   }
 
   /** Starts a session of the console for an operator, who presents a key. */
   startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    this.#parts.schema.create();
-    this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, operator.value.id));
-    return ok({ operator: operator.value });
+    return this.#as(presented, "viewer", ({ id }) => {
+      this.#parts.schema.create();
+      this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, id));
+      return ok({});
+    });
   }
 
   /** The sessions of the operator who presents this one. */
   listConsoleSessions(
     presented: PresentedOperator & { key: PresentedConsoleSession },
   ): Result<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    const sessions = this.#parts.consoleSessions.list(presented.key, operator.value.id);
-    return ok({ sessions, operator: operator.value });
+    const { consoleSessions } = this.#parts;
+    return this.#as(presented, "viewer", ({ id }) => ok({ sessions: consoleSessions.list(presented.key, id) }));
   }
 
   /** Ends sessions of the operator who presents this one. */
@@ -215,10 +207,10 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator & { key: PresentedConsoleSession },
     which: number | "current" | "all",
   ): Result<By, AdmitFailure> {
-    const operator = this.#admit(presented, "viewer");
-    if (!operator.ok) return operator;
-    this.#parts.consoleSessions.end(presented.key, operator.value.id, which);
-    return ok({ operator: operator.value });
+    return this.#as(presented, "viewer", ({ id }) => {
+      this.#parts.consoleSessions.end(presented.key, id, which);
+      return ok({});
+    });
   }
 
   /** Admits an operator as `admit` does, for a form of the console, and notes the form. */
@@ -241,9 +233,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     query: EventQuery,
   ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(presented, () =>
-      this.#parts.schema.exists ? this.#parts.changes.read(query) : readNoEvents(query),
-    );
+    return this.#inTurn(presented, () => this.#ifCreated(({ changes }) => changes.read(query), readNoEvents(query)));
   }
 
   /** One page of the deployment's own events, newest first. */
@@ -251,9 +241,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     query: NewestQuery,
   ): Promise<Result<Waited<NewestPage & By>, ListFailure>> {
-    return this.#inTurn(presented, () =>
-      ok(this.#parts.schema.exists ? this.#parts.changes.readNewest(query) : NO_NEWEST),
-    );
+    return this.#inTurn(presented, () => ok(this.#ifCreated(({ changes }) => changes.readNewest(query), NO_NEWEST)));
   }
 
   /** One page of the registry's backup. It takes turns with lists. */
@@ -261,14 +249,13 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     position: BackupPosition | undefined,
   ): Promise<Result<Waited<BackupPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
-    const read = () => (this.#parts.schema.exists ? this.#parts.backup.read(position) : ok(this.#parts.backup.empty()));
+    const read = () => this.#ifCreated(({ backup }) => backup.read(position), ok(this.#parts.backup.empty()));
     return this.#inTurn(presented, read, { minimum: "admin", isForBackups: true });
   }
 
   /** How far a restore of the registry has come, for an admin. */
   restoreProgress(presented: PresentedOperator): Result<RestoreProgress & By, AdmitFailure> {
-    const operator = this.#admit(presented, "admin");
-    return operator.ok ? ok({ ...this.#parts.restore.progress(), operator: operator.value }) : operator;
+    return this.#as(presented, "admin", () => ok(this.#parts.restore.progress()));
   }
 
   /** Takes the next page of the registry's backup. The first one begins again from the start; after an invalid one nothing is left. */
@@ -299,13 +286,12 @@ export class Registry extends DurableObject<Env> {
     { workspace, tag }: Environment,
     isUnsigned = false,
   ): Result<By, AdmitFailure> {
-    const operator = this.#admit(presented, "admin");
-    if (!operator.ok) return operator;
     const environment = { workspace, environment: tag };
-    this.#parts.changes.commit(authorOf(operator.value), (record) =>
-      record({ type: "environment.restored", details: { environment, ...(isUnsigned && { unsigned: true }) } }),
-    );
-    return ok({ operator: operator.value });
+    const details = { environment, ...(isUnsigned && { unsigned: true as const }) };
+    return this.#as(presented, "admin", (operator) => {
+      this.#parts.changes.commit(authorOf(operator), (record) => record({ type: "environment.restored", details }));
+      return ok({});
+    });
   }
 
   /** Remembers groups of an environment that were purged, for its directory. */
@@ -318,8 +304,8 @@ export class Registry extends DurableObject<Env> {
 
   /** Which of these groups of an environment were purged, by their numbers. */
   purgedAmong(environment: string, groups: Tombstone[]): number[] {
-    if (!this.#parts.schema.exists) return [];
-    return groups.filter((group) => this.#parts.graveyard.has(environment, group)).map(({ teamId }) => teamId);
+    const purged = this.#ifCreated(({ graveyard }) => groups.filter((each) => graveyard.has(environment, each)), []);
+    return purged.map(({ teamId }) => teamId);
   }
 
   /** Reads for an operator in its turn. */
@@ -360,19 +346,37 @@ export class Registry extends DurableObject<Env> {
     this.#parts.consoleSessions.stopNotingUse();
   }
 
+  /** The environment, unless an admin has erased it. */
   #find(environment: Environment): StoredEnvironment | undefined {
-    const found = this.#parts.schema.exists
-      ? this.#parts.environments.findByName(directoryName(environment))
-      : undefined;
+    const found = this.#findRow(environment);
     return found?.erasedAt === null ? found : undefined;
   }
 
   /** Whether an admin has erased the environment, and its directory may not be empty yet. */
   #isErased(environment: Environment): boolean {
-    const found = this.#parts.schema.exists
-      ? this.#parts.environments.findByName(directoryName(environment))
-      : undefined;
+    const found = this.#findRow(environment);
     return found !== undefined && found.erasedAt !== null;
+  }
+
+  #findRow(environment: Environment) {
+    return this.#ifCreated(({ environments }) => environments.findByName(directoryName(environment)), undefined);
+  }
+
+  /** Returns what `run` makes of the tables; `otherwise` while there are none. */
+  #ifCreated<Value, Otherwise>(run: (parts: RegistryParts) => Value, otherwise: Otherwise): Value | Otherwise {
+    return this.#parts.schema.exists ? run(this.#parts) : otherwise;
+  }
+
+  /** Runs `run` for an operator with `role`. The value names the operator, for the log. */
+  #as<Value extends object, Failure>(
+    presented: PresentedOperator,
+    role: LadderRole,
+    run: (operator: Operator) => Result<Value, Failure>,
+  ): Result<Value & By, Failure | AdmitFailure> {
+    const admitted = this.#admit(presented, role);
+    if (!admitted.ok) return admitted;
+    const result = run(admitted.value);
+    return result.ok ? ok({ ...result.value, operator: admitted.value }) : result;
   }
 
   #admit(presented: PresentedOperator, minimum: LadderRole, isForBackups = false): Result<Operator, AdmitFailure> {

@@ -1,3 +1,4 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
@@ -8,6 +9,7 @@ import type { VerifiedSession } from "../../domain/credentials/viewer-session.ts
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { accessOf } from "../access.ts";
 import type {
+  AdmittedOperator,
   CallEnv,
   CallerEnv,
   DirectoryCaller,
@@ -19,6 +21,7 @@ import type {
   ManagerEnv,
   OperatorEnv,
   RequestContext,
+  UncheckedOperator,
   Viewer,
   ViewerEnv,
 } from "../app-env.ts";
@@ -32,89 +35,85 @@ import { CALLERS } from "./places.ts";
 import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */
-export const authorizeKeys = createMiddleware<KeyEnv>(async (c, next) => {
-  const admitted = await authorize(c, routePath(c, -1), { apiKey: (claim) => admitApiKey(c, claim) });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  setCaller(c, admitted.value);
-  c.set("keyId", admitted.value.keyId);
-  return next();
-});
+export const authorizeKeys = authorizing<KeyEnv, DirectoryCaller & { keyId: number }>(
+  { apiKey: admitApiKey },
+  (c, key) => {
+    setCaller(c, key);
+    c.set("keyId", key.keyId);
+  },
+);
 
 /** Admits API keys, and operators who name an environment. */
-export const authorizeCallers = createMiddleware<CallerEnv>(async (c, next) => {
-  const admitted = await authorize<DirectoryCaller>(c, routePath(c, -1), {
-    apiKey: (claim) => admitApiKey(c, claim),
-    operator: async (key) => {
-      const operator = await admitOperator(c, key);
-      return operator.ok ? ok(directoryCaller(c, operator.value)) : operator;
-    },
-  });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  setCaller(c, admitted.value);
-  return next();
-});
+export const authorizeCallers = authorizing<CallerEnv, DirectoryCaller>(
+  { apiKey: admitApiKey, operator: admitToDirectory },
+  setCaller,
+);
 
 /** Takes operators. The registry checks them within the call's own RPC. */
-export const authorizeOperators = createMiddleware<OperatorEnv>(async (c, next) => {
-  const operator = await authorize(c, routePath(c, -1), { operator: async (key) => ok(presentOperator(c, key)) });
-  if (!operator.ok) return refuse(c, operator.failure);
-  c.set("presentedOperator", operator.value.presentedOperator);
-  return next();
-});
+export const authorizeOperators = authorizing<OperatorEnv, UncheckedOperator>(
+  { operator: async (c, key) => ok(presentOperator(c, key)) },
+  (c, { presentedOperator }) => c.set("presentedOperator", presentedOperator),
+);
 
 /** Admits operators who name an environment. */
-export const authorizeManagers = createMiddleware<ManagerEnv>(async (c, next) => {
-  const admitted = await authorize(c, routePath(c, -1), { operator: (key) => admitOperator(c, key) });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  c.set("operator", admitted.value.operator);
-  setCaller(c, directoryCaller(c, admitted.value));
-  return next();
-});
+export const authorizeManagers = authorizing<ManagerEnv, AdmittedOperator>({ operator: admitOperator }, (c, admitted) =>
+  setCaller(c, directoryCaller(c, admitted)),
+);
 
 /** Admits API keys and operators. An operator who names no environment reads the feed of the deployment. */
-export const authorizeFeedReaders = createMiddleware<FeedEnv>(async (c, next) => {
-  const admitted = await authorize<FeedReader>(c, routePath(c, -1), {
-    apiKey: (claim) => admitApiKey(c, claim),
-    operator: async (key) => {
-      if (environmentFieldsOf(c).length === 0) return ok(presentOperator(c, key));
-      const operator = await admitOperator(c, key);
-      return operator.ok ? ok(directoryCaller(c, operator.value)) : operator;
-    },
-  });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  c.set("feedReader", admitted.value);
-  return next();
-});
+export const authorizeFeedReaders = authorizing<FeedEnv, FeedReader>(
+  {
+    apiKey: admitApiKey,
+    operator: async (c, key) =>
+      environmentFieldsOf(c).length === 0 ? ok(presentOperator(c, key)) : admitToDirectory(c, key),
+  },
+  (c, reader) => c.set("feedReader", reader),
+);
 
 /** Admits viewers. */
-export const authorizeViewers = createMiddleware<ViewerEnv>(async (c, next) => {
-  const admitted = await authorize<Viewer>(c, routePath(c, -1), {
-    token: (claim) => admitToken(c, claim),
-    session: (session) => admitSession(c, session, true),
-  });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  c.set("viewer", admitted.value);
-  return next();
-});
+export const authorizeViewers = authorizing<ViewerEnv, Viewer>(
+  { token: admitToken, session: (c, session) => admitSession(c, session, true) },
+  (c, viewer) => c.set("viewer", viewer),
+);
 
 /** Admits every kind of caller. */
-export const authorizeAll = createMiddleware<IdentityEnv>(async (c, next) => {
-  const admitted = await authorize<Identity>(c, routePath(c, -1), {
-    apiKey: async (claim) => {
+export const authorizeAll = authorizing<IdentityEnv, Identity>(
+  {
+    apiKey: async (c, claim) => {
       const key = await admitApiKey(c, claim);
       return key.ok ? ok({ kind: "api_key", key: claim, ...key.value }) : key;
     },
-    operator: async (key) => {
+    operator: async (c, key) => {
       const operator = await admitOperator(c, key);
       return operator.ok ? ok({ kind: "operator", ...operator.value }) : operator;
     },
-    token: (claim) => admitToken(c, claim),
-    session: (session) => admitSession(c, session, false),
+    token: admitToken,
+    session: (c, session) => admitSession(c, session, false),
+  },
+  (c, identity) => c.set("identity", identity),
+);
+
+/** A middleware that admits the kinds of callers in `admitters`, and has `set` set the variables of a call by one of them. */
+function authorizing<E extends CallEnv, Admitted>(
+  admitters: Admitters<Admitted>,
+  set: (c: Context<E>, admitted: Admitted) => void,
+) {
+  return createMiddleware<E>(async (c, next) => {
+    const admitted = await authorize(c, routePath(c, -1), admitters);
+    if (!admitted.ok) return refuse(c, admitted.failure);
+    set(c, admitted.value);
+    return next();
   });
-  if (!admitted.ok) return refuse(c, admitted.failure);
-  c.set("identity", admitted.value);
-  return next();
-});
+}
+
+/** Admits an operator as the caller of the directory of the environment that the query names. */
+async function admitToDirectory(
+  c: RequestContext<CallEnv>,
+  key: OperatorKey,
+): Promise<Result<DirectoryCaller, Failure>> {
+  const operator = await admitOperator(c, key);
+  return operator.ok ? ok(directoryCaller(c, operator.value)) : operator;
+}
 
 /** Sets the variables of a call to a directory. */
 function setCaller(
@@ -127,7 +126,10 @@ function setCaller(
   if (presentedOperator) c.set("presentedOperator", presentedOperator);
 }
 
-type Admit<Presented, Admitted> = (presented: Presented) => Promise<Result<Admitted, Failure>>;
+type Admit<Presented, Admitted> = (
+  c: RequestContext<CallEnv>,
+  presented: Presented,
+) => Promise<Result<Admitted, Failure>>;
 
 /** How a router admits each kind of caller that it takes. Others are refused, whatever the table of access says. */
 type Admitters<Admitted> = {
@@ -216,17 +218,17 @@ function candidateOf<Admitted>(
   // Counted by fingerprint and not by number: a key that is forged with a stolen signing key, or a superseded token, must not
   // use up the limit of the real one.
   if (credential.kind === "api_key" && scope && apiKey)
-    return ok({ name: credential.fingerprint, limit: API_KEY_LIMIT, admit: () => apiKey(credential) });
+    return ok({ name: credential.fingerprint, limit: API_KEY_LIMIT, admit: () => apiKey(c, credential) });
   if (credential.kind === "token" && isForViewers && token)
-    return ok({ name: credential.fingerprint, limit: TOKEN_LIMIT, admit: () => token(credential) });
+    return ok({ name: credential.fingerprint, limit: TOKEN_LIMIT, admit: () => token(c, credential) });
   if (credential.kind === "viewer_session" && isForViewers && session)
     return ok({
       name: credential.session.claims.id,
       limit: SESSION_LIMIT,
-      admit: () => session(credential.session),
+      admit: () => session(c, credential.session),
     });
   if (credential.kind === "operator_key" && role && operator)
-    return ok({ name: credential.fingerprint, limit: OPERATOR_LIMIT, admit: () => operator(credential) });
+    return ok({ name: credential.fingerprint, limit: OPERATOR_LIMIT, admit: () => operator(c, credential) });
   if (role && !scope && usableOperatorToken(c.env) === undefined) {
     const setting = readSetting(c.env, "OPERATOR_TOKEN");
     const short = `OPERATOR_TOKEN is missing or shorter than ${OPERATOR_TOKEN_UNITS_MIN} characters, so it admits nobody.`;
@@ -234,6 +236,6 @@ function candidateOf<Admitted>(
     return fail({ code: "service_not_configured" });
   }
   if (credential.kind === "bootstrap" && role && operator)
-    return ok({ name: "bootstrap", limit: OPERATOR_LIMIT, admit: () => operator("bootstrap") });
+    return ok({ name: "bootstrap", limit: OPERATOR_LIMIT, admit: () => operator(c, "bootstrap") });
   return fail({ code: "unauthenticated" });
 }
