@@ -157,6 +157,11 @@ export class GroupStore {
     return this.#sql.exec(KEPT, teamId).toArray().length > 0;
   }
 
+  /** Whether a group has this number, or may have had it. The numbers that a restore skips may have been used after its backup. */
+  wasUsed(teamId: number): boolean {
+    return teamId > 0 && teamId <= this.#findLastTeamId();
+  }
+
   /** The sizes of the first `count` groups of a range, without reading what is large in them. */
   sizes(range: ListRange, count: number): GroupSize[] {
     return this.#sql.exec<GroupSize>(SIZES[range.order], ...boundsOf(range), count).toArray();
@@ -261,6 +266,21 @@ export class GroupStore {
   /** Counts the groups that exist, or the deleted ones, up to a bound. It reads an index, whose rows are short. */
   countUpTo(which: "existing" | "deleted", bound: number): number {
     return this.#sql.exec<{ count: number }>(COUNT[which], bound).one().count;
+  }
+
+  /**
+   * How many of the first `bound` groups from a number on are suspended, how many groups these are, and the last number among them; 0 if
+   * there are none.
+   */
+  countSuspended(start: number, bound: number): { examined: number; suspended: number; last: number } {
+    return this.#sql
+      .exec<{ examined: number; suspended: number; last: number }>(
+        `SELECT count(*) AS examined, count(suspended_at) AS suspended, coalesce(max(team_id), 0) AS last
+          FROM (SELECT team_id, suspended_at FROM user_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?)`,
+        start,
+        bound,
+      )
+      .one();
   }
 
   /** Writes a group. Its provided id is written only if it has changed, because the index of ids is written with it. */

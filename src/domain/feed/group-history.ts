@@ -17,6 +17,8 @@ export type HistoryQuery = { from: HistoryPosition | undefined; limit: number };
  */
 export type HistoryPage = { events: StoredEvent[]; next: HistoryPosition | null; searchedBackTo: number | null };
 
+export type HistoryFailure = FailureOf<"user_group_not_found" | "cursor_expired">;
+
 /** One call for the events of a group, which reads all events of the feed in steps, because no index knows their groups. */
 export class GroupHistory {
   readonly #teamId: number;
@@ -35,14 +37,13 @@ export class GroupHistory {
   }
 
   /** Takes a turn: examines one step of events. Refuses a position of another database. */
-  turn(store: EventStore): Result<Step<HistoryPage>, FailureOf<"cursor_expired">> {
+  turn(store: EventStore): Result<Step<HistoryPage>, HistoryFailure> {
     const incarnation = store.incarnation();
     const { from, limit } = this.#query;
     if (from && from.incarnation !== incarnation) return fail({ code: "cursor_expired" });
     const newest = store.newestIdBelow(this.#before);
     if (newest !== undefined) this.#examine(store, newest);
-    const isOver =
-      this.#events.length === limit || this.#examined >= HISTORY_ROWS_MAX || Date.now() >= this.#endsAt;
+    const isOver = this.#events.length === limit || this.#examined >= HISTORY_ROWS_MAX || Date.now() >= this.#endsAt;
     const hasMore = newest !== undefined && store.newestIdBelow(this.#before) !== undefined;
     if (hasMore && !isOver) return ok({ page: undefined, share: SCAN_TURN_SHARE });
     const next = hasMore ? { incarnation, before: this.#before } : null;

@@ -52,24 +52,37 @@ export class GroupSearch {
   /** Takes a turn: examines some groups. The page is there after the last turn. */
   turn(store: GroupStore): Step<GroupPage> {
     const turn = { rows: 0, units: 0 };
-    while (turn.rows < SEARCH_TURN_ROWS_MAX && turn.units < SEARCH_TURN_UNITS_MAX) {
-      const rows = store.scan(this.#range, this.#isFull ? 1 : SEARCH_STEP_ROWS);
-      for (const row of rows) {
-        if (this.#isFull) return this.#end(turn, this.#startAt(row));
-        if (turn.units >= SEARCH_TURN_UNITS_MAX) break;
-        const hit = this.#passes(row) ? store.listed(this.#which, row.teamId) : undefined;
-        if (hit && this.#groups.length > 0 && this.#bytes + hit.bytes > LIST_BYTES_MAX)
-          return this.#end(turn, this.#startAt(row));
-        if (hit) this.#groups.push(hit.group);
-        this.#bytes += hit?.bytes ?? 0;
-        this.#examined += 1;
-        turn.rows += 1;
-        turn.units += weightOf(row.providedId) + weightOf(row.name) + (hit?.bytes ?? 0);
-        this.#range = after(this.#range, row);
-      }
-      if (rows.length < SEARCH_STEP_ROWS && turn.units < SEARCH_TURN_UNITS_MAX) return this.#end(turn, null);
+    while (!isOver(turn)) {
+      const count = this.#isFull ? 1 : SEARCH_STEP_ROWS;
+      const rows = store.scan(this.#range, count);
+      const next = this.#examine(store, rows, turn);
+      if (next) return this.#end(turn, this.#startAt(next));
+      if (rows.length < count && !isOver(turn)) return this.#end(turn, null);
     }
     return Date.now() < this.#endsAt ? { page: undefined, share: shareOf(turn) } : this.#end(turn, this.#range.start);
+  }
+
+  /** Examines groups until the turn is over. Returns the group with which the next page begins, once this one is complete. */
+  #examine(store: GroupStore, rows: ScannedGroup[], turn: Turn): ScannedGroup | undefined {
+    for (const row of rows) {
+      if (this.#isFull) return row;
+      if (isOver(turn)) return undefined;
+      const hit = this.#passes(row) ? store.listed(this.#which, row.teamId) : undefined;
+      if (hit && !this.#add(hit)) return row;
+      this.#examined += 1;
+      turn.rows += 1;
+      turn.units += weightOf(row.providedId) + weightOf(row.name) + (hit?.bytes ?? 0);
+      this.#range = after(this.#range, row);
+    }
+    return undefined;
+  }
+
+  /** Adds a group to the page, unless the page would exceed what one answer may hold. No single group does. */
+  #add({ group, bytes }: { group: ListedGroup; bytes: number }): boolean {
+    if (this.#bytes + bytes > LIST_BYTES_MAX) return false;
+    this.#bytes += bytes;
+    this.#groups.push(group);
+    return true;
   }
 
   get #isFull(): boolean {
@@ -89,6 +102,8 @@ export class GroupSearch {
 
 /** How much a turn has examined. */
 type Turn = { rows: number; units: number };
+
+const isOver = ({ rows, units }: Turn): boolean => rows >= SEARCH_TURN_ROWS_MAX || units >= SEARCH_TURN_UNITS_MAX;
 
 const shareOf = ({ rows, units }: Turn): number =>
   SCAN_TURN_SHARE * Math.min(1, Math.max(rows / SEARCH_TURN_ROWS_MAX, units / SEARCH_TURN_UNITS_MAX));
