@@ -18,9 +18,13 @@ import type { FoundKey, KeyDraft, KeyFailure, KeyPage, KeyQuery, KeyRoll } from 
 import type { Scope } from "./credentials/rights.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf } from "./failure.ts";
+import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
+import type { HistoryFailure, HistoryPage, HistoryQuery } from "./feed/group-history.ts";
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
-import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
+import { type Listed, Lists } from "./lists.ts";
+import type { GroupCounts } from "./search/group-count.ts";
+import type { SearchQuery } from "./search/group-search.ts";
 import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
@@ -46,7 +50,7 @@ import type {
 } from "./user-groups/user-group.ts";
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
-type ListFailure = AdmitFailure | TurnFailure;
+type FindFailure = AdmitFailure | FailureOf<"user_group_not_found">;
 type OnceFailure = AdmitFailure | RepeatFailure;
 
 /**
@@ -59,7 +63,10 @@ type OnceFailure = AdmitFailure | RepeatFailure;
  */
 export class GroupDirectory extends DurableObject<Env> {
   #parts: DirectoryParts;
-  readonly #turns = new Turns();
+  readonly #lists = new Lists(
+    () => this.#parts,
+    (caller, scope) => this.#admit(caller, scope),
+  );
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -89,10 +96,10 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch"> & { isMergePatch: boolean },
-  ): Result<ListedGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
+  ): Result<ShownGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#as(caller, "groups:write", (admitted) =>
+    return this.#shown(caller, "groups:write", (admitted) =>
       this.#parts.groups.updateByNumber(admitted, teamId, changes, conditions),
     );
   }
@@ -118,7 +125,7 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     graceSeconds: number,
     conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure> {
     return this.#onceByNumber(caller, "tokens:rotate", conditions, ({ author }) => {
       const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#parts.groups.rotate(author, found.value, graceSeconds)) : found;
@@ -142,7 +149,7 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     teamId: number,
     conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure> {
     return this.#onceByNumber(caller, "groups:delete", conditions, ({ author }) => {
       const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#parts.groups.delete(author, found.value)) : found;
@@ -158,7 +165,7 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     options: RestoreOptions,
     conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
+  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
     return this.#onceByNumber(caller, "groups:write", conditions, ({ author }) =>
@@ -190,43 +197,38 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
-  endSessions(
-    caller: Caller,
-    ending: SessionsToEnd,
-  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
+  endSessions(caller: Caller, ending: SessionsToEnd): Result<undefined, FindFailure> {
     return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
-  async list(caller: Caller, query: PageQuery): Promise<Result<Waited<GroupPage>, ListFailure>> {
-    return this.#inTurn(caller, "groups:read", () => ok(this.#parts.groups.list(query)));
+  list(caller: Caller, query: PageQuery): Listed<GroupPage> {
+    return this.#lists.list(caller, query);
+  }
+
+  /** One page of the groups that pass the conditions of a search. */
+  search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
+    return this.#lists.search(caller, query);
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
-  show(
-    caller: Caller,
-    teamId: number,
-    from: "existing" | "deleted",
-  ): Result<ListedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
-    return this.#as(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
+  show(caller: Caller, teamId: number, from: "existing" | "deleted"): Result<ShownGroup, FindFailure> {
+    return this.#shown(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
   }
 
   /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
-  async listEvents(
-    caller: Caller,
-    query: EventQuery,
-  ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
-    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
-    if (admitted && !admitted.ok) return admitted;
-    return this.#inTurn(caller, "events:read", () => {
-      const read = this.#parts.changes.read(query);
-      return read.ok && query.withGroups ? ok(this.#parts.groups.addTo(read.value)) : read;
-    });
+  listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
+    return this.#lists.events(caller, query);
   }
 
   /** One page of the events, newest first. */
-  async listNewestEvents(caller: Caller, query: NewestQuery): Promise<Result<Waited<NewestPage>, ListFailure>> {
-    return this.#inTurn(caller, "events:read", () => ok(this.#parts.changes.readNewest(query)));
+  listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
+    return this.#lists.newestEvents(caller, query);
+  }
+
+  /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */
+  history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
+    return this.#lists.history(caller, teamId, query);
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -241,15 +243,17 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
-  async overview(operator: Operator): Promise<Result<Waited<EnvironmentOverview>, ListFailure>> {
-    return this.#inTurn(operator, undefined, () => ok(this.#parts.overview.read(Date.now())));
+  overview(operator: Operator): Listed<EnvironmentOverview> {
+    return this.#lists.overview(operator);
+  }
+
+  /** How many groups there are in each state, up to bounds. */
+  countGroups(operator: Operator): Listed<GroupCounts> {
+    return this.#lists.counts(operator);
   }
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
-  inspect(
-    operator: Operator,
-    teamId: number,
-  ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+  inspect(operator: Operator, teamId: number): Result<InspectedGroup, FindFailure> {
     return this.#as(operator, "groups:read", () => this.#parts.overview.inspect(teamId));
   }
 
@@ -272,9 +276,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
-  async listKeys(caller: Caller, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
-    if (!this.#parts.schema.exists) return ok({ keys: [], next: null, hasWaited: false });
-    return this.#inTurn(caller, undefined, () => ok(this.#parts.keys.list(query)));
+  listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
+    return this.#lists.keys(caller, query);
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
@@ -303,15 +306,6 @@ export class GroupDirectory extends DurableObject<Env> {
     return rolled ?? fail({ code: "api_key_not_found" });
   }
 
-  /** Reads for a caller in its turn. An operator who has waited has to be admitted by the registry again. */
-  async #inTurn<Page extends object, Failure>(
-    caller: Caller,
-    scope: Scope | undefined,
-    read: () => Result<Read<Page>, Failure>,
-  ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
-    return this.#turns.takeAdmitted(`${caller.kind} ${caller.id}`, () => this.#admit(caller, scope), read);
-  }
-
   /** Runs `run` for a caller that is admitted. `scope` is what an API key needs; every valid one may make a call without it. */
   #as<Value, Failure>(
     caller: Caller,
@@ -320,6 +314,15 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<Value, Failure | AdmitFailure> {
     const admitted = this.#admit(caller, scope);
     return admitted.ok ? run(admitted.value) : admitted;
+  }
+
+  /** The same for a group, with those who have suspended and deleted it for a caller who may read events. */
+  #shown<Group extends ListedGroup, Failure>(
+    caller: Caller,
+    scope: Scope,
+    run: (admitted: Admitted) => Result<Group, Failure>,
+  ): Result<Group & Endings, Failure | AdmitFailure> {
+    return this.#as(caller, scope, (admitted) => withEndings(this.#parts.stores.events, admitted, run(admitted)));
   }
 
   /** Returns what `run` makes of the tables; `otherwise` while there are none. */
@@ -341,18 +344,15 @@ export class GroupDirectory extends DurableObject<Env> {
     scope: Scope,
     conditions: Conditions,
     change: (admitted: Admitted) => Result<Changed, Failure>,
-  ): Result<ListedGroup & Outcome, Failure | OnceFailure> {
-    return this.#as(caller, scope, (admitted) =>
+  ): Result<ShownGroup & Outcome, Failure | OnceFailure> {
+    return this.#shown(caller, scope, (admitted) =>
       this.#parts.repeatable.list(admitted, conditions, () => change(admitted)),
     );
   }
 
   /** One page of a backup. It takes turns with lists. */
-  async backup(
-    operator: Operator,
-    position: BackupPosition | undefined,
-  ): Promise<Result<Waited<BackupPage>, ListFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(operator, undefined, () => this.#parts.backup.read(position));
+  backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
+    return this.#lists.backup(operator, position);
   }
 
   /** How far a restore has come. */

@@ -75,10 +75,10 @@ const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
-const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt,
-  ${[...Object.values(CONTENT), "suspended_reason"]
-    .map((column) => `coalesce(octet_length(${column}), 0)`)
-    .join(" + ")} AS bytes`;
+const BYTES = [...Object.values(CONTENT), "suspended_reason"]
+  .map((column) => `coalesce(octet_length(${column}), 0)`)
+  .join(" + ");
+const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt, ${BYTES} AS bytes`;
 
 /** The orders of a list: by number, or by id within a range; and of deleted groups, by number. */
 const RANGE = {
@@ -100,6 +100,13 @@ export type Filter = keyof typeof FILTER;
 
 const sizesOf = (order: Order) => `SELECT ${SIZE} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
 const SIZES = { numbers: sizesOf("numbers"), ids: sizesOf("ids"), deleted: sizesOf("deleted") };
+const scanned = (order: Order) =>
+  `SELECT team_id, provided_id, name, suspended_at, last_viewed_on, created_at ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
+const SCANNED = { numbers: scanned("numbers"), ids: scanned("ids"), deleted: scanned("deleted") };
+const LISTED_BY_TEAM_ID = {
+  existing: `SELECT ${LISTED_IN.numbers}, ${BYTES} AS bytes FROM user_groups WHERE team_id = ?`,
+  deleted: `SELECT ${LISTED_IN.deleted}, ${BYTES} AS bytes FROM deleted_groups WHERE team_id = ?`,
+};
 const groupsOf = (order: Order, filter: Filter) =>
   `SELECT ${LISTED_IN[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
 
@@ -108,6 +115,12 @@ export type ListRange = { order: "numbers" | "deleted"; start: number } | { orde
 
 /** A group's number and id, whether it is suspended, and the size of what a list shows of it, in UTF-8. */
 export type GroupSize = Pick<UserGroup, "teamId" | "providedId" | "suspendedAt"> & { bytes: number };
+
+/** What a search examines of a group. */
+export type ScannedGroup = Pick<
+  ListedGroup,
+  "teamId" | "providedId" | "name" | "suspendedAt" | "lastViewedOn" | "createdAt"
+>;
 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
@@ -144,6 +157,11 @@ export class GroupStore {
     return this.#sql.exec(KEPT, teamId).toArray().length > 0;
   }
 
+  /** Whether a group has this number, or may have had it. The numbers that a restore skips may have been used after its backup. */
+  wasUsed(teamId: number): boolean {
+    return teamId > 0 && teamId <= this.#findLastTeamId();
+  }
+
   /** The sizes of the first `count` groups of a range, without reading what is large in them. */
   sizes(range: ListRange, count: number): GroupSize[] {
     return this.#sql.exec<GroupSize>(SIZES[range.order], ...boundsOf(range), count).toArray();
@@ -152,6 +170,27 @@ export class GroupStore {
   /** The first `count` groups of a range that pass the filter. */
   page(range: ListRange, filter: Filter, count: number): ListedGroup[] {
     return this.#sql.exec<ListedGroup>(groupsOf(range.order, filter), ...boundsOf(range), count).toArray();
+  }
+
+  /** The first `count` groups of a range, with what a search examines of them. */
+  scan(range: ListRange, count: number): ScannedGroup[] {
+    const rows = this.#sql.exec(SCANNED[range.order], ...boundsOf(range), count).raw<ScannedRow>();
+    return Array.from(rows, ([teamId, providedId, name, suspendedAt, lastViewedOn, createdAt]) => ({
+      teamId,
+      providedId,
+      name,
+      suspendedAt,
+      lastViewedOn,
+      createdAt,
+    }));
+  }
+
+  /** A group as lists show it, and the size of that, in UTF-8. */
+  listed(which: "existing" | "deleted", teamId: number): { group: ListedGroup; bytes: number } | undefined {
+    const [row] = this.#sql.exec<ListedGroup & { bytes: number }>(LISTED_BY_TEAM_ID[which], teamId).toArray();
+    if (!row) return undefined;
+    const { bytes, ...group } = row;
+    return { group, bytes };
   }
 
   /** The first `count` groups from a number on with their secrets: of those that exist, or of the deleted ones. */
@@ -229,6 +268,21 @@ export class GroupStore {
     return this.#sql.exec<{ count: number }>(COUNT[which], bound).one().count;
   }
 
+  /**
+   * How many of the first `bound` groups from a number on are suspended, how many groups these are, and the last number among them; 0 if
+   * there are none.
+   */
+  countSuspended(start: number, bound: number): { examined: number; suspended: number; last: number } {
+    return this.#sql
+      .exec<{ examined: number; suspended: number; last: number }>(
+        `SELECT count(*) AS examined, count(suspended_at) AS suspended, coalesce(max(team_id), 0) AS last
+          FROM (SELECT team_id, suspended_at FROM user_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?)`,
+        start,
+        bound,
+      )
+      .one();
+  }
+
   /** Writes a group. Its provided id is written only if it has changed, because the index of ids is written with it. */
   replace(before: UserGroup, after: UserGroup): void {
     const [statement, fields] = after.providedId === before.providedId ? [REPLACE, SAME_ID] : [RENAME, CHANGING];
@@ -280,6 +334,8 @@ export class GroupStore {
     return this.#lastTeamId;
   }
 }
+
+type ScannedRow = [number, string, string, number | null, string | null, number];
 
 const boundsOf = (range: ListRange): (string | number)[] =>
   range.order === "ids" ? [range.start, range.end] : [range.start];

@@ -57,6 +57,11 @@ it("prints its help without a command, and names the one that is unknown", async
   expect((await ug(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
+it.for(["scripts/ug/main.ts", "scripts/ug.mjs"])("starts at %s, where it was in 1.0", async (file, { expect }) => {
+  const { stdout } = await outcomeOf(runIn(folder, [process.execPath, "--", file, "--version"]));
+  expect(stdout).toBe((await ug(["--version"])).stdout);
+});
+
 /** The names of each group of commands, with those of the commands in it. */
 async function namesByGroup(): Promise<[path: string[], commands: readonly Command[]][]> {
   const { commands } = await ugCommand();

@@ -1,4 +1,5 @@
 import type { FeedPosition } from "../../domain/feed/event.ts";
+import type { HistoryPosition } from "../../domain/feed/group-history.ts";
 import type { PageStart } from "../../domain/user-groups/group-page.ts";
 
 /** The version of the cursor's content. A change of the content is a new version, and cursors of the old one are refused. */
@@ -6,6 +7,7 @@ const VERSION = 2;
 const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const EVENTS = "events";
+const HISTORY = "history";
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -47,6 +49,24 @@ export function parseEventCursor(cursor: string, feed: string): FeedPosition | u
     );
     const isPosition = typeof incarnation === "string" && Number.isSafeInteger(after) && after >= 0;
     return isPosition && eventCursorOf(feed, { incarnation, after }) === cursor ? { incarnation, after } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a cursor of a group's events, newest first. */
+export const historyCursorOf = (feed: string, teamId: number, { incarnation, before }: HistoryPosition): string =>
+  utf8.encode(JSON.stringify([VERSION, HISTORY, feed, teamId, incarnation, before])).toBase64(BASE64URL);
+
+/** Parses a cursor of this group's events; `undefined` for any other text, and for a cursor of another group or feed. */
+export function parseHistoryCursor(cursor: string, feed: string, teamId: number): HistoryPosition | undefined {
+  try {
+    const [, , , , incarnation, before] = JSON.parse(
+      text.decode(Uint8Array.fromBase64(cursor, { alphabet: "base64url" })),
+    );
+    const isPosition = typeof incarnation === "string" && Number.isSafeInteger(before) && before > 0;
+    const position = { incarnation, before };
+    return isPosition && historyCursorOf(feed, teamId, position) === cursor ? position : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import type { EnvironmentTag } from "../../../../common/environment.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
+import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
 import { time } from "../times.ts";
@@ -85,8 +86,8 @@ function groupsMember(groups: ListedGroup[], options: ListOptions) {
   return ['"user_groups":[', ...rows, "]"];
 }
 
-function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
-  const { deletedAt, suspendedAt } = group;
+function listedGroup(group: ShownGroup, { tag, undoMs }: ListOptions): string {
+  const { deletedAt, suspendedAt, suspendedBy, deletedBy } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
     provided_id: JSON.stringify(group.providedId),
@@ -97,10 +98,12 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     state: JSON.stringify(stateOf(group)),
     suspended_at: suspendedAt === null ? undefined : JSON.stringify(time(suspendedAt)),
     suspended_reason: suspendedAt === null ? undefined : JSON.stringify(group.suspendedReason),
+    suspended_by: JSON.stringify(suspendedBy),
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
     last_viewed_on: JSON.stringify(group.lastViewedOn),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
+    deleted_by: JSON.stringify(deletedBy),
     purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
   } satisfies Body<Exclude<keyof ListedGroup, "revision">>;
   const members = Object.entries(fields)
@@ -109,6 +112,6 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
   return `{${members.join(",")}}`;
 }
 
-/** The answer with one group as a list shows it, as JSON text. */
-export const groupBody = (group: ListedGroup, options: ListOptions): string =>
+/** The answer with one group as a list shows it, and who suspended and deleted it, as JSON text. */
+export const groupBody = (group: ShownGroup, options: ListOptions): string =>
   `{"success":1,"user_group":${listedGroup(group, options)}}`;

@@ -1,0 +1,29 @@
+import { GROUPS_COUNTED_MAX, SCAN_TURN_SHARE, SEARCH_ROWS_MAX, SEARCH_TURN_ROWS_MAX } from "../../../common/limits.ts";
+import type { GroupStore } from "../../storage/group-store.ts";
+import type { Step } from "../turns.ts";
+
+/**
+ * How many groups exist and are deleted, up to one more than `GROUPS_COUNTED_MAX`, and how many of the first `SEARCH_ROWS_MAX` that exist
+ * are suspended: `isEachCounted` says whether these are all.
+ */
+export type GroupCounts = { existing: number; deleted: number; suspended: number; isEachCounted: boolean };
+
+/** One count of the groups. No index knows which are suspended, so the count reads them in turns. */
+export class GroupCount {
+  #start = 1;
+  #examined = 0;
+  #suspended = 0;
+
+  /** Takes a turn: examines some groups. The counts are there after the last turn. */
+  turn(store: GroupStore): Step<GroupCounts> {
+    const { examined, suspended, last } = store.countSuspended(this.#start, SEARCH_TURN_ROWS_MAX);
+    this.#start = last + 1;
+    this.#examined += examined;
+    this.#suspended += suspended;
+    const isEachCounted = examined < SEARCH_TURN_ROWS_MAX;
+    if (!isEachCounted && this.#examined < SEARCH_ROWS_MAX) return { page: undefined, share: SCAN_TURN_SHARE };
+    const existing = store.countUpTo("existing", GROUPS_COUNTED_MAX + 1);
+    const deleted = store.countUpTo("deleted", GROUPS_COUNTED_MAX + 1);
+    return { page: { existing, deleted, suspended: this.#suspended, isEachCounted }, share: SCAN_TURN_SHARE };
+  }
+}
