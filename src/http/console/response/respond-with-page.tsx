@@ -11,9 +11,13 @@ import { toSignIn } from "./to-sign-in.ts";
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
 type Page = PageHead & { children: Child; status?: number };
 
+const NO_FRAME = { signedIn: undefined, environment: undefined, path: "" };
+
 /** Answers with a page. */
 export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
-  const layout = <Layout {...page} {...await frameOf(c)} />;
+  // The registry is asked for nothing more when the service fails.
+  const frame = (status ?? 200) < 500 ? await frameOf(c) : NO_FRAME;
+  const layout = <Layout {...page} {...frame} />;
   const html = `<!doctype html>${await layout.toString()}`;
   const isRefused = (page.issues ?? []).length > 0;
   return new Response(html, {
