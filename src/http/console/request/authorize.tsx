@@ -35,7 +35,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (session === "forged") c.set("failureCode", "unauthenticated");
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
-  c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
+  c.set("asksForKey", access.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
   const refused =
     (await limited(c, name, access)) ?? (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
@@ -62,7 +62,7 @@ async function limited(c: RequestContext<SignedInEnv>, key: string, { isList }: 
 
 async function admit(
   c: RequestContext<EnvironmentEnv>,
-  { role = "admin", changesNothing }: PageAccess,
+  { role = "admin", form: { changesNothing } = {} }: PageAccess,
   isOfEnvironment: boolean,
 ): Promise<Response | undefined> {
   const environment = isOfEnvironment ? environmentOfPath(c.req.path) : undefined;

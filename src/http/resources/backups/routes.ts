@@ -8,7 +8,6 @@ import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -20,7 +19,7 @@ const CURSOR_MESSAGE = "Give the next_cursor of a page of this backup, as it cam
 
 /** One page of an environment's backup, or of the registry's for an operator who names none. */
 export const backups = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeFeedReaders)
+  .use(authorizeFeedReaders)
 
   .get("/", validQuery(BackupQuery), async (c) => {
     const { cursor: text } = c.req.valid("query");
@@ -54,7 +53,7 @@ async function respondWithPage(
 
 /** Takes the pages of a backup into an empty environment, or into an empty registry. */
 export const restores = new Hono<AppEnv>()
-  .use(allowMethods("POST"), authorizeOperators)
+  .use(authorizeOperators)
 
   .post("/", validQuery(RestoreQuery), async (c) => {
     const { rotate_tokens: rotateTokens, revoke_keys: revokeKeys, unsigned: isUnsigned } = c.req.valid("query");

@@ -6,7 +6,6 @@ import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { requiredEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -26,7 +25,7 @@ const environmentToErase = createMiddleware<With<OperatorEnv, { environment: Env
 
 /** The environments of the deployment. */
 export const environments = new Hono<AppEnv>()
-  .use(allowMethods("GET", "DELETE"), authorizeOperators)
+  .use(authorizeOperators)
 
   .get("/", validQuery(EnvironmentsQuery), async (c) => {
     const listed = await registryFor(c).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));

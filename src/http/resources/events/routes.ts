@@ -5,7 +5,6 @@ import type { EventPage, EventQuery } from "../../../domain/feed/event.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -22,7 +21,7 @@ const DEPLOYMENT_FEED = "deployment";
 
 /** The feed of changes, oldest first: of an environment, or for an operator who names none, of the deployment. */
 export const events = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeFeedReaders)
+  .use(authorizeFeedReaders)
 
   .get("/", validQuery(EventsQuery), async (c) => {
     const { cursor, limit, type, user_group_id: providedId, actor, since, include } = c.req.valid("query");

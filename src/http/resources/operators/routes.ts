@@ -5,7 +5,6 @@ import { issueOperator, rollOperator } from "../../operations/operators.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
@@ -17,9 +16,6 @@ import { operatorBody } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
 export const operators = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:id", allowMethods("DELETE"))
-  .use("/:id/roll", allowMethods("POST"))
   .use(authorizeOperators)
 
   .post("/", jsonBody(IssueOperatorBody), async (c) => {

@@ -11,7 +11,6 @@ import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
@@ -42,12 +41,6 @@ const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one
  * integrators, GET /api/user under a method that has a body.
  */
 export const userGroupsByNumber = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
-  .use("/:team_id/events", allowMethods("GET"))
-  .use("/:team_id/rotate", allowMethods("POST"))
-  .use("/:team_id/restore", allowMethods("POST"))
-  .use("/:team_id/purge", allowMethods("POST"))
   .use(authorizeCallers)
 
   .get("/", validQuery(ListQuery), async (c) => {

@@ -6,7 +6,6 @@ import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
@@ -15,7 +14,7 @@ import { getBody, postBody, putBody } from "./wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()
-  .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorizeKeys)
+  .use(authorizeKeys)
 
   .get("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 200 }))
 

@@ -18,7 +18,7 @@ import { sessionBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
-  .use("/", allowMethods("POST"), authorizeKeys)
+  .use("/", authorizeKeys)
 
   .post("/", jsonBody(SessionBody), async (c) => {
     const issuer = publicUrlOf(c.env, c.req.url);
@@ -52,7 +52,7 @@ export const viewerSessions = new Hono<AppEnv>()
 
 /** Ends sessions before their time, for integrators and operators. */
 export const viewerSessionEnds = new Hono<AppEnv>()
-  .use(allowMethods("POST"), authorizeCallers)
+  .use(authorizeCallers)
 
   .post("/", jsonBody(EndBody), async (c) => {
     const { session, user_group_id: providedId = "", viewer_id: viewerId } = c.req.valid("json");

@@ -40,55 +40,45 @@ const Bound = z.strictObject({
 });
 
 /** The calls of dashboards. */
-export const viewerOperations: Operations = {
-  "/api/viewer": {
-    get: {
-      id: "viewUserGroup",
-      tag: "Dashboards",
-      summary: "View the user group",
-      description:
-        "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
-        "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
-      headers: ["Cache-Control"],
-      query: { schema: ViewerQuery(), example: {} },
-      answer: {
-        status: 200,
-        description: "The group, without its token.",
-        content: { name: "Viewed", schema: Viewed },
-        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
-      },
-      refusals: ["audience_mismatch"],
+export const viewerOperations = {
+  "GET /api/viewer": {
+    id: "viewUserGroup",
+    tag: "Dashboards",
+    summary: "View the user group",
+    description:
+      "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
+      "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
+    headers: ["Cache-Control"],
+    query: { schema: ViewerQuery(), example: {} },
+    answer: {
+      status: 200,
+      description: "The group, without its token.",
+      content: { name: "Viewed", schema: Viewed },
+      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
     },
+    refusals: ["audience_mismatch"],
   },
-  "/api/viewer/query": {
-    post: {
-      id: "bindQuery",
-      tag: "Dashboards",
-      summary: "Bind an SQL template",
-      description:
-        "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
-        "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
-        "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
-        "that could lose a filter.",
-      headers: ["Cache-Control"],
-      body: {
-        name: "QueryBody",
-        schema: QueryBody(),
-        example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
-      },
-      answer: {
-        status: 200,
-        description: "The SQL, its parameters, and the missing variables.",
-        content: { name: "Bound", schema: Bound },
-        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
-      },
-      refusals: [
-        "audience_mismatch",
-        "unknown_variable",
-        "unusable_variable",
-        "variables_too_large",
-        "invalid_template",
-      ],
+  "POST /api/viewer/query": {
+    id: "bindQuery",
+    tag: "Dashboards",
+    summary: "Bind an SQL template",
+    description:
+      "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
+      "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
+      "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
+      "that could lose a filter.",
+    headers: ["Cache-Control"],
+    body: {
+      name: "QueryBody",
+      schema: QueryBody(),
+      example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
     },
+    answer: {
+      status: 200,
+      description: "The SQL, its parameters, and the missing variables.",
+      content: { name: "Bound", schema: Bound },
+      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+    },
+    refusals: ["audience_mismatch", "unknown_variable", "unusable_variable", "variables_too_large", "invalid_template"],
   },
-};
+} satisfies Operations;

@@ -6,7 +6,6 @@ import { variablesOf } from "../../../domain/sql/variables.ts";
 import type { AppEnv, Viewer } from "../../app-env.ts";
 import { authorizeViewers } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
@@ -15,8 +14,6 @@ import { QueryBody, ViewerQuery } from "./schemas.ts";
 
 /** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()
-  .use("/", allowMethods("GET"))
-  .use("/query", allowMethods("POST"))
   .use(authorizeViewers)
 
   .get("/", validQuery(ViewerQuery), (c) => {
