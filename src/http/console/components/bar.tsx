@@ -1,14 +1,6 @@
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment, parseDirectoryName } from "../../../../common/environment.ts";
-import {
-  DEPLOYMENT_EVENTS,
-  ENVIRONMENTS,
-  environmentPath,
-  OPERATORS,
-  SEARCH,
-  SESSIONS,
-  SIGN_OUT,
-} from "../paths.ts";
+import { DEPLOYMENT_EVENTS, ENVIRONMENTS, environmentPath, OPERATORS, SEARCH, SESSIONS, SIGN_OUT } from "../paths.ts";
 import { SECRET } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import type { SignedIn } from "./layout.tsx";
@@ -26,7 +18,15 @@ export const Bar: FC<SignedIn & InEnvironment> = ({ operator, ring, session, nei
     </a>
     <Switcher names={neighbours} environment={environment} />
     <SearchForm ring={ring} session={session} environment={environment} />
-    <Menu class="who" label={`${operator.name}, your menu`} text={<span><Text value={operator.name} /></span>}>
+    <Menu
+      class="who"
+      label={`${operator.name}, your menu`}
+      text={
+        <span>
+          <Text value={operator.name} />
+        </span>
+      }
+    >
       <p>
         <small>Signed in as</small> <Text value={operator.name} /> <small>{operator.role}</small>
       </p>

@@ -46,7 +46,8 @@ export const DayChart: FC<Counts> = (counts) => {
         aria-label={`Changes by the day from ${first} to ${last}, at most ${most} on one day${note}`}
       >
         {shown.map(({ day, count }, index) => {
-          const height = count === undefined ? UNCOUNTED_HEIGHT : count === 0 ? 0 : Math.max(2, (count / most) * (HEIGHT - 2));
+          const height =
+            count === undefined ? UNCOUNTED_HEIGHT : count === 0 ? 0 : Math.max(2, (count / most) * (HEIGHT - 2));
           return (
             <rect
               x={index * BAR}

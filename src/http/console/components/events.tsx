@@ -39,7 +39,8 @@ const TONES: Partial<Record<EventType, string>> = {
 export const ActorLink: FC<{ actor: Actor; environment: Environment | undefined }> = ({ actor, environment }) => {
   const { kind, id, name } = actor;
   if (kind === "system") return <>the service itself</>;
-  if (kind === "operator") return id === null ? <>the bootstrap token</> : <NamedLink path={operatorPath(id)} name={name} />;
+  if (kind === "operator")
+    return id === null ? <>the bootstrap token</> : <NamedLink path={operatorPath(id)} name={name} />;
   const path = environment && id !== null ? keyPath(environment, id) : undefined;
   return (
     <>
@@ -77,7 +78,13 @@ function Subjects({ event: { details }, environment }: FeedItem): Child {
 }
 
 /** What else an event says, as short texts that others may have written. */
-const detailsOf = ({ changed, previous_provided_id: previous, session_id, viewer_id, unsigned }: StoredEvent["details"]) => [
+const detailsOf = ({
+  changed,
+  previous_provided_id: previous,
+  session_id,
+  viewer_id,
+  unsigned,
+}: StoredEvent["details"]) => [
   ...(changed ? [changed.map((name) => (name === "provided_id" ? "id" : name)).join(", ")] : []),
   ...(previous === undefined ? [] : [`previously ${previous}`]),
   ...(session_id === undefined ? [] : [`session ${session_id}`]),

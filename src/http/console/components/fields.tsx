@@ -60,14 +60,7 @@ export const TextField: FC<FieldProps & Value & { type?: string; required?: bool
 }) => (
   <Field {...field}>
     {(attributes) => (
-      <input
-        {...attributes}
-        type={type}
-        value={value}
-        required={required}
-        {...SECRET}
-        autocomplete={autocomplete}
-      />
+      <input {...attributes} type={type} value={value} required={required} {...SECRET} autocomplete={autocomplete} />
     )}
   </Field>
 );
@@ -135,11 +128,9 @@ export const Checkbox: FC<{ name: string; label: Child; value?: string; checked?
 );
 
 /** One of a few choices, each with what it means, all seen at once. What stands below an option belongs to it. */
-export const Choices: FC<FieldProps & Value & { options: { value: string; text: string; hint?: string; below?: Child }[] }> = ({
-  value,
-  options,
-  ...field
-}) => {
+export const Choices: FC<
+  FieldProps & Value & { options: { value: string; text: string; hint?: string; below?: Child }[] }
+> = ({ value, options, ...field }) => {
   const wrong = (field.issues ?? []).filter(({ path }) => path[0] === field.name);
   return (
     <fieldset class={wrong.length > 0 ? "field invalid" : "field"} id={idOf(field.name)} tabindex={-1}>

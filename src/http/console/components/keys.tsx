@@ -1,7 +1,7 @@
 import type { Child, FC } from "hono/jsx";
+import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { DAY_MS, KEY_ENDING_DAYS } from "../../../../common/limits.ts";
-import type { Environment } from "../../../../common/environment.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
@@ -37,14 +37,30 @@ export const KeyState: FC<{ found: FoundKey; pathOf: (id: number) => string }> =
     const isSoon = end <= Date.now() + KEY_ENDING_DAYS * DAY_MS;
     return (
       <>
-        <Badge state={isSoon ? "soon" : "valid"} text={<>{isSoon ? "ends" : "valid, ends"} <Time at={end} /></>} /> {replaced}
+        <Badge
+          state={isSoon ? "soon" : "valid"}
+          text={
+            <>
+              {isSoon ? "ends" : "valid, ends"} <Time at={end} />
+            </>
+          }
+        />{" "}
+        {replaced}
       </>
     );
   }
   const word = successor !== undefined ? "replaced" : end === key.revokedAt ? "revoked" : "expired";
   return (
     <>
-      <Badge state="ended" text={<>{word} <Time at={end} /></>} /> {replaced}
+      <Badge
+        state="ended"
+        text={
+          <>
+            {word} <Time at={end} />
+          </>
+        }
+      />{" "}
+      {replaced}
     </>
   );
 };
@@ -155,3 +171,13 @@ export const keyFacts = ({ key }: FoundKey, rights: string): [name: string, valu
   ["Last used", <Time at={key.lastUsedAt} none="never" />],
   ["Expires", <Time at={key.expiresAt} none="never" />],
 ];
+
+/** Keys in their order, each with the event that ended it, which `find` reads for those with these numbers. */
+export async function withEndings(
+  keys: StoredKey[],
+  find: (ids: number[]) => Promise<FoundKey[]>,
+): Promise<FoundKey[]> {
+  const ended = keys.filter(({ revokedAt }) => revokedAt !== null).map(({ id }) => id);
+  const found = new Map(ended.length === 0 ? [] : (await find(ended)).map((each) => [each.key.id, each]));
+  return keys.map((key) => found.get(key.id) ?? { key, ending: undefined });
+}

@@ -1,4 +1,5 @@
 import type { Child, FC } from "hono/jsx";
+import { GROUPS_COUNTED_MAX } from "../../../../common/limits.ts";
 import { withQuery } from "../paths.ts";
 
 /** A tab of a list: a part of it, and how many there are, if that is known. */
@@ -87,3 +88,9 @@ export const List: FC<{
 /** How many rows are before a page of a list, by the field `from` of its query. */
 export const rowsBefore = (from: string | undefined): number | undefined =>
   from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : undefined;
+
+/** A count of groups; one that has ended at its bound has a plus sign. */
+export function countText(count: number): string {
+  const bound = GROUPS_COUNTED_MAX.toLocaleString("en");
+  return count > GROUPS_COUNTED_MAX ? `${bound}+` : count.toLocaleString("en");
+}

@@ -61,9 +61,7 @@ const nameOf = (text: string): string =>
   [...text].map((each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
 
 const marked = (text: string, unseen: RegExp): Child[] =>
-  text
-    .split(unseen)
-    .map((part, index) => (index % 2 === 0 ? part : <span class="hint">{`[${nameOf(part)}]`}</span>));
+  text.split(unseen).map((part, index) => (index % 2 === 0 ? part : <span class="hint">{`[${nameOf(part)}]`}</span>));
 
 /** A text that somebody else wrote: isolated from the text around it, and with marks in place of characters that nobody sees. */
 export const Text: FC<{ value: string }> = ({ value }) => <bdi>{marked(value, UNSEEN)}</bdi>;

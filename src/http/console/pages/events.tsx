@@ -112,7 +112,10 @@ const BOOTSTRAP_AND_SYSTEM: Offered[] = [
 
 /** The operators whom the filter offers. */
 async function operatorsOffered(c: RequestContext<SignedInEnv>): Promise<Offered[]> {
-  const listed = await registryFor(c).listOperators(c.get("presentedOperator"), { start: 0, limit: ACTORS_OFFERED_MAX });
+  const listed = await registryFor(c).listOperators(c.get("presentedOperator"), {
+    start: 0,
+    limit: ACTORS_OFFERED_MAX,
+  });
   return [...(listed.ok ? offered("operator", "operator", listed.value.keys) : []), ...BOOTSTRAP_AND_SYSTEM];
 }
 
@@ -171,7 +174,11 @@ const FeedFilter = ({ path, environment, filtered, actors }: Feeding): Child => 
         name="actor"
         label="By"
         value={actor}
-        options={[["", "everybody"], ...(isOffered || actor === undefined ? [] : [[actor, actor] as Offered]), ...actors]}
+        options={[
+          ["", "everybody"],
+          ...(isOffered || actor === undefined ? [] : [[actor, actor] as Offered]),
+          ...actors,
+        ]}
         issues={issues}
       />
       {environment && <TextField name="user_group_id" label="Group's id" value={id} issues={issues} />}

@@ -14,13 +14,13 @@ import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { TextArea, TextField } from "../../components/fields.tsx";
 import { prettyJson } from "../../components/json.ts";
-import { Text } from "../../components/text.tsx";
+import { CodeText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { inspectGroup } from "./inspect.ts";
+import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
@@ -117,7 +117,8 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
     note: isConflict && values[name] !== stored[name] ? <Stored value={stored[name]} /> : undefined,
   });
   return respondWithPage(c, {
-    title: `Edit group ${group.teamId}`,
+    title: `Edit: ${group.name}`,
+    crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
       <>
         Edit <Text value={group.name} />
@@ -176,7 +177,7 @@ const Stored: FC<{ value: string }> = ({ value }) => (
       <p>None.</p>
     ) : (
       <pre>
-        <Text value={value} />
+        <CodeText value={value} />
       </pre>
     )}
   </div>

@@ -1,108 +1,175 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
-import type { Environment } from "../../../../../common/environment.ts";
-import { stateOf } from "../../../../domain/user-groups/user-group.ts";
+import type * as z from "zod/mini";
+import { GROUPS_COUNTED_MAX } from "../../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../../common/result.ts";
+import type { Failure } from "../../../../domain/failure.ts";
+import { isSearch } from "../../../../domain/search/group-search.ts";
+import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
+import { pathNumber } from "../../../request/path-number.ts";
 import { cursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
-import { Badge } from "../../components/detail.tsx";
-import { List, rowsBefore, type Tab } from "../../components/list.tsx";
-import { Day, Text, Time } from "../../components/text.tsx";
+import { GroupTable } from "../../components/groups.tsx";
+import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx";
+import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, groupPath, withQuery } from "../../paths.ts";
+import { environmentPath, withQuery } from "../../paths.ts";
 import { admitAgain } from "../../request/admit-again.ts";
+import { ifAnswered } from "../../request/if-answered.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** A page of a list, whose texts may be long, stays below 60 KB. */
 const ROWS = "50";
+const DELETED_SHOWN = 10;
+/** For how long a search goes on by itself until it has found something. One call of it ends after 100,000 groups. */
+const SEARCH_MS_MAX = 8000;
 
-/** The groups of an environment, by their state. */
+type Call = RequestContext<EnvironmentEnv>;
+type Query = z.output<ReturnType<typeof ListQuery>>;
+type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
+
+/** The groups of an environment: those in a state, or those whose name or id contains a text. */
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
   const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS }, own: ["from"] });
-  const listed = query && (await c.get("directory").list(c.get("operator"), query));
-  if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
-  const failure = listed && (await admitAgain(c, listed.value));
-  if (failure) return refuseWithPage(c, failure);
-  const { groups, next } = listed?.value ?? { groups: [], next: null };
-  const { user_group_id_prefix: prefix, state, cursor } = fields;
+  const listed = query ? await read(c, query) : ok({ groups: [], next: null });
+  if (!listed.ok) return refuseWithPage(c, listed.failure);
+  const { groups, next } = listed.value;
+  const { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state, cursor } = fields;
   const path = `${environmentPath(environment)}/groups`;
+  const others = query?.search !== undefined && cursor === undefined ? await besidesOf(c, query, groups) : [];
+  const counts = isFiltered(fields) || !query ? undefined : await countsOf(c);
   return respondWithPage(c, {
     title: "Groups",
+    subline: <Condition path={withQuery(path, { state })} fields={fields} />,
     issues,
     children: (
       <List
         label="States"
-        tabs={tabsOf(path, state)}
-        isEmpty={groups.length === 0}
-        empty={emptyText(state, next !== null)}
+        tabs={tabsOf(path, fields, counts)}
+        isEmpty={groups.length === 0 && others.length === 0}
+        empty={emptyText(fields, next !== null)}
         paging={{
           path,
-          fields: { user_group_id_prefix: prefix, state },
+          fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },
           cursor,
-          nextCursor: next === null ? null : cursorOf({ start: next, prefix }),
+          nextCursor: cursorAfter(query, next),
           rows: groups.length,
           from: rowsBefore(c.req.query("from")),
+          total: counts?.[query?.state ?? "all"],
         }}
       >
-        <GroupTable environment={environment} groups={groups} />
+        <GroupTable environment={environment} groups={[...groups, ...others]} />
       </List>
     ),
   });
 });
 
-const STATE_TABS: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };
+const cursorAfter = (query: Query | undefined, next: GroupPage["next"]): string | null =>
+  next === null ? null : cursorOf({ start: next, prefix: typeof next === "string" ? query?.prefix : undefined });
 
-const tabsOf = (path: string, current: string | undefined): Tab[] => [
-  { path, text: "All", isCurrent: current === undefined },
-  ...GROUP_STATES.map((state) => ({
-    path: withQuery(path, { state }),
-    text: STATE_TABS[state],
-    isCurrent: state === current,
-  })),
-];
-
-function emptyText(state: string | undefined, goesOn: boolean): Child {
-  if (goesOn) return "No groups on this page; the list goes on.";
-  if (state === "deleted") return "No deleted groups. A deleted group can be restored from here, until it is purged.";
-  if (state === "suspended") return "No group is suspended.";
-  return "No groups yet. The integrator's backend creates them: the first call for a customer makes its group.";
+/** One page of the groups. A search that finds nothing in one call goes on. */
+async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
+  const directory = c.get("directory");
+  const endsAt = Date.now() + SEARCH_MS_MAX;
+  for (let { start } = query; ; ) {
+    const asked = { ...query, start };
+    const listed = await (isSearch(query)
+      ? directory.search(c.get("operator"), asked)
+      : directory.list(c.get("operator"), asked));
+    if (!listed.ok) return listed;
+    const failure = await admitAgain(c, listed.value);
+    if (failure) return fail(failure);
+    const { groups, next } = listed.value;
+    if (groups.length > 0 || next === null || Date.now() >= endsAt) return ok({ groups, next });
+    start = next;
+  }
 }
 
-/** A table of groups. */
-export const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => (
-  <table>
-    <thead>
-      <tr>
-        <th>Customer</th>
-        <th class="fit">State</th>
-        <th class="fit mid">Last viewed</th>
-        <th class="fit low">Changed</th>
-      </tr>
-    </thead>
-    <tbody>
-      {groups.map((group) => (
-        <tr>
-          <td>
-            <a href={groupPath(environment, group.teamId)}>
-              <Text value={group.name} />
-            </a>
-            <code>
-              <Text value={group.providedId} />
-            </code>
-          </td>
-          <td class="fit">
-            <Badge state={stateOf(group)} />
-          </td>
-          <td class="fit mid">
-            <Day day={group.lastViewedOn} none="never" />
-          </td>
-          <td class="fit low">
-            <Time at={group.deletedAt ?? group.updatedAt} />
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-);
+/** What a search finds besides groups that exist: the group with this number, and deleted ones. */
+async function besidesOf(c: Call, query: Query, found: ListedGroup[]): Promise<ListedGroup[]> {
+  const number = pathNumber(query.search ?? "");
+  const [numbered, deleted] = await Promise.all([
+    number > 0 ? c.get("directory").inspect(c.get("operator"), number) : undefined,
+    query.state === undefined ? read(c, { ...query, state: "deleted", limit: DELETED_SHOWN }) : undefined,
+  ]);
+  const others = [...(numbered?.ok ? [numbered.value.group] : []), ...(deleted?.ok ? deleted.value.groups : [])];
+  const known = new Set(found.map(({ teamId }) => teamId));
+  return others.filter(({ teamId }) => !known.has(teamId) && known.add(teamId));
+}
+
+type Fields = Record<string, string>;
+
+const isFiltered = ({ search, user_group_id_prefix, last_viewed_before }: Fields): boolean =>
+  [search, user_group_id_prefix, last_viewed_before].some((each) => each !== undefined);
+
+/** What a list is restricted to, and the way to all. */
+const Condition: FC<{ path: string; fields: Fields }> = ({ path, fields }) => {
+  const { search, user_group_id_prefix: prefix, last_viewed_before: notSince } = fields;
+  if (!isFiltered(fields)) return null;
+  return (
+    <>
+      {search !== undefined && (
+        <>
+          Name or id contains{" "}
+          <q>
+            <Text value={search} />
+          </q>
+          .{" "}
+        </>
+      )}
+      {prefix !== undefined && (
+        <>
+          Id begins with{" "}
+          <q>
+            <Text value={prefix} />
+          </q>
+          .{" "}
+        </>
+      )}
+      {notSince !== undefined && <>Not viewed since {notSince}. </>}
+      <a href={path}>Show all</a>
+    </>
+  );
+};
+
+type Counts = Partial<Record<GroupState | "all", string>>;
+
+/** How many groups there are in each state, as far as they are counted. */
+async function countsOf(c: Call): Promise<Counts | undefined> {
+  const counted = await ifAnswered(async () => c.get("directory").countGroups(c.get("operator")));
+  if (!counted?.ok) return undefined;
+  const { existing, deleted, suspended, isEachCounted } = counted.value;
+  const isExact = isEachCounted && existing <= GROUPS_COUNTED_MAX;
+  return {
+    all: countText(existing),
+    ...(isExact && { active: countText(existing - suspended) }),
+    suspended: isEachCounted ? suspended.toLocaleString("en") : `${suspended.toLocaleString("en")}+`,
+    deleted: countText(deleted),
+  };
+}
+
+const STATE_TABS: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };
+
+function tabsOf(path: string, { state: current, search }: Fields, counts: Counts = {}): Tab[] {
+  const all = { path: withQuery(path, { search }), text: "All", count: counts.all, isCurrent: current === undefined };
+  const states = GROUP_STATES.map((state) => ({
+    path: withQuery(path, { state, search }),
+    text: STATE_TABS[state],
+    count: counts[state],
+    isCurrent: state === current,
+  }));
+  return [all, ...states];
+}
+
+function emptyText(fields: Fields, goesOn: boolean): Child {
+  const { state } = fields;
+  if (goesOn) return "Nothing was found so far, and there are more groups. The next page goes on.";
+  if (isFiltered(fields)) return "No group is like that. Try a shorter part of the name, or all states.";
+  if (state === "deleted") return "No deleted groups. A deleted group can be restored from here, until it is purged.";
+  if (state === "suspended") return "No group is suspended.";
+  return "No groups yet. The integrator's backend creates them: its first call for a customer makes a group.";
+}

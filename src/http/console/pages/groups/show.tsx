@@ -4,6 +4,8 @@ import type { Environment } from "../../../../../common/environment.ts";
 import { undoMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
+import type { ShownGroup } from "../../../../domain/feed/endings.ts";
+import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts";
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { Actor, ListedGroup, StoredEvent } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
@@ -15,19 +17,23 @@ import { prettyJson } from "../../components/json.ts";
 import { Menu } from "../../components/menu.tsx";
 import { CodeText, Day, Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, groupPath, withQuery } from "../../paths.ts";
+import { groupPath } from "../../paths.ts";
+import { ifAnswered } from "../../request/if-answered.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 import { offeredChanges } from "./changes.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
+const EVENTS_SHOWN = 10;
+
 /** One group: its state and who decided it, what can be done with it, what happened, and its fields. */
 export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
   if (inspected instanceof Response) return inspected;
-  const { group, events } = inspected;
+  const { group } = inspected;
   const environment = c.get("environment");
+  const activity = await activityOf(c, inspected);
   return respondWithPage(c, {
     title: group.name,
     crumbs: groupCrumbs(environment, group).slice(0, -1),
@@ -48,10 +54,10 @@ export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c
     children: (
       <>
         <Done done={c.req.query("done")} results={resultsOf(environment, group)} />
-        <Banner c={c} group={group} events={events} />
+        <Banner c={c} group={group} />
         <Split facts={<GroupFacts group={group} />}>
           <h2>Activity</h2>
-          <Activity environment={environment} group={group} events={events} />
+          <Activity environment={environment} group={group} activity={activity} />
           <h2>Properties</h2>
           <Json text={group.properties} none="None. An integrator gives them when it creates or changes the group." />
           <h2>Mapping</h2>
@@ -65,8 +71,7 @@ export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c
 /** What can be done with a group: one primary action, Edit, and the rest in a menu. */
 const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
   const path = groupPath(c.get("environment"), group.teamId);
-  const changes = offeredChanges(group, c.get("operator").role);
-  const inMenu = changes.filter(({ word }) => word !== "edit");
+  const { canEdit, changes } = offeredChanges(group, c.get("operator").role);
   return (
     <>
       {group.deletedAt === null && (
@@ -74,15 +79,15 @@ const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
           View as this group
         </a>
       )}
-      {changes.length > inMenu.length && (
+      {canEdit && (
         <a class="button" href={`${path}/edit`}>
           Edit
         </a>
       )}
-      {inMenu.length > 0 && (
-        <Menu class="who-less" text="More" label="More changes of this group">
+      {changes.length > 0 && (
+        <Menu text="More" label="More changes of this group">
           <ul>
-            {inMenu.map(({ word, title, hint, isDangerous }) => (
+            {changes.map(({ word, title, hint, isDangerous }) => (
               <li>
                 <a href={`${path}/${word}`} class={isDangerous ? "danger" : ""}>
                   {title}
@@ -97,26 +102,38 @@ const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
   );
 };
 
-/** Who decided the state of a group. */
-const actorIn = (events: StoredEvent[], type: StoredEvent["type"]): Actor | undefined =>
-  events.find((event) => event.type === type)?.actor;
+/** What has changed of a group lately, and whether there may be more. */
+type Shown = { events: StoredEvent[]; hasMore: boolean };
+
+/** The newest events of a group, wherever they are in the feed. A directory of 1.0 shows those among the newest of the environment. */
+async function activityOf(c: Call, { group, events }: InspectedGroup): Promise<Shown> {
+  const query = { from: undefined, limit: EVENTS_SHOWN };
+  const read = await ifAnswered(async () => c.get("directory").history(c.get("operator"), group.teamId, query));
+  if (!read?.ok) return { events: events.slice(0, EVENTS_SHOWN), hasMore: true };
+  return { events: read.value.events, hasMore: read.value.next !== null };
+}
 
 /** Why a group is not active, who decided it, and the way back. */
-const Banner: FC<{ c: Call; group: ListedGroup; events: StoredEvent[] }> = ({ c, group, events }) => {
+const Banner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
   const isSupport = allowsRole(c.get("operator").role, "support");
   const path = groupPath(c.get("environment"), group.teamId);
-  if (group.deletedAt !== null) return <DeletedBanner c={c} group={group} actor={actorIn(events, "user_group.deleted")} />;
+  if (group.deletedAt !== null) return <DeletedBanner c={c} group={group} />;
   if (group.suspendedAt === null) return null;
-  const actor = actorIn(events, "user_group.suspended");
   return (
     <div class="notice warn">
       <p>
         <b>
           Suspended <Time at={group.suspendedAt} />
-          <By actor={actor} environment={c.get("environment")} />
+          <By actor={group.suspendedBy} environment={c.get("environment")} />
         </b>
-        {group.suspendedReason === null ? ", without a reason" : <>: <Reason text={group.suspendedReason} /></>}. Its viewers
-        are refused. Calls with API keys work as before.
+        {group.suspendedReason === null ? (
+          ", without a reason"
+        ) : (
+          <>
+            : <Reason text={group.suspendedReason} />
+          </>
+        )}
+        . Its viewers are refused. Calls with API keys work as before.
       </p>
       {isSupport && (
         <a class="button" href={`${path}/resume`}>
@@ -127,7 +144,7 @@ const Banner: FC<{ c: Call; group: ListedGroup; events: StoredEvent[] }> = ({ c,
   );
 };
 
-const By: FC<{ actor: Actor | undefined; environment: Environment }> = ({ actor, environment }) =>
+const By: FC<{ actor: Actor | null | undefined; environment: Environment }> = ({ actor, environment }) =>
   actor ? (
     <>
       {" "}
@@ -136,7 +153,7 @@ const By: FC<{ actor: Actor | undefined; environment: Environment }> = ({ actor,
   ) : null;
 
 /** A deleted group is restored from its own page: the form asks for nothing. */
-const DeletedBanner: FC<{ c: Call; group: ListedGroup; actor: Actor | undefined }> = ({ c, group, actor }) => {
+const DeletedBanner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
   const environment = c.get("environment");
   const path = `${groupPath(environment, group.teamId)}/restore`;
   return (
@@ -144,7 +161,7 @@ const DeletedBanner: FC<{ c: Call; group: ListedGroup; actor: Actor | undefined 
       <p>
         <b>
           Deleted <Time at={group.deletedAt} />
-          <By actor={actor} environment={environment} />
+          <By actor={group.deletedBy} environment={environment} />
         </b>
         . It can be restored as it was, until it is purged{" "}
         <Time at={group.deletedAt === null ? null : purgeAtOf(group.deletedAt, undoMsOf(c.env))} />.
@@ -164,22 +181,22 @@ const DeletedBanner: FC<{ c: Call; group: ListedGroup; actor: Actor | undefined 
   );
 };
 
-const Activity: FC<{ environment: Environment; group: ListedGroup; events: StoredEvent[] }> = ({
+const Activity: FC<{ environment: Environment; group: ListedGroup; activity: Shown }> = ({
   environment,
   group,
-  events,
+  activity: { events, hasMore },
 }) => (
   <>
-    {events.length === 0 ? (
+    {events.length === 0 && !hasMore ? (
       <p class="hint">No changes that are still kept.</p>
     ) : (
       <Feed events={events} environment={environment} />
     )}
-    <p>
-      <a href={withQuery(`${environmentPath(environment)}/events`, { user_group_id: group.providedId })}>
-        All events of this group
-      </a>
-    </p>
+    {hasMore && (
+      <p>
+        <a href={`${groupPath(environment, group.teamId)}/events`}>Older events of this group</a>
+      </p>
+    )}
   </>
 );
 
