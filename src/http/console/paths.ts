@@ -20,10 +20,11 @@ export const groupPath = (environment: Environment, teamId: number): string =>
   `${environmentPath(environment)}/groups/${teamId}`;
 
 /** The path of an API key's page. */
-export const keyPath = (environment: Environment, id: number): string => `${environmentPath(environment)}/keys/${id}`;
+export const keyPath = (environment: Environment, id: number): string =>
+  `${environmentPath(environment)}/keys/${id}/about`;
 
 /** The path of an operator's page. */
-export const operatorPath = (id: number): string => `${OPERATORS}/${id}`;
+export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
 
 /** The environment that the path of a page names; `undefined` if no environment can have that name. */
 export function environmentOfPath(path: string): Environment | undefined {

@@ -79,7 +79,7 @@ export async function showKeyOf(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind, false);
   if (found instanceof Response) return found;
   const { key, ending } = found;
-  const path = kind.pathOf(key.id);
+  const path = `${kind.listPath}/${key.id}`;
   const actor = `${kind.environment ? "api_key" : "operator"}:${key.id}`;
   const events = kind.environment ? `${environmentPath(kind.environment)}/events` : DEPLOYMENT_EVENTS;
   return respondWithPage(c, {
