@@ -2,7 +2,12 @@
 import { createReadStream, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { type Command, Option } from "commander";
-import { type Environment, type EnvironmentClient, UserGroupClient } from "../../../client/src/index.ts";
+import {
+  type Environment,
+  type EnvironmentClient,
+  type GroupState,
+  UserGroupClient,
+} from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { type Access, accessToEnvironment } from "../access.ts";
 import {
@@ -35,7 +40,7 @@ const CONCURRENCY_MAX = 64;
 const CONCURRENCY_DEFAULT = 16;
 const LIMIT_DEFAULT = 1_000;
 const LIMIT_MAX = 100_000;
-const STATES = ["active", "suspended", "deleted"];
+const STATES = Object.keys({ active: 1, suspended: 1, deleted: 1 } satisfies Record<GroupState, 1>);
 
 const WHOSE =
   "The API key in API_KEY decides the environment. An operator names it with --workspace and --environment, and has the key in\nOPERATOR_KEY.";

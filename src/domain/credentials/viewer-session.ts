@@ -12,6 +12,7 @@ import {
   VERIFIED_SESSIONS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
+import { toBase64url } from "../base64url.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
@@ -82,7 +83,6 @@ type Payload = {
 /** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
 const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 const utf8 = new TextEncoder();
@@ -98,10 +98,10 @@ export async function jwksOf(ring: SigningRing): Promise<{ keys: PublicJwk[] }> 
 export async function mintSession(ring: SigningRing, claims: SessionClaims): Promise<string> {
   const [signer] = await sessionKeysOf(ring);
   if (!signer) throw new Error("The signing ring has no key.");
-  const payload = utf8.encode(JSON.stringify(payloadOf(claims))).toBase64(BASE64URL);
+  const payload = toBase64url(utf8.encode(JSON.stringify(payloadOf(claims))));
   const signed = `${signer.header}.${payload}`;
   const signature = await crypto.subtle.sign(ES256, signer.privateKey, utf8.encode(signed));
-  return `${signed}.${new Uint8Array(signature).toBase64(BASE64URL)}`;
+  return `${signed}.${toBase64url(new Uint8Array(signature))}`;
 }
 
 /**
@@ -190,7 +190,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
   aud: directoryName(claims.environment),
   sub: claims.providedId,
   team_id: claims.teamId,
-  gen: claims.generation.toBase64(BASE64URL),
+  gen: toBase64url(claims.generation),
   key: claims.keyId,
   jti: claims.id,
   seq: claims.seq,
@@ -305,7 +305,7 @@ function isPayload(value: unknown): value is Payload {
 function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
-    return bytes.toBase64(BASE64URL) === text ? bytes : undefined;
+    return toBase64url(bytes) === text ? bytes : undefined;
   } catch {
     return undefined;
   }

@@ -73,22 +73,22 @@ export async function admitOperator(
 }
 
 /**
- * Admits an operator again whose list of an environment has waited for its turn: the key may have been revoked meanwhile. The
- * directory admits API keys again itself.
+ * Admits an operator again whose list of an environment has waited for its turn: the key or the session may have ended meanwhile.
+ * Returns the failure. The directory admits API keys again itself.
  */
 export async function admitAgain(
-  c: RequestContext<CallEnv>,
-  presentedOperator: PresentedOperator | undefined,
+  c: RequestContext<With<AppEnv, Partial<UncheckedOperator>>>,
   { hasWaited }: { hasWaited: boolean },
 ): Promise<Failure | undefined> {
+  const presentedOperator = c.get("presentedOperator");
   if (!hasWaited || !presentedOperator) return undefined;
   const admitted = await admitTo(c, presentedOperator, c.get("environment"));
   return admitted.ok ? undefined : admitted.failure;
 }
 
 /** Has the registry admit an operator who has a role that the table of access names for this call. */
-function admitTo(c: RequestContext<CallEnv>, presented: PresentedOperator, environment: Environment | undefined) {
-  const { role = "admin", isForBackups = false } = c.get("access");
+function admitTo(c: RequestContext, presented: PresentedOperator, environment: Environment | undefined) {
+  const { role = "admin", isForBackups = false } = c.get("access") ?? {};
   return registryFor(c).admit(presented, role, environment, isForBackups);
 }
 

@@ -7,7 +7,7 @@ import { ok, type Result } from "../../../../common/result.ts";
 import type { NewestPage, NewestQuery } from "../../../domain/feed/newest-events.ts";
 import { EVENT_TYPES, type StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryFor } from "../../request/admit-caller.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { ActorQuery, Since } from "../../resources/events/schemas.ts";
 import { Label, lazy } from "../../resources/fields.ts";
 import { EVENT_WORDS, Feed } from "../components/events.tsx";
@@ -17,7 +17,6 @@ import { List } from "../components/list.tsx";
 import { plainText, utcTime } from "../components/text.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath } from "../paths.ts";
-import { admitAgain } from "../request/admit-again.ts";
 import { type PageQuery, readPageQuery } from "../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 

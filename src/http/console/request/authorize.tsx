@@ -28,6 +28,7 @@ import { readSession } from "./session-cookie.ts";
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
+  if (access) c.set("access", access);
   if (access && access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);

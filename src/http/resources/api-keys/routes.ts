@@ -30,7 +30,7 @@ export const apiKeys = new Hono<AppEnv>()
   .get("/", authorizeManagers, validQuery(KeysQuery), async (c) => {
     const listed = await c.get("directory").listKeys(c.get("caller"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { keys, next } = listed.value;
     const apiKeys = keys.map((key) => apiKeyBody(key, c.get("environment")));

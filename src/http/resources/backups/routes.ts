@@ -37,7 +37,7 @@ export const backups = new Hono<AppEnv>()
     if (caller.kind !== "operator") return refuse(c, { code: "unauthenticated" });
     const read = await directory.backup(caller, cursor?.position);
     if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, reader.presentedOperator, read.value);
+    const failure = await admitAgain(c, read.value);
     return failure ? refuse(c, failure) : respondWithPage(c, environment, read.value, cursor);
   });
 

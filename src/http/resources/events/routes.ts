@@ -43,7 +43,7 @@ export const events = new Hono<AppEnv>()
     }
     const listed = await reader.directory.listEvents(reader.caller, query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, reader.presentedOperator, listed.value);
+    const failure = await admitAgain(c, listed.value);
     return failure ? refuse(c, failure) : respondWithPage(c, feed, listed.value);
   });
 

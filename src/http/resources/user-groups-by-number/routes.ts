@@ -48,7 +48,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const directory = c.get("directory");
     const listed = await (isSearch(query) ? directory.search : directory.list)(c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     const nextCursor =

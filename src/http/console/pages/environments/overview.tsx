@@ -5,6 +5,7 @@ import { KEY_ENDING_DAYS, KEY_UNUSED_DAYS } from "../../../../../common/limits.t
 import { eventMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Facts, Split } from "../../components/detail.tsx";
 import { countText } from "../../components/list.tsx";
@@ -12,7 +13,6 @@ import { Menu } from "../../components/menu.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, keyPath, withQuery } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */

@@ -1,5 +1,6 @@
 import { createFactory } from "hono/factory";
 import { directoryName } from "../../../../../common/environment.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
 import { Feed } from "../../components/events.tsx";
@@ -7,7 +8,6 @@ import { List } from "../../components/list.tsx";
 import { Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 const ROWS = 50;

@@ -8,6 +8,7 @@ import { isSearch } from "../../../../domain/search/group-search.ts";
 import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import { cursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
@@ -16,7 +17,6 @@ import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { ifAnswered } from "../../request/if-answered.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
