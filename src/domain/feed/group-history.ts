@@ -12,14 +12,17 @@ export type HistoryPosition = { incarnation: string; before: number };
 export type HistoryQuery = { from: HistoryPosition | undefined; limit: number };
 
 /**
- * Some events, newest first, and the position before the last one that was examined; `null` after the oldest event that is kept.
+ * Some events, newest first, and the position before the last one that was examined; `null` after the group's creation, and after the oldest event that is kept.
  * `searchedBackTo` is the time of the oldest event that was examined, if any was.
  */
 export type HistoryPage = { events: StoredEvent[]; next: HistoryPosition | null; searchedBackTo: number | null };
 
 export type HistoryFailure = FailureOf<"user_group_not_found" | "cursor_expired">;
 
-/** One call for the events of a group, which reads all events of the feed in steps, because no index knows their groups. */
+/**
+ * One call for the events of a group, which reads the feed in steps, because no index knows their groups. No event of a group is older
+ * than that of its creation.
+ */
 export class GroupHistory {
   readonly #teamId: number;
   readonly #query: HistoryQuery;
@@ -44,7 +47,8 @@ export class GroupHistory {
     const newest = store.newestIdBelow(this.#before);
     if (newest !== undefined) this.#examine(store, newest);
     const isOver = this.#events.length === limit || this.#examined >= HISTORY_ROWS_MAX || Date.now() >= this.#endsAt;
-    const hasMore = newest !== undefined && store.newestIdBelow(this.#before) !== undefined;
+    const hasMore =
+      this.#events.at(-1)?.type !== "user_group.created" && store.newestIdBelow(this.#before) !== undefined;
     if (hasMore && !isOver) return ok({ page: undefined, share: SCAN_TURN_SHARE });
     const next = hasMore ? { incarnation, before: this.#before } : null;
     return ok({ page: { events: this.#events, next, searchedBackTo: this.#searchedBackTo }, share: SCAN_TURN_SHARE });
