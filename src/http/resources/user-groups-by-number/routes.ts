@@ -76,7 +76,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
       });
     const read = await c.get("directory").history(c.get("caller"), teamId, { from, limit });
     if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), read.value);
+    const failure = await admitAgain(c, read.value);
     if (failure) return refuse(c, failure);
     c.set("teamId", teamId);
     const { events, next, searchedBackTo } = read.value;
