@@ -33,7 +33,6 @@ export type Paging = {
 
 /** How the rows of a page are counted: "51–100 of 292". */
 function rangeOf({ rows, from, total, nextCursor }: Paging): string {
-  if (rows === 0) return "";
   const first = (from ?? 0) + 1;
   const range = `${first.toLocaleString("en")}–${(first + rows - 1).toLocaleString("en")}`;
   const all = total ?? (nextCursor === null ? (first + rows - 1).toLocaleString("en") : undefined);
@@ -42,11 +41,16 @@ function rangeOf({ rows, from, total, nextCursor }: Paging): string {
 
 const Pages: FC<Paging> = (paging) => {
   const { path, fields, cursor, nextCursor, rows, from } = paging;
-  const next = { ...fields, cursor: nextCursor ?? undefined, from: String((from ?? 0) + rows) };
+  const isCounted = rows > 0 && (cursor === undefined || from !== undefined);
+  const next = {
+    ...fields,
+    cursor: nextCursor ?? undefined,
+    from: isCounted ? String((from ?? 0) + rows) : undefined,
+  };
   const isAlone = cursor === undefined && nextCursor === null;
   return isAlone && rows === 0 ? null : (
     <nav class="pages" aria-label="Pages">
-      <span>{cursor !== undefined && from === undefined ? "" : rangeOf(paging)}</span>
+      <span>{isCounted && rangeOf(paging)}</span>
       {!isAlone && (
         <span class="row">
           {cursor !== undefined && (

@@ -8,12 +8,15 @@ import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-gr
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Facts, Split } from "../../components/detail.tsx";
+import { Feed } from "../../components/events.tsx";
 import { countText } from "../../components/list.tsx";
 import { Menu } from "../../components/menu.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, keyPath, withQuery } from "../../paths.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+
+const EVENTS_SHOWN = 8;
 
 /** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */
 export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
@@ -23,6 +26,7 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
   const failure = await admitAgain(c, read.value);
   if (failure) return refuseWithPage(c, failure);
   const overview = read.value;
+  const newest = await c.get("directory").listNewestEvents(c.get("operator"), { limit: EVENTS_SHOWN });
   const isAdmin = allowsRole(c.get("operator").role, "admin");
   const path = environmentPath(environment);
   return respondWithPage(c, {
@@ -48,11 +52,13 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
       <Split facts={<EnvironmentFacts path={path} overview={overview} />}>
         <h2>Changes by the day</h2>
         <DayChart days={overview.changes} hasMore={overview.hasMoreChanges} keptMs={eventMsOf(c.env)} />
+        <h2>API keys to look at</h2>
+        <NoticedKeys environment={environment} keys={overview.keys} />
+        <h2>Latest changes</h2>
+        <Feed events={newest.ok ? newest.value.events : []} environment={environment} hasGroups />
         <p>
           <a href={`${path}/events`}>All events</a>
         </p>
-        <h2>API keys to look at</h2>
-        <NoticedKeys environment={environment} keys={overview.keys} />
       </Split>
     ),
   });

@@ -267,7 +267,7 @@ const Json: FC<{ text: string | null; none: string }> = ({ text, none }) => {
       <tbody>
         {entries.map(([name, value]) => (
           <tr>
-            <th scope="row">
+            <th scope="row" class="key">
               <code>
                 <Text value={name} />
               </code>

@@ -158,7 +158,7 @@ const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) =>
   <table>
     <thead>
       <tr>
-        <th>Name</th>
+        <th class="key">Name</th>
         <th>Value</th>
       </tr>
     </thead>
