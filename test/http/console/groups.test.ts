@@ -99,7 +99,9 @@ describe("a group", () => {
     expect((await view(current)).status).toBe(401);
   });
 
-  it("is deleted when its id is typed, restored from its own page, and purged with the operator's key", async ({ expect }) => {
+  it("is deleted when its id is typed, restored from its own page, and purged with the operator's key", async ({
+    expect,
+  }) => {
     const { visitor, token, key } = await newVisitor();
     expect((await visitor.send(`${GROUP}/delete`, { confirmation: "2" })).status).toBe(422);
     await visitor.send(`${GROUP}/delete`, { confirmation: "acme", reason: "left" });

@@ -189,7 +189,10 @@ describe("environments", () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     await issueKey({ workspace: "globex" });
     const found = await visitor.get("/console/environments?search=LOB");
-    expect([found.body.includes(">globex/Testing</a></td>"), found.body.includes(">acme/Testing</a></td>")]).toEqual([true, false]);
+    expect([found.body.includes(">globex/Testing</a></td>"), found.body.includes(">acme/Testing</a></td>")]).toEqual([
+      true,
+      false,
+    ]);
     const form = { workspace: "initech", environment: "untagged", name: "backend", preset: "write", operator_key };
     const created = await visitor.send("/console/environments/create", form);
     expect(await lists(shownKey(created.body))).toBe(200);
@@ -227,7 +230,9 @@ describe("events", () => {
     await call("PUT", "/api/user_groups/8", { credential: key, body: { suspended: true, reason: "unpaid" } });
     const page = await visitor.get(`${ENVIRONMENT}/events`);
     expect(page.body.indexOf("<b>Group suspended</b>")).toBeLessThan(page.body.indexOf("<b>Group created</b>"));
-    expect(page.body).toMatch(/Group suspended<\/b> <a href="[^"]+\/groups\/8"><bdi>g7<.*the API key <a href="[^"]+\/keys\/1\/about">.*unpaid/);
+    expect(page.body).toMatch(
+      /Group suspended<\/b> <a href="[^"]+\/groups\/8"><bdi>g7<.*the API key <a href="[^"]+\/keys\/1\/about">.*unpaid/,
+    );
     const [, next = ""] = /href="([^"]+)" rel="next"/.exec(page.body) ?? [];
     const second = await visitor.get(next.replaceAll("&amp;", "&"));
     expect(second.body).toContain("<b>API key issued</b>");

@@ -31,10 +31,10 @@ describe("the search", () => {
       const location = led.headers.get("Location") ?? "";
       expect([led.status, location]).toEqual([303, `${ENVIRONMENT}/groups?${new URLSearchParams({ search: text })}`]);
       const { body } = await visitor.get(location);
-      expect([text, body.match(/<td><a href="[^"]+"><bdi>[^<]+/g)?.map((row: string) => row.split("<bdi>")[1])]).toEqual([
+      expect([
         text,
-        [name],
-      ]);
+        body.match(/<td><a href="[^"]+"><bdi>[^<]+/g)?.map((row: string) => row.split("<bdi>")[1]),
+      ]).toEqual([text, [name]]);
     }
   });
 
@@ -71,7 +71,9 @@ describe("the search", () => {
   it("says what is known of a session, and of the bootstrap token", async ({ expect }) => {
     const { search, key } = await newVisitor();
     const session = await sessionOf(key, { viewer_id: "jane" });
-    expect((await search(session)).body).toMatch(/viewer session that has not expired.*groups\/1".*jane.*keys\/1\/about/);
+    expect((await search(session)).body).toMatch(
+      /viewer session that has not expired.*groups\/1".*jane.*keys\/1\/about/,
+    );
     expect((await search(`${session.slice(0, -4)}AAAA`)).body).toContain("no signing key of the service verifies it");
     expect((await search(operator)).body).toContain("It is the bootstrap token");
   });

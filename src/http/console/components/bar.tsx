@@ -59,7 +59,7 @@ export const Bar: FC<SignedIn & InEnvironment> = ({ operator, ring, session, nei
 const Switcher: FC<InEnvironment & { names: string[] }> = ({ names, environment }) => {
   const own = environment && directoryName(environment);
   return (
-    <Menu label={`Environment: ${own ?? "all"}`} text={own ?? "Environments"}>
+    <Menu label={`${own ?? "Environments"}: switch to another one`} text={own ?? "Environments"}>
       <ul>
         {names.map((name) => (
           <li>

@@ -63,11 +63,21 @@ function Subjects({ event: { details }, environment }: FeedItem): Child {
   const { api_key: key, operator, environment: subject, successor_id: successor } = details;
   const of = subject && { workspace: subject.workspace, tag: subject.environment as Environment["tag"] };
   const pathOf = (id: number) => (operator ? operatorPath(id) : environment && keyPath(environment, id));
+  const named = key ?? operator;
   return (
     <>
-      {key && <NamedLink path={pathOf(key.id)} name={key.name} />}
-      {operator && <NamedLink path={pathOf(operator.id)} name={operator.name} />}
-      {of && <NamedLink path={environmentPath(of)} name={directoryName(of)} />}
+      {named && (
+        <>
+          {" "}
+          <NamedLink path={pathOf(named.id)} name={named.name} />
+        </>
+      )}
+      {of && (
+        <>
+          {" "}
+          <NamedLink path={environmentPath(of)} name={directoryName(of)} />
+        </>
+      )}
       {successor !== undefined && (
         <>
           , replaced by <NamedLink path={pathOf(successor)} name={`number ${successor}`} />
@@ -101,9 +111,12 @@ const Item: FC<FeedItem & { hasGroups: boolean }> = ({ event, environment, hasGr
   return (
     <li class={TONES[type] ?? ""}>
       <div>
-        <b>{hasGroups ? word : word.replace(/^Group (.)/, (_, letter: string) => letter.toUpperCase())}</b>{" "}
+        <b>{hasGroups ? word : word.replace(/^Group (.)/, (_, letter: string) => letter.toUpperCase())}</b>
         {hasGroups && environment && teamId !== null && (
-          <NamedLink path={groupPath(environment, teamId)} name={providedId ?? String(teamId)} />
+          <>
+            {" "}
+            <NamedLink path={groupPath(environment, teamId)} name={providedId ?? String(teamId)} />
+          </>
         )}
         <Subjects event={event} environment={environment} /> by <ActorLink actor={actor} environment={environment} />
         {details.reason !== undefined && (
