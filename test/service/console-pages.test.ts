@@ -138,7 +138,9 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
       await hand.search("soylent");
       await hand.press(page.getByRole("link", { name: "Soylent Foods" }));
       expect([hand.steps, await page.locator("h1").innerText()]).toEqual([2, "Soylent Foods suspended"]);
-      expect(await page.locator(".notice").innerText()).toMatch(/^Suspended .* by grace: .*invoice 4711 is unpaid/);
+      expect(await page.locator(".notice").innerText()).toMatch(
+        /^Suspended .* by Grace Okafor: .*invoice 4711 is unpaid/,
+      );
       await hand.press(page.getByRole("link", { name: "View as this group" }));
       expect([hand.steps, await page.locator("table").innerText()]).toEqual([
         3,

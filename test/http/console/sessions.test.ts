@@ -328,6 +328,17 @@ describe("a form", () => {
 });
 
 describe("the list of an operator's sessions", () => {
+  it("names the browser and the network from which each has signed in", async ({ expect }) => {
+    const operator_key = await issueOperator("viewer");
+    const headers = {
+      "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
+      "CF-Connecting-IP": "203.0.113.7",
+    };
+    const signedIn = await visit("POST", "/console/sign-in", { fields: { operator_key }, headers });
+    const visitor = visitorOf(signedIn.headers.get("Set-Cookie")?.split(";")[0] ?? "");
+    expect((await visitor.get(PAGE)).body).toMatch(/Firefox on Linux<.*203\.0\.113\.7</);
+  });
+
   it("ends one, or all, and none of another operator", async ({ expect }) => {
     const key = await issueOperator("support");
     const stranger = await signIn(await issueOperator("viewer", { name: "stranger" }));
