@@ -1,4 +1,4 @@
-/** Every bound of the service, with its unit last in the name. */
+/** Every bound of the service. Each name has its unit. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
 /** A form of an operator who has signed in: percent-encoding makes three bytes of one, and there are several fields. */
@@ -67,7 +67,7 @@ export const PURGE_RETRY_SECONDS = 60;
 /** When there are as many, a new key takes the place of the one that ended longest ago. */
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
-/** As of API keys. */
+/** The same bound as for API keys. */
 export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
@@ -122,6 +122,9 @@ export const HOST_UNITS_MAX = 259;
 /** `https://` and a host. */
 export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
 /** What a session says of its viewer, as JSON in UTF-8. */
+/** The claims that an integrator adds to a session. */
+export const CLAIMS_MAX = 20;
+export const CLAIMS_BYTES_MAX = 2 * 1024;
 export const VIEWER_PROPERTIES_BYTES_MAX = 2 * 1024;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;

@@ -10,10 +10,8 @@ import { print } from "../cli/src/support/output.ts";
 import { CommandError } from "../common/command-error.ts";
 import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
 import { CallMeasurement } from "./bench/calls.ts";
-import { measureDirectories } from "./bench/directories.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
-import { GrowthMeasurement } from "./bench/growth.ts";
 import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
@@ -24,7 +22,7 @@ import { runCommand, type ValuesOf } from "./command.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
-  --quick   fewer rounds and at most 100,000 groups, in under a minute
+  --quick   fewer rounds, in under a minute
   --json    one JSON object on standard output, and nothing else there`;
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
@@ -54,35 +52,28 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 
   const options = serviceOptions(processes.createFolder("service"), bundle);
   const floorOptions = await makeFloor(processes);
-  const find = await makeAllDirectories(processes, options, effort);
+  const find = await makeAllDirectories(processes, options);
   const calls = new CallMeasurement(find("calls").key, effort);
-  const growth = new GrowthMeasurement(effort.growth.map(growthName).map(find), effort);
 
-  report(`Measuring calls and growth in ${effort.generations} generations of processes ...`);
+  report(`Measuring calls in ${effort.generations} generations of processes ...`);
   for (let generation = 0; generation < effort.generations; generation += 1) {
     const pools = {
       service: connect((await processes.start(options)).url),
       floor: connect((await processes.start(floorOptions)).url),
     };
     await calls.measure(pools, generation);
-    await growth.measure(pools.service, generation);
     await Promise.all([pools.service.close(), pools.floor.close()]);
     await processes.stopAll();
   }
 
-  report("Measuring several directories, and viewers beside lists ...");
+  report("Measuring viewers beside lists ...");
   const { url } = await processes.start(options);
-  const pool = connect(url);
-  const directories = await measureDirectories(pool, severalNames(effort).map(find), effort.cycles);
-  await pool.close();
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
   await processes.stopAll();
   report("Measuring single calls in directories that hold much ...");
   const objects = await measureObjects(processes, effort);
   return {
     calls: calls.results(),
-    growth: growth.results(),
-    directories,
     besideLists,
     objects,
     bundleGzipKib: gzippedBytes(bundle.folder) / 1024,
@@ -90,21 +81,14 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   };
 }
 
-const growthName = (groups: number): string => `growth-${groups}`;
-const severalNames = ({ directories }: Effort): string[] =>
-  Array.from({ length: directories }, (_, n) => `several-${n}`);
-
 /** Creates a directory for each kind of measurement. Returns a function that finds one by its name. */
 async function makeAllDirectories(
   processes: Processes,
   options: ReturnType<typeof serviceOptions>,
-  effort: Effort,
 ): Promise<(name: string) => Directory> {
   const plans: Record<string, DirectoryPlan> = {
     calls: { groups: GROUPS },
     heaviest: heaviestPage(),
-    ...Object.fromEntries(effort.growth.map((groups) => [growthName(groups), { groups }])),
-    ...Object.fromEntries(severalNames(effort).map((name) => [name, { groups: GROUPS }])),
   };
   const directories = await makeDirectories(processes, options, plans);
   return (name) => {

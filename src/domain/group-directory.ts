@@ -4,7 +4,7 @@ import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, type Admitted, admitKey, admitOperator } from "./credentials/admission.ts";
+import { type AdmitFailure, type Admitted, admitKey, admittedOperator } from "./credentials/admission.ts";
 import {
   authorOf,
   type Caller,
@@ -31,7 +31,7 @@ import type {
   Changed,
   Ensured,
   EnsureFailure,
-  EraseFailure,
+  PurgeFailure,
   RestoreOptions,
   TokenFailure,
   UpdateFailure,
@@ -174,7 +174,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
-  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | EraseFailure> {
+  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | PurgeFailure> {
     return this.#as(caller, "groups:delete", (admitted) => this.#parts.repeatable.purge(admitted, teamId, conditions));
   }
 
@@ -188,7 +188,15 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     providedId: string,
   ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, providedId));
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { providedId }));
+  }
+
+  /** As `startSession`, of the group with this number. */
+  startSessionByNumber(
+    caller: Caller,
+    teamId: number,
+  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
@@ -199,6 +207,13 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
   endSessions(caller: Caller, ending: SessionsToEnd): Result<undefined, FindFailure> {
     return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
+  }
+
+  /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
+  endSessionsByNumber(caller: Caller, teamId: number, viewerId: string | undefined): Result<undefined, FindFailure> {
+    return this.#as(caller, "sessions:create", ({ author }) =>
+      this.#parts.sessions.endOfGroup(author, { teamId }, viewerId),
+    );
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
@@ -333,7 +348,7 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
   #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
     if (caller.kind === "operator")
-      return this.#ifCreated(() => ok(admitOperator(caller)), fail({ code: "environment_not_found" }));
+      return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
   }
@@ -346,7 +361,7 @@ export class GroupDirectory extends DurableObject<Env> {
     change: (admitted: Admitted) => Result<Changed, Failure>,
   ): Result<ShownGroup & Outcome, Failure | OnceFailure> {
     return this.#shown(caller, scope, (admitted) =>
-      this.#parts.repeatable.list(admitted, conditions, () => change(admitted)),
+      this.#parts.repeatable.change(admitted, conditions, () => change(admitted)),
     );
   }
 
@@ -362,24 +377,24 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Takes the next page of a backup. The first one begins again from the start; after an invalid one nothing is left. */
   async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
-    const taken = await takePage(this.#parts.restore, page, () => this.#erase());
+    const taken = await takePage(this.#parts.restore, page, () => this.#clear());
     if (taken.ok && taken.value.isDone && !taken.value.isRepeated) this.#parts.changes.schedule(Date.now());
     return taken;
   }
 
   /** Gives up a restore: nothing of it is left. */
   async abandonRestore(): Promise<void> {
-    if (this.#parts.schema.isRestoring) await this.#erase();
+    if (this.#parts.schema.isRestoring) await this.#clear();
   }
 
   /** Deletes everything, for the registry: groups, keys, events and the alarm. Purged groups stay purged. */
   async erase(): Promise<void> {
     // While a backup is restored, the tables may be read by nobody but the restore, and nothing is purged.
     if (!this.#parts.schema.isRestoring && this.#parts.schema.exists) await this.#parts.tombstones.handOverAll();
-    await this.#erase();
+    await this.#clear();
   }
 
-  async #erase(): Promise<DirectoryParts> {
+  async #clear(): Promise<DirectoryParts> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.#parts = directoryPartsOf(this.ctx, this.env);

@@ -18,6 +18,8 @@ export type Access = {
   hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
+  /** Whether a HEAD is answered as this GET. Hono would answer it by running the GET, which on some paths creates. */
+  takesHead?: true;
   /** A media type that the body may have besides JSON (a merge patch, RFC 7396), or must have instead (a page of a backup). */
   bodyType?: "merge-patch" | "ndjson";
 };
@@ -123,6 +125,7 @@ export const ACCESS = {
   },
   "GET /api/whoami": { scope: "any", role: "viewer", isForBackups: true, isForViewers: true },
   "GET /api/viewer": { isForViewers: true, hasQuery: true },
+  "GET /api/viewer/check": { isForViewers: true, hasQuery: true, takesHead: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
 
@@ -144,7 +147,8 @@ export function acceptedCredentials({ scope, role, isForViewers }: Access): stri
 
 /** The table's entry for a call, if it has one. */
 export const accessOf = (method: string, pattern: string): Access | undefined => {
-  const route = `${method} ${pattern}`;
+  // A HEAD reaches a route that takes it as the GET that it stands for (RFC 9110, section 9.3.2).
+  const route = `${method === "HEAD" ? "GET" : method} ${pattern}`;
   return isListed(route) ? ACCESS[route] : undefined;
 };
 

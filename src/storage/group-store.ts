@@ -221,7 +221,7 @@ export class GroupStore {
   /** Removes a group, whether it exists or is deleted. */
   drop(teamId: number): void {
     this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
-    this.erase(teamId);
+    this.purge(teamId);
   }
 
   /** Whether ids must be unique, which no restore can promise before its end. Throws if they are not. */
@@ -305,11 +305,11 @@ export class GroupStore {
   /** Moves a deleted group back. */
   restore(restored: UserGroup): void {
     this.#sql.exec(INSERT, ...valuesOf(restored, EXISTING));
-    this.erase(restored.teamId);
+    this.purge(restored.teamId);
   }
 
-  /** Erases a deleted group. */
-  erase(teamId: number): void {
+  /** Deletes the row of a deleted group, for a purge or a restore. */
+  purge(teamId: number): void {
     this.#sql.exec("DELETE FROM deleted_groups WHERE team_id = ?", teamId);
   }
 

@@ -5,9 +5,6 @@ export type Effort = {
   cycles: number;
   warmUpCycles: number;
   starts: number;
-  /** The sizes of directories, in groups, between which GET is compared. */
-  growth: number[];
-  directories: number;
   /** How often, and for how long each time, viewers are measured beside lists. */
   besideLists: { turns: number; seconds: number };
   /** What the directories hold in which single calls are timed. */
@@ -19,8 +16,6 @@ export const FULL: Effort = {
   cycles: 4,
   warmUpCycles: 2,
   starts: 25,
-  growth: [1000, 100_000, 1_000_000],
-  directories: 8,
   besideLists: { turns: 5, seconds: 3 },
   objects: { responses: 2_000_000, groups: 100_000 },
 };
@@ -30,8 +25,6 @@ export const QUICK: Effort = {
   cycles: 5,
   warmUpCycles: 1,
   starts: 7,
-  growth: [1000, 10_000, 100_000],
-  directories: 8,
   besideLists: { turns: 2, seconds: 1 },
   objects: { responses: 100_000, groups: 10_000 },
 };

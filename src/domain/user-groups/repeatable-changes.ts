@@ -3,7 +3,7 @@ import type { ListedGroup } from "../../records.ts";
 import type { Admitted } from "../credentials/admission.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Changed, EraseFailure, Groups, TokenFailure } from "./groups.ts";
+import type { Changed, Groups, PurgeFailure, TokenFailure } from "./groups.ts";
 import type { Conditions, OnceFailure, Outcome, Responses } from "./responses.ts";
 import { type Guards, type RotatedWithToken, toListedGroup, toRotatedGroup } from "./user-group.ts";
 
@@ -60,18 +60,18 @@ export class RepeatableChanges {
     return ok({ endedLeases, isReplay });
   }
 
-  /** Erases a deleted group. Nothing is stored about a purged group, so a repeat finds none. The key may belong to another call. */
+  /** Purges a deleted group. Nothing is stored about a purged group, so a repeat finds none. The key may belong to another call. */
   purge(
     { author }: Admitted,
     teamId: number,
     { ifMatch, idempotency }: Conditions,
-  ): Result<undefined, OnceFailure | EraseFailure> {
+  ): Result<undefined, OnceFailure | PurgeFailure> {
     const stored = this.#responses.find(idempotency);
-    return stored.ok ? this.#groups.erase(author, teamId, ifMatch) : stored;
+    return stored.ok ? this.#groups.purge(author, teamId, ifMatch) : stored;
   }
 
   /** Makes a change whose answer is the group as lists show it. */
-  list<Failure>(
+  change<Failure>(
     { keyId }: Admitted,
     { idempotency }: Conditions,
     change: () => Result<Changed, Failure>,

@@ -21,7 +21,7 @@ export type PageAccess = {
 export type KeyReason = "credential" | "erasure";
 
 /** The pages below that of a group which change it, by the last word of their paths. */
-export const GROUP_CHANGES = {
+const GROUP_CHANGES = {
   rotate: { role: "support", form: {} },
   suspend: { role: "support", form: {} },
   resume: { role: "support", form: {} },

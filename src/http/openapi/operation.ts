@@ -23,12 +23,12 @@ export type Operation = {
   /** The same body as a merge patch. */
   patch?: Content;
   answer: {
-    status: 200 | 201;
+    status: 200 | 201 | 204;
     description: string;
     /** What a 200 with the same content means, of a call that answers 201 only when it has created something. */
     foundDescription?: string;
-    /** JSON by its name and schema, or the media type of anything else. */
-    content: { name: string; schema: z.core.$ZodType } | string;
+    /** JSON by its name and schema, or the media type of anything else. A 204 has none. */
+    content?: { name: string; schema: z.core.$ZodType } | string;
     headers?: readonly string[];
   };
   /** What a 302 means, of a call that sends browsers elsewhere. */
@@ -44,7 +44,7 @@ export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "
 export type DescribedCall =
   | keyof typeof ACCESS
   | "GET /"
-  | `GET /${"health" | "ready" | "openapi.json" | "docs" | ".well-known/jwks.json"}`;
+  | `GET /${"health" | "ready" | "openapi.json" | "docs" | ".well-known/jwks.json" | ".well-known/openid-configuration"}`;
 
 /** The operations of a resource, by method and pattern of the path, as in the table of access. */
 export type Operations = Partial<Record<DescribedCall, Operation>>;

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
 import { log } from "../../domain/log.ts";
-import { ACCESS } from "../access.ts";
+import { ACCESS, type Access } from "../access.ts";
 import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
@@ -17,10 +17,13 @@ export const allowMethods = (...allow: string[]) =>
 
 /** Refuses the methods that the table of access does not name for the path of a call. */
 export function methodsOfCalls(): Hono<RequestEnv> {
-  const calls = Object.keys(ACCESS).map((call) => call.split(" ") as [string, string]);
+  const calls = Object.entries<Access>(ACCESS).map(([call, { takesHead }]) => {
+    const [method = "", path = ""] = call.split(" ");
+    return { path, methods: takesHead ? [method, "HEAD"] : [method] };
+  });
   const router = new Hono<RequestEnv>();
-  for (const [path, ofPath] of Map.groupBy(calls, ([, path]) => path))
-    router.use(path, allowMethods(...ofPath.map(([method]) => method)));
+  for (const [path, ofPath] of Map.groupBy(calls, ({ path }) => path))
+    router.use(path, allowMethods(...ofPath.flatMap(({ methods }) => methods)));
   return router;
 }
 

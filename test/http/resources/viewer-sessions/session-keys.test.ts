@@ -7,7 +7,6 @@ import { NOW } from "../../../support/clock.ts";
 import { claimsIn, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
 import { view } from "../../../support/viewers.ts";
-import { watchedEnv } from "../../../support/watched-env.ts";
 
 const K1 = `k1:${new Uint8Array(32).fill(1).toBase64()}`;
 const K2 = `k2:${new Uint8Array(32).fill(2).toBase64()}`;
@@ -80,12 +79,6 @@ describe("GET /.well-known/jwks.json", () => {
     ]);
   });
 
-  it("needs no credential, no RPC and no KV", async ({ expect }) => {
-    const { watched, costs } = watchedEnv();
-    expect((await fetchKeys(watched)).status).toBe(200);
-    expect(costs).toEqual({ rpcs: [], kv: [] });
-  });
-
   it("refuses all other methods with 405", async ({ expect }) => {
     for (const method of ["POST", "PUT", "DELETE"]) {
       const answer = await call(method, "/.well-known/jwks.json");
@@ -102,6 +95,41 @@ describe("GET /.well-known/jwks.json", () => {
   it("is 503 while the signing keys are unusable", async ({ expect }) => {
     for (const SIGNING_KEYS of ["", "k1:short"])
       expect(codeOf(await fetchKeys({ ...env, SIGNING_KEYS }))).toEqual([503, "service_not_configured"]);
+  });
+});
+
+describe("GET /.well-known/openid-configuration", () => {
+  const path = "/.well-known/openid-configuration";
+
+  it("names the issuer of sessions and its keys, to any page and for 300 seconds", async ({ expect }) => {
+    const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
+    for (const headers of [{}, { Origin: "https://anywhere.example" }] as Record<string, string>[]) {
+      const answer = await call("GET", path, { env: callEnv, headers });
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        {
+          issuer: "https://groups.example.com",
+          jwks_uri: "https://groups.example.com/.well-known/jwks.json",
+          id_token_signing_alg_values_supported: ["ES256"],
+          subject_types_supported: ["public"],
+          response_types_supported: ["id_token"],
+        },
+      ]);
+      expect(answer.headers.get("Cache-Control")).toBe("public, max-age=300");
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    }
+    expect((await call("POST", path)).headers.get("Allow")).toBe("GET, HEAD");
+  });
+
+  it("has the issuer that is in sessions", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    expect((await call("GET", path)).body.issuer).toBe(claimsIn(await sessionOf(key)).iss);
+  });
+
+  it("is 503 while PUBLIC_URL cannot be read", async ({ expect }) => {
+    const callEnv = { ...env, PUBLIC_URL: "groups.example.com" };
+    expect(codeOf(await call("GET", path, { env: callEnv }))).toEqual([503, "service_not_configured"]);
   });
 });
 

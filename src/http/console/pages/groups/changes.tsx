@@ -92,7 +92,7 @@ const CHANGES: Record<GroupChange, Change> = {
     states: ["active"],
     effects: () => [
       "Viewers of this group are refused from now on, with tokens and with sessions. Stale answers end within 5 minutes.",
-      "Nothing is deleted, and programs go on. Resuming the group admits its viewers again.",
+      "Nothing is deleted, and calls with API keys work as before. Resuming the group admits its viewers again.",
     ],
     run: (c, group) => update(c, group, true),
     done: "suspended",
