@@ -3,7 +3,8 @@ import type { FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
-import { cursorOf } from "../../../resources/cursor.ts";
+import { listGroups as findGroups } from "../../../operations/user-groups.ts";
+import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { Select, TextField } from "../../components/fields.tsx";
 import { Filter } from "../../components/form.tsx";
@@ -23,7 +24,7 @@ const ROWS = "50";
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
   const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
-  const listed = query && (await c.get("directory").list(c.get("operator"), query));
+  const listed = query && (await findGroups(c.get("directory"), c.get("operator"), query));
   if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
   const failure = listed && (await admitAgain(c, listed.value));
   if (failure) return refuseWithPage(c, failure);
@@ -54,7 +55,7 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
           path={path}
           fields={{ user_group_id_prefix: prefix, state }}
           cursor={cursor}
-          nextCursor={next === null ? null : cursorOf({ start: next, prefix })}
+          nextCursor={listCursorOf(next, prefix)}
         />
       </>
     ),
