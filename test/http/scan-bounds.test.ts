@@ -7,6 +7,7 @@ import {
   HISTORY_STEP_ROWS,
   SEARCH_ROWS_MAX,
   SEARCH_STEP_ROWS,
+  SEARCH_TURN_BYTES_MAX,
   SEARCH_TURN_ROWS_MAX,
   SEARCH_TURN_UNITS_MAX,
 } from "../../common/limits.ts";
@@ -116,7 +117,7 @@ describe("a search for an absent word", () => {
     expect(turns.length).toBeGreaterThan(2000 / groups);
     // The ids have units, too.
     expect(turns.length).toBeLessThan(1.1 * (2000 / groups) + 2);
-    expect(Math.max(...turns.map(readBy))).toBeLessThanOrEqual(Math.ceil(groups / SEARCH_STEP_ROWS) * SEARCH_STEP_ROWS);
+    expect(Math.max(...turns.map(readBy))).toBeLessThanOrEqual(groups + SEARCH_STEP_ROWS + 1);
   });
 });
 
@@ -125,15 +126,22 @@ describe("a search", () => {
     const { list, rows } = await newIntegratorWith(1500, { json: "json_object('x', hex(zeroblob(1000)))" });
     const { body } = await list({ search: "GROUP 77", limit: "1000" });
     expect(body.user_groups).toHaveLength(11);
-    expect(rows.statements.filter(({ sql }) => sql.includes("properties"))).toHaveLength(11);
+    expect(rows.statements.filter(({ sql }) => sql.includes("AS properties"))).toHaveLength(11);
   });
 
   it("ends a turn after 64,000 bytes of groups that it finds", async ({ expect }) => {
     const { rows } = await newIntegratorWith(100, { json: "json_object('x', hex(zeroblob(4000)))" });
     const { turns, page } = await turnsOf(new GroupSearch({ ...EVERY, search: "group" }), rows);
     expect(page.groups).toHaveLength(100);
-    const found = turns.map((turn) => turn.filter(({ sql }) => sql.includes("properties")).length);
+    const found = turns.map((turn) => turn.filter(({ sql }) => sql.includes("AS properties")).length);
     expect(Math.max(...found)).toBeLessThanOrEqual(Math.ceil(SEARCH_TURN_UNITS_MAX / 8000));
+  });
+
+  it("ends a turn after 64 pages of the database, in steps that fit", async ({ expect }) => {
+    const { rows } = await newIntegratorWith(1000, { json: "json_object('x', hex(zeroblob(1200)))" });
+    const { turns } = await absentTurns(rows);
+    expect(Math.max(...turns.map(readBy))).toBeLessThanOrEqual(Math.ceil(SEARCH_TURN_BYTES_MAX / 2400));
+    expect(turns.length).toBeLessThanOrEqual(1.2 * Math.ceil(1000 / (SEARCH_TURN_BYTES_MAX / 2500)));
   });
 
   it("stops when its page is full", async ({ expect }) => {
@@ -244,6 +252,6 @@ describe("the counts of the console", () => {
       value: { existing: GROUPS_COUNTED_MAX + 1, suspended: SEARCH_ROWS_MAX / 1000, isEachCounted: false },
     });
     expect(Math.max(...rows.statements.map(({ read }) => read))).toBe(GROUPS_COUNTED_MAX + 1);
-    expect(rows.read).toBeLessThanOrEqual(SEARCH_ROWS_MAX + GROUPS_COUNTED_MAX + 100);
+    expect(rows.read).toBeLessThanOrEqual(SEARCH_ROWS_MAX + SEARCH_STEP_ROWS + GROUPS_COUNTED_MAX + 100);
   });
 });

@@ -17,12 +17,14 @@ import {
 import type { DirectoriesResult } from "./directories.ts";
 import type { Growth } from "./growth.ts";
 import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
+import { BESIDE_SEARCH_RATIO_MAX, type BesideSearch } from "./searches.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
   growth: Growth[];
   directories: DirectoriesResult[];
   besideLists: BesideLists;
+  besideSearches: BesideSearch[];
   objects: ObjectTimes[];
   bundleGzipKib: number;
   startupMs: number;
@@ -34,7 +36,7 @@ const round = (value: number, digits: number): number => Number(value.toFixed(di
 
 /** The results for machines, with rounded figures. */
 export function jsonOf(results: Results): string {
-  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
+  const { calls, growth, directories, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
     ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
       name,
@@ -73,6 +75,15 @@ export function jsonOf(results: Results): string {
       in_flight_ratio: round(inFlightMs / aloneMs, 1),
       lists_per_second: round(listsPerSecond, 0),
     },
+    viewer_beside_searches: besideSearches.map((each) => ({
+      groups: each.groups,
+      first_hits_p50_ms: round(each.firstHitsMs, 1),
+      absent_word_ms: round(each.searchMs, 0),
+      alone_p50_ms: round(each.aloneMs, 3),
+      beside_p50_ms: round(each.besideMs, 3),
+      ratio: round(each.besideMs / each.aloneMs, 2),
+      ratio_max: BESIDE_SEARCH_RATIO_MAX,
+    })),
     object_calls: objects.map(({ name, calls: count, p50Ms, longestMs }) => ({
       name,
       calls: count,
@@ -87,7 +98,7 @@ export function jsonOf(results: Results): string {
 
 /** The results for people. */
 export function textOf(results: Results): string {
-  const { calls, growth, directories, besideLists, objects, bundleGzipKib, startupMs } = results;
+  const { calls, growth, directories, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   return [
     tableOf([
       [
@@ -124,6 +135,18 @@ export function textOf(results: Results): string {
       ...directories.map(({ directories: count, rps }) => [String(count), rps.toFixed(0)]),
     ]),
     besideListsText(besideLists),
+    tableOf([
+      ["search in groups", "first 50 ms", "absent word ms", "view alone ms", "beside ms", "of alone", "bound"],
+      ...besideSearches.map(({ groups, firstHitsMs, searchMs, aloneMs, besideMs }) => [
+        groups.toLocaleString("en"),
+        firstHitsMs.toFixed(1),
+        searchMs.toFixed(0),
+        aloneMs.toFixed(2),
+        besideMs.toFixed(2),
+        (besideMs / aloneMs).toFixed(2),
+        String(BESIDE_SEARCH_RATIO_MAX),
+      ]),
+    ]),
     tableOf([
       ["one call in a directory", "calls", "p50 ms", "longest ms", "bound"],
       ...objects.map(({ name, calls: count, p50Ms, longestMs }) => [
