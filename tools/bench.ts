@@ -16,6 +16,7 @@ import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
+import { type BesideSearch, measureBesideSearch, measureTurns } from "./bench/searches.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
 import { runCommand, type ValuesOf } from "./command.ts";
@@ -69,12 +70,17 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   report("Measuring viewers beside lists ...");
   const { url } = await processes.start(options);
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
+  report("Measuring searches, and viewers beside them ...");
+  const besideSearches: BesideSearch[] = [];
+  for (const groups of effort.growth.slice(1))
+    besideSearches.push(await measureBesideSearch(url, find(growthName(groups)), effort));
   await processes.stopAll();
   report("Measuring single calls in directories that hold much ...");
-  const objects = await measureObjects(processes, effort);
+  const objects = [...(await measureObjects(processes, effort)), ...(await measureTurns(processes, effort))];
   return {
     calls: calls.results(),
     besideLists,
+    besideSearches,
     objects,
     bundleGzipKib: gzippedBytes(bundle.folder) / 1024,
     startupMs,

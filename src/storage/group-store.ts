@@ -101,11 +101,11 @@ export type Filter = keyof typeof FILTER;
 const sizesOf = (order: Order) => `SELECT ${SIZE} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
 const SIZES = { numbers: sizesOf("numbers"), ids: sizesOf("ids"), deleted: sizesOf("deleted") };
 const scanned = (order: Order) =>
-  `SELECT team_id, provided_id, name, suspended_at, last_viewed_on, created_at ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
+  `SELECT team_id, provided_id, name, suspended_at, last_viewed_on, created_at, ${BYTES} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
 const SCANNED = { numbers: scanned("numbers"), ids: scanned("ids"), deleted: scanned("deleted") };
 const LISTED_BY_TEAM_ID = {
-  existing: `SELECT ${LISTED_IN.numbers}, ${BYTES} AS bytes FROM user_groups WHERE team_id = ?`,
-  deleted: `SELECT ${LISTED_IN.deleted}, ${BYTES} AS bytes FROM deleted_groups WHERE team_id = ?`,
+  existing: `SELECT ${LISTED_IN.numbers} FROM user_groups WHERE team_id = ?`,
+  deleted: `SELECT ${LISTED_IN.deleted} FROM deleted_groups WHERE team_id = ?`,
 };
 const groupsOf = (order: Order, filter: Filter) =>
   `SELECT ${LISTED_IN[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
@@ -116,11 +116,14 @@ export type ListRange = { order: "numbers" | "deleted"; start: number } | { orde
 /** A group's number and id, whether it is suspended, and the size of what a list shows of it, in UTF-8. */
 export type GroupSize = Pick<UserGroup, "teamId" | "providedId" | "suspendedAt"> & { bytes: number };
 
-/** What a search examines of a group. */
+/** What a search examines of a group, and the size of what a list shows of it, in UTF-8. */
 export type ScannedGroup = Pick<
   ListedGroup,
   "teamId" | "providedId" | "name" | "suspendedAt" | "lastViewedOn" | "createdAt"
->;
+> & { bytes: number };
+
+/** How many groups were counted, how many of them are suspended, the last number, 0 without any, and their bytes as `GroupSize` has them. */
+export type CountedGroups = { examined: number; suspended: number; last: number; bytes: number };
 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
@@ -175,22 +178,20 @@ export class GroupStore {
   /** The first `count` groups of a range, with what a search examines of them. */
   scan(range: ListRange, count: number): ScannedGroup[] {
     const rows = this.#sql.exec(SCANNED[range.order], ...boundsOf(range), count).raw<ScannedRow>();
-    return Array.from(rows, ([teamId, providedId, name, suspendedAt, lastViewedOn, createdAt]) => ({
+    return Array.from(rows, ([teamId, providedId, name, suspendedAt, lastViewedOn, createdAt, bytes]) => ({
       teamId,
       providedId,
       name,
       suspendedAt,
       lastViewedOn,
       createdAt,
+      bytes,
     }));
   }
 
-  /** A group as lists show it, and the size of that, in UTF-8. */
-  listed(which: "existing" | "deleted", teamId: number): { group: ListedGroup; bytes: number } | undefined {
-    const [row] = this.#sql.exec<ListedGroup & { bytes: number }>(LISTED_BY_TEAM_ID[which], teamId).toArray();
-    if (!row) return undefined;
-    const { bytes, ...group } = row;
-    return { group, bytes };
+  /** A group as lists show it. */
+  listed(which: "existing" | "deleted", teamId: number): ListedGroup {
+    return this.#sql.exec<ListedGroup>(LISTED_BY_TEAM_ID[which], teamId).one();
   }
 
   /** The first `count` groups from a number on with their secrets: of those that exist, or of the deleted ones. */
@@ -268,15 +269,12 @@ export class GroupStore {
     return this.#sql.exec<{ count: number }>(COUNT[which], bound).one().count;
   }
 
-  /**
-   * How many of the first `bound` groups from a number on are suspended, how many groups these are, and the last number among them; 0 if
-   * there are none.
-   */
-  countSuspended(start: number, bound: number): { examined: number; suspended: number; last: number } {
+  /** Counts the first `bound` groups from a number on. */
+  countSuspended(start: number, bound: number): CountedGroups {
     return this.#sql
-      .exec<{ examined: number; suspended: number; last: number }>(
-        `SELECT count(*) AS examined, count(suspended_at) AS suspended, coalesce(max(team_id), 0) AS last
-          FROM (SELECT team_id, suspended_at FROM user_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?)`,
+      .exec<CountedGroups>(
+        `SELECT count(*) AS examined, count(suspended_at) AS suspended, coalesce(max(team_id), 0) AS last, coalesce(sum(bytes), 0) AS bytes
+          FROM (SELECT team_id, suspended_at, ${BYTES} AS bytes FROM user_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?)`,
         start,
         bound,
       )
@@ -335,7 +333,7 @@ export class GroupStore {
   }
 }
 
-type ScannedRow = [number, string, string, number | null, string | null, number];
+type ScannedRow = [number, string, string, number | null, string | null, number, number];
 
 const boundsOf = (range: ListRange): (string | number)[] =>
   range.order === "ids" ? [range.start, range.end] : [range.start];

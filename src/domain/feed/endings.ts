@@ -28,11 +28,11 @@ export const endingsOf = (store: EventStore, { teamId, suspendedAt, deletedAt }:
 
 /** The actor of the group's first event with this type from a time on. No event is before the change that it records. */
 function actorOf(store: EventStore, teamId: number, type: EventType, since: number): Actor | null {
-  const newest = store.newestId();
+  const [newest] = store.pageBefore({ before: Number.MAX_SAFE_INTEGER, from: 1 }, 1);
+  // That of a change which this call has made.
+  if (newest?.teamId === teamId && newest.type === type && newest.at >= since) return newest.actor;
   const [oldest] = store.oldest(1);
-  if (!oldest || oldest.at > since) return null;
-  const last = store.firstOfType(teamId, type, { from: newest, before: newest + 1 });
-  if (last && last.at >= since) return last.actor;
-  const from = firstSince(store, since, { oldest: oldest.id, newest });
+  if (!newest || !oldest || oldest.at > since) return null;
+  const from = firstSince(store, since, { oldest: oldest.id, newest: newest.id });
   return store.firstOfType(teamId, type, { from, before: from + ENDING_EVENTS_EXAMINED_MAX })?.actor ?? null;
 }

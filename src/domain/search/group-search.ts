@@ -1,18 +1,10 @@
-import {
-  DECOMPOSED_UNIT_WEIGHT,
-  LIST_BYTES_MAX,
-  SCAN_SECONDS_MAX,
-  SCAN_TURN_SHARE,
-  SEARCH_ROWS_MAX,
-  SEARCH_STEP_ROWS,
-  SEARCH_TURN_ROWS_MAX,
-  SEARCH_TURN_UNITS_MAX,
-} from "../../../common/limits.ts";
+import { LIST_BYTES_MAX, SCAN_SECONDS_MAX, SEARCH_ROWS_MAX } from "../../../common/limits.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange, ScannedGroup } from "../../storage/group-store.ts";
 import type { Step } from "../turns.ts";
 import { type GroupPage, type PageQuery, type PageStart, rangeOf } from "../user-groups/group-page.ts";
-import { fold, isAscii } from "./folding.ts";
+import { fold } from "./folding.ts";
+import { RowSize, ScanTurn } from "./scan-turn.ts";
 
 /**
  * Asks for at most `limit` groups from `start` on: of those whose name or id contains `search` without regard to case and accents, that
@@ -36,10 +28,11 @@ export class GroupSearch {
   readonly #limit: number;
   readonly #passes: (group: ScannedGroup) => boolean;
   readonly #endsAt: number;
+  readonly #rowSize = new RowSize();
+  readonly #groups: ListedGroup[] = [];
   #range: ListRange;
   #examined = 0;
-  #bytes = 0;
-  readonly #groups: ListedGroup[] = [];
+  #bytesLeft = LIST_BYTES_MAX;
 
   constructor(query: SearchQuery) {
     this.#limit = query.limit;
@@ -51,64 +44,46 @@ export class GroupSearch {
 
   /** Takes a turn: examines some groups. The page is there after the last turn. */
   turn(store: GroupStore): Step<GroupPage> {
-    const turn = { rows: 0, units: 0 };
-    while (!isOver(turn)) {
-      const count = this.#isFull ? 1 : SEARCH_STEP_ROWS;
+    const turn = new ScanTurn(this.#rowSize);
+    const end = (next: PageStart | null) => ({ page: { groups: this.#groups, next }, share: turn.share });
+    while (!turn.isOver) {
+      const count = this.#isFull ? 1 : turn.rowsOfStep;
       const rows = store.scan(this.#range, count);
-      const next = this.#examine(store, rows, turn);
-      if (next) return this.#end(turn, this.#startAt(next));
-      if (rows.length < count && !isOver(turn)) return this.#end(turn, null);
+      const stoppedAt = this.#examine(store, rows, turn);
+      if (stoppedAt && this.#isFull) return end(this.#startAt(stoppedAt));
+      if (!stoppedAt && rows.length < count) return end(null);
     }
-    return Date.now() < this.#endsAt ? { page: undefined, share: shareOf(turn) } : this.#end(turn, this.#range.start);
+    return Date.now() < this.#endsAt ? { page: undefined, share: turn.share } : end(this.#range.start);
   }
 
-  /** Examines groups until the turn is over. Returns the group with which the next page begins, once this one is complete. */
-  #examine(store: GroupStore, rows: ScannedGroup[], turn: Turn): ScannedGroup | undefined {
+  /** Examines groups until the turn is over or the page is full. Returns the first group that it has not examined. */
+  #examine(store: GroupStore, rows: ScannedGroup[], turn: ScanTurn): ScannedGroup | undefined {
+    turn.countStep({ rows: rows.length, bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) });
     for (const row of rows) {
-      if (this.#isFull) return row;
-      if (isOver(turn)) return undefined;
-      const hit = this.#passes(row) ? store.listed(this.#which, row.teamId) : undefined;
-      if (hit && !this.#add(hit)) return row;
+      if (turn.areTextsOver || this.#isFull) return row;
+      if (this.#passes(row) && !this.#add(store, row, turn)) return row;
+      turn.countTexts(row);
       this.#examined += 1;
-      turn.rows += 1;
-      turn.units += weightOf(row.providedId) + weightOf(row.name) + (hit?.bytes ?? 0);
       this.#range = after(this.#range, row);
     }
     return undefined;
   }
 
-  /** Adds a group to the page, unless the page would exceed what one answer may hold. No single group does. */
-  #add({ group, bytes }: { group: ListedGroup; bytes: number }): boolean {
-    if (this.#bytes + bytes > LIST_BYTES_MAX) return false;
-    this.#bytes += bytes;
-    this.#groups.push(group);
+  /** Adds a group to the page, unless the page would exceed what one answer may hold: then it is full. No single group exceeds that. */
+  #add(store: GroupStore, { teamId, bytes }: ScannedGroup, turn: ScanTurn): boolean {
+    this.#bytesLeft -= bytes;
+    if (this.#bytesLeft < 0) return false;
+    this.#groups.push(store.listed(this.#range.order === "deleted" ? "deleted" : "existing", teamId));
+    turn.countFound(bytes);
     return true;
   }
 
   get #isFull(): boolean {
-    return this.#groups.length === this.#limit || this.#examined === SEARCH_ROWS_MAX;
-  }
-
-  get #which(): "existing" | "deleted" {
-    return this.#range.order === "deleted" ? "deleted" : "existing";
+    return this.#groups.length === this.#limit || this.#examined === SEARCH_ROWS_MAX || this.#bytesLeft < 0;
   }
 
   #startAt = ({ teamId, providedId }: ScannedGroup): PageStart => (this.#range.order === "ids" ? providedId : teamId);
-
-  #end(turn: Turn, next: PageStart | null): Step<GroupPage> {
-    return { page: { groups: this.#groups, next }, share: shareOf(turn) };
-  }
 }
-
-/** How much a turn has examined. */
-type Turn = { rows: number; units: number };
-
-const isOver = ({ rows, units }: Turn): boolean => rows >= SEARCH_TURN_ROWS_MAX || units >= SEARCH_TURN_UNITS_MAX;
-
-const shareOf = ({ rows, units }: Turn): number =>
-  SCAN_TURN_SHARE * Math.min(1, Math.max(rows / SEARCH_TURN_ROWS_MAX, units / SEARCH_TURN_UNITS_MAX));
-
-const weightOf = (text: string): number => (isAscii(text) ? 1 : DECOMPOSED_UNIT_WEIGHT) * text.length;
 
 /** The rest of a range after a group. No id has control characters, so none is between an id and the same with one after it. */
 const after = (range: ListRange, { teamId, providedId }: ScannedGroup): ListRange =>

@@ -16,8 +16,12 @@ const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export type Cursor = { start: PageStart; prefix: string | undefined };
 
 /** The text of a cursor. It is no secret and gives no right; base64url keeps clients from composing it. */
-export const cursorOf = ({ start, prefix }: Cursor): string =>
+const cursorOf = ({ start, prefix }: Cursor): string =>
   utf8.encode(JSON.stringify([VERSION, start, ...(prefix === undefined ? [] : [prefix])])).toBase64(BASE64URL);
+
+/** The cursor of a list of groups; `null` after its last page. Only that of a list in the order of ids has the prefix. */
+export const listCursorOf = (next: PageStart | null, prefix: string | undefined): string | null =>
+  typeof next === "string" ? cursorOf({ start: next, prefix }) : numberCursorOf(next);
 
 /** The cursor of a list that continues at a number; `null` after its last page. */
 export const numberCursorOf = (next: number | null): string | null =>

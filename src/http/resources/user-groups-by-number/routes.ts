@@ -2,10 +2,10 @@ import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
-import { isSearch } from "../../../domain/search/group-search.ts";
 import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { listGroups } from "../../operations/user-groups.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
@@ -17,7 +17,7 @@ import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
-import { cursorOf, historyCursorOf, parseHistoryCursor } from "../cursor.ts";
+import { historyCursorOf, listCursorOf, parseHistoryCursor } from "../cursor.ts";
 import { eventBody } from "../events/wire.ts";
 import { ReasonBody } from "../fields.ts";
 import { time } from "../times.ts";
@@ -45,15 +45,12 @@ export const userGroupsByNumber = new Hono<AppEnv>()
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
-    const directory = c.get("directory");
-    const listed = await (isSearch(query) ? directory.search : directory.list)(c.get("caller"), query);
+    const listed = await listGroups(c.get("directory"), c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
     const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
-    const nextCursor =
-      next === null ? null : cursorOf({ start: next, prefix: typeof next === "string" ? query.prefix : undefined });
-    return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
+    return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query.prefix)));
   })
 
   .post("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }))

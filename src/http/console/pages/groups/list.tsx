@@ -4,13 +4,13 @@ import type * as z from "zod/mini";
 import { GROUPS_COUNTED_MAX } from "../../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../../common/result.ts";
 import type { Failure } from "../../../../domain/failure.ts";
-import { isSearch } from "../../../../domain/search/group-search.ts";
 import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
+import { listGroups as findGroups } from "../../../operations/user-groups.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
-import { cursorOf } from "../../../resources/cursor.ts";
+import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { GroupTable } from "../../components/groups.tsx";
 import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx";
@@ -56,8 +56,8 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
           path,
           fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },
           cursor,
-          nextCursor: cursorAfter(query, next),
-          rows: groups.length,
+          nextCursor: listCursorOf(next, query?.prefix),
+          rows: groups.length + others.length,
           from: rowsBefore(c.req.query("from")),
           total: counts?.[query?.state ?? "all"],
         }}
@@ -68,18 +68,11 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
   });
 });
 
-const cursorAfter = (query: Query | undefined, next: GroupPage["next"]): string | null =>
-  next === null ? null : cursorOf({ start: next, prefix: typeof next === "string" ? query?.prefix : undefined });
-
 /** One page of the groups. A search that finds nothing in one call goes on. */
 async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
-  const directory = c.get("directory");
   const endsAt = Date.now() + SEARCH_MS_MAX;
   for (let { start } = query; ; ) {
-    const asked = { ...query, start };
-    const listed = await (isSearch(query)
-      ? directory.search(c.get("operator"), asked)
-      : directory.list(c.get("operator"), asked));
+    const listed = await findGroups(c.get("directory"), c.get("operator"), { ...query, start });
     if (!listed.ok) return listed;
     const failure = await admitAgain(c, listed.value);
     if (failure) return fail(failure);
