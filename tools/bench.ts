@@ -53,7 +53,7 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 
   const options = serviceOptions(processes.createFolder("service"), bundle);
   const floorOptions = await makeFloor(processes);
-  const find = await makeAllDirectories(processes, options);
+  const find = await makeAllDirectories(processes, options, effort);
   const calls = new CallMeasurement(find("calls").key, effort);
 
   report(`Measuring calls in ${effort.generations} generations of processes ...`);
@@ -72,8 +72,8 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
   report("Measuring searches, and viewers beside them ...");
   const besideSearches: BesideSearch[] = [];
-  for (const groups of effort.growth.slice(1))
-    besideSearches.push(await measureBesideSearch(url, find(growthName(groups)), effort));
+  for (const groups of effort.besideSearches)
+    besideSearches.push(await measureBesideSearch(url, find(searchedName(groups)), effort));
   await processes.stopAll();
   report("Measuring single calls in directories that hold much ...");
   const objects = [...(await measureObjects(processes, effort)), ...(await measureTurns(processes, effort))];
@@ -87,14 +87,18 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   };
 }
 
+const searchedName = (groups: number): string => `searched-${groups}`;
+
 /** Creates a directory for each kind of measurement. Returns a function that finds one by its name. */
 async function makeAllDirectories(
   processes: Processes,
   options: ReturnType<typeof serviceOptions>,
+  effort: Effort,
 ): Promise<(name: string) => Directory> {
   const plans: Record<string, DirectoryPlan> = {
     calls: { groups: GROUPS },
     heaviest: heaviestPage(),
+    ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
   };
   const directories = await makeDirectories(processes, options, plans);
   return (name) => {

@@ -125,6 +125,7 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
 
   it.for(["mouse", "keyboard"] as const)(
     "does the five tasks of docs/console.md in few steps, by %s",
+    { timeout: 120_000 },
     async (device, { expect }) => {
       const { context, page } = await signedIn();
       const hand = handOf(page, device);
@@ -162,7 +163,6 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
       expect([hand.steps, await page.locator("dl").innerText()]).toEqual([3, expect.stringMatching(/sessions:create/)]);
       await context.close();
     },
-    120_000,
   );
 
   /** Deletes a group of the shop, unless it is deleted. */

@@ -11,7 +11,7 @@ import { Select } from "./fields.tsx";
 import { Text, Time } from "./text.tsx";
 
 /** When a key ends or has ended; `undefined` if it does not. */
-export function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
+function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
   const ends = [revokedAt, expiresAt].filter((end) => end !== null);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
@@ -86,7 +86,7 @@ export const Ending: FC<{ found: FoundKey; environment: Environment | undefined 
 export const Rights: FC<{ rights: string }> = ({ rights }) => {
   const { access, scopes } = grantOf(rights);
   if (access === null && scopes.length === 0) return <>{rights}</>;
-  return access === null ? <>{scopes.join(", ")}</> : <>{ACCESS_WORDS[access]}</>;
+  return access === null ? scopes.join(", ") : ACCESS_WORDS[access];
 };
 
 const ACCESS_WORDS = { read: "read groups and events", write: "everything" };
