@@ -24,7 +24,6 @@ const VIEW_AS = `${GROUP}/view-as`;
 /** The pictures of the documents, by the names of their files. */
 const OF_DOCS: Record<string, string> = {
   "console-group": SUSPENDED,
-  "console-groups": "/console/environments/acme/Customer/groups",
   "console-overview": "/console/environments/acme/Customer",
 };
 

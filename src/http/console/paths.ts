@@ -28,6 +28,7 @@ export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
 
 /** The environment that the path of a page names; `undefined` if no environment can have that name. */
 export function environmentOfPath(path: string): Environment | undefined {
+  if (!path.startsWith(`${ENVIRONMENTS}/`)) return undefined;
   const [workspace = "", word = ""] = path.slice(ENVIRONMENTS.length + 1).split("/");
   return findEnvironment(`${workspace}/${word}`);
 }

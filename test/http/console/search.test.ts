@@ -96,7 +96,7 @@ describe("the frame", () => {
     const { visitor } = await newVisitor("viewer");
     for (const [path, status, isInEnvironment] of [
       [`${ENVIRONMENT}/groups/99`, 404, true],
-      [`${ENVIRONMENT}/nonsense`, 404, false],
+      [`${ENVIRONMENT}/nonsense`, 404, true],
       [`${ENVIRONMENT}/keys/issue`, 403, true],
       ["/console/operators/issue", 403, false],
       ["/console/environments/acme/Customer/groups", 404, false],

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** The units of a distance in time, each with the milliseconds from which it is used. */
 const UNITS: [from: number, unit: string, ms: number][] = [
-  [730 * DAY_MS, "year", 365 * DAY_MS],
+  [330 * DAY_MS, "year", 365 * DAY_MS],
   [60 * DAY_MS, "month", 30.44 * DAY_MS],
   [DAY_MS, "day", DAY_MS],
   [HOUR_MS, "hour", HOUR_MS],
@@ -18,7 +18,8 @@ export function relativeTime(at: number, now: number): string {
   const distance = Math.abs(at - now);
   const [, unit, ms] = UNITS.find(([from]) => distance >= from) ?? [];
   if (unit === undefined || ms === undefined) return at > now ? "in less than a minute" : "just now";
-  const count = Math.floor(distance / ms);
+  // What is to come is rounded: a key that was issued for a week a moment ago ends in 7 days.
+  const count = Math.max(1, at > now ? Math.round(distance / ms) : Math.floor(distance / ms));
   const text = `${count} ${unit}${count === 1 ? "" : "s"}`;
   return at > now ? `in ${text}` : `${text} ago`;
 }

@@ -225,7 +225,9 @@ const FoundKeys: FC<{ keys: FoundKey[]; environment: Environment | undefined; is
               <Text value={found.key.name} />
             </a>
             , number {found.key.id} (<Rights rights={found.key.rights} />
-            ): <KeyState found={found} pathOf={pathOf} /> <Ending found={found} environment={environment} />
+            ): <KeyState found={found} pathOf={pathOf} />
+            <br />
+            <Ending found={found} environment={environment} />
           </li>
         ))}
       </ul>

@@ -43,9 +43,16 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
     (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
-  if (!access) return refuseWithPage(c, { code: "route_not_found" });
+  if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
+
+/** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */
+function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
+  const environment = environmentOfPath(c.req.path);
+  if (environment) c.set("environment", environment);
+  return refuseWithPage(c, { code: "route_not_found" });
+}
 
 /** The operator of a session, as the registry takes one, with the reason in the form for the event of its change. */
 const presented = (

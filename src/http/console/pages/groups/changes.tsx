@@ -18,7 +18,7 @@ import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../access.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/fields.tsx";
 import { GraceField } from "../../components/keys.tsx";
-import { Text, Time } from "../../components/text.tsx";
+import { Text, utcTime } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import {
@@ -126,9 +126,7 @@ const CHANGES: Record<GroupChange, Change> = {
       <>
         Its id, <Text value={group.providedId} />, is free for another group.
       </>,
-      <>
-        Until <Time at={purgeAtOf(Date.now(), undoMsOf(c.env))} /> it can be restored as it was; then it is purged.
-      </>,
+      <>Until {utcTime(purgeAtOf(Date.now(), undoMsOf(c.env)))} it can be restored as it was; then it is purged.</>,
     ],
     fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
     check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
