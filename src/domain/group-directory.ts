@@ -25,10 +25,9 @@ import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
 import { type Listed, Lists } from "./lists.ts";
 import type { GroupCounts } from "./search/group-count.ts";
 import type { SearchQuery } from "./search/group-search.ts";
-import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
+import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
-  Changed,
   Ensured,
   EnsureFailure,
   PurgeFailure,
@@ -123,10 +122,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
   rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ChangedOnce {
-    return this.#onceByNumber(caller, "tokens:rotate", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.rotate(author, found.value, graceSeconds)) : found;
-    });
+    return this.#shown(caller, "tokens:rotate", (admitted) =>
+      this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
+    );
   }
 
   /** Deletes the group with this current token, unless a guard names another group or another data source. */
@@ -143,10 +141,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Deletes the group with this number. The answer is the deleted group. */
   removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ChangedOnce {
-    return this.#onceByNumber(caller, "groups:delete", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.delete(author, found.value)) : found;
-    });
+    return this.#shown(caller, "groups:delete", (admitted) =>
+      this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
+    );
   }
 
   /**
@@ -161,8 +158,8 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#onceByNumber(caller, "groups:write", conditions, ({ author }) =>
-      this.#parts.groups.restore(author, teamId, options, conditions),
+    return this.#shown(caller, "groups:write", (admitted) =>
+      this.#parts.repeatable.restore(admitted, teamId, options, conditions),
     );
   }
 
@@ -338,18 +335,6 @@ export class GroupDirectory extends DurableObject<Env> {
       return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
-  }
-
-  /** Makes a change by number, for a caller with `scope`. The answer is the group as lists show it. */
-  #onceByNumber<Failure>(
-    caller: Caller,
-    scope: Scope,
-    conditions: Conditions,
-    change: (admitted: Admitted) => Result<Changed, Failure>,
-  ): Result<ShownGroup & Outcome, Failure | OnceFailure> {
-    return this.#shown(caller, scope, (admitted) =>
-      this.#parts.repeatable.change(admitted, conditions, () => change(admitted)),
-    );
   }
 
   /** One page of a backup. It takes turns with lists. */
