@@ -215,13 +215,17 @@ async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Pro
   return found instanceof StorageFull ? found : error;
 }
 
+/** How workerd refuses a call of a method that the class does not have. */
+const NO_METHOD = "RPC receiver does not implement the method";
+
 function knownFailureOf(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : "";
   if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
   if (message.includes(RESTORING)) return new DurableObjectRestoring(message);
   // SQLite's result code, as workerd passes it on.
   if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
-  if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError)
+  // During a deployment, the Durable Objects of the release before lack the methods that this one has added.
+  if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError || message.includes(NO_METHOD))
     return new DurableObjectUnavailable(String(error), { cause: error });
   return undefined;
 }
