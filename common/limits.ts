@@ -120,6 +120,9 @@ export const HOST_UNITS_MAX = 259;
 /** `https://` and a host. */
 export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
 /** What a session says of its viewer, as JSON in UTF-8. */
+/** The claims that an integrator adds to a session. */
+export const CLAIMS_MAX = 20;
+export const CLAIMS_BYTES_MAX = 2 * 1024;
 export const VIEWER_PROPERTIES_BYTES_MAX = 2 * 1024;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;

@@ -51,7 +51,9 @@ import type {
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
 type FindFailure = AdmitFailure | FailureOf<"user_group_not_found">;
+type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
 type OnceFailure = AdmitFailure | RepeatFailure;
+type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. No method awaits between its reads and its
@@ -120,12 +122,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
-  rotateByNumber(
-    caller: Caller,
-    teamId: number,
-    graceSeconds: number,
-    conditions: Conditions,
-  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure> {
+  rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ShownOutcome {
     return this.#onceByNumber(caller, "tokens:rotate", conditions, ({ author }) => {
       const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#parts.groups.rotate(author, found.value, graceSeconds)) : found;
@@ -145,11 +142,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
-  removeByNumber(
-    caller: Caller,
-    teamId: number,
-    conditions: Conditions,
-  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure> {
+  removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ShownOutcome {
     return this.#onceByNumber(caller, "groups:delete", conditions, ({ author }) => {
       const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#parts.groups.delete(author, found.value)) : found;
@@ -184,11 +177,13 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
-  startSession(
-    caller: Caller,
-    providedId: string,
-  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, providedId));
+  startSession(caller: Caller, providedId: string): Result<NewSession, StartFailure> {
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { providedId }));
+  }
+
+  /** As `startSession`, of the group with this number. */
+  startSessionByNumber(caller: Caller, teamId: number): Result<NewSession, StartFailure> {
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
@@ -199,6 +194,13 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
   endSessions(caller: Caller, ending: SessionsToEnd): Result<undefined, FindFailure> {
     return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
+  }
+
+  /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
+  endSessionsByNumber(caller: Caller, teamId: number, viewerId: string | undefined): Result<undefined, FindFailure> {
+    return this.#as(caller, "sessions:create", ({ author }) =>
+      this.#parts.sessions.endOfGroup(author, { teamId }, viewerId),
+    );
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */

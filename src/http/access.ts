@@ -123,6 +123,7 @@ export const ACCESS = {
   },
   "GET /api/whoami": { scope: "any", role: "viewer", isForBackups: true, isForViewers: true },
   "GET /api/viewer": { isForViewers: true, hasQuery: true },
+  "GET /api/viewer/check": { isForViewers: true, hasQuery: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
 
@@ -144,7 +145,8 @@ export function acceptedCredentials({ scope, role, isForViewers }: Access): stri
 
 /** The table's entry for a call, if it has one. */
 export const accessOf = (method: string, pattern: string): Access | undefined => {
-  const route = `${method} ${pattern}`;
+  // A HEAD reaches a route that takes it as the GET that it stands for (RFC 9110, section 9.3.2).
+  const route = `${method === "HEAD" ? "GET" : method} ${pattern}`;
   return isListed(route) ? ACCESS[route] : undefined;
 };
 

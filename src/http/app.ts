@@ -32,7 +32,8 @@ import { operators } from "./resources/operators/routes.ts";
 import { readiness } from "./resources/readiness/routes.ts";
 import { userGroups } from "./resources/user-groups/routes.ts";
 import { userGroupsByNumber } from "./resources/user-groups-by-number/routes.ts";
-import { jwks, viewerSessionEnds, viewerSessions } from "./resources/viewer-sessions/routes.ts";
+import { discovery, jwks, viewerSessionEnds, viewerSessions } from "./resources/viewer-sessions/routes.ts";
+import { JWKS_PATH } from "./resources/viewer-sessions/wire.ts";
 import { viewers } from "./resources/viewers/routes.ts";
 import { whoami } from "./resources/whoami/routes.ts";
 import { refuse } from "./response/failures.ts";
@@ -132,7 +133,8 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/viewer", viewers)
   .route("/api/viewer_sessions/end", viewerSessionEnds)
   .route("/api/viewer_sessions", viewerSessions)
-  .route("/.well-known/jwks.json", jwks)
+  .route(JWKS_PATH, jwks)
+  .route("/.well-known/openid-configuration", discovery)
   .route("/", operatorConsole)
   .route("/", styles)
   .route("/", reference)

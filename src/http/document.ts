@@ -85,6 +85,19 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
       "What has answered: the directory, which knows every change; or the index of tokens or the session itself, which may be stale.",
     schema: { enum: ["directory", "index", "session"] },
   },
+  "X-User-Group-Team-Id": {
+    description: "The number of the group.",
+    schema: { type: "string", pattern: "^\\d+$" },
+  },
+  "X-User-Group-Id": { description: "Your id of the group, percent-encoded.", schema: { type: "string" } },
+  "X-Viewer-Id": {
+    description: "Your id of the person, percent-encoded; empty without one.",
+    schema: { type: "string" },
+  },
+  "X-User-Group-Audience": {
+    description: "The environment of the credential, as <workspace>/<environment>.",
+    schema: { type: "string" },
+  },
   Age: {
     description:
       "The age of an answer of the index or of the session, in seconds. An answer of the directory has none.",
@@ -171,15 +184,17 @@ const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 const success = ({ content, headers = [] }: Operation["answer"], description: string) => ({
   description,
   headers: headerRefs(headers),
-  content:
-    typeof content === "string"
-      ? {
-          [content]: {
-            schema:
-              content === "application/json" ? { type: "object", additionalProperties: true } : { type: "string" },
-          },
-        }
-      : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
+  ...(content && {
+    content:
+      typeof content === "string"
+        ? {
+            [content]: {
+              schema:
+                content === "application/json" ? { type: "object", additionalProperties: true } : { type: "string" },
+            },
+          }
+        : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
+  }),
 });
 
 /** The document's description of one operation. */
@@ -280,7 +295,9 @@ export function documentOf(version: string): object {
           ...operations.flatMap(({ body, patch, answer: { content } }) => [
             body && components(body.name, body.schema, "input"),
             patch && components(patch.name, patch.schema, "input"),
-            typeof content === "string" ? undefined : components(content.name, content.schema, "output"),
+            content === undefined || typeof content === "string"
+              ? undefined
+              : components(content.name, content.schema, "output"),
           ]),
         ),
         ...errorSchemas(),

@@ -85,7 +85,10 @@ const ENVIRONMENT = {
   removeByNumber: BY_NUMBER,
   restore: [{ teamId: 1 }, { ...BY_NUMBER[1], newUserGroupId: "kept", rotateToken: "kept" }],
   purge: BY_NUMBER,
-  endSessions: [{ userGroupId: "a" }, { session: "refused", userGroupId: "refused", viewerId: "refused", ...REASON }],
+  endSessions: [
+    { userGroupId: "a" },
+    { session: "refused", userGroupId: "refused", teamId: "refused", viewerId: "refused", ...REASON },
+  ],
 } as const satisfies Decisions<EnvironmentClient>;
 
 const CLIENTS = {
@@ -102,7 +105,8 @@ const CLIENTS = {
       mintSession: [
         { userGroupId: "a" },
         {
-          ...{ origins: "refused", viewerId: "refused", viewerProperties: "refused" },
+          ...{ userGroupId: "refused", teamId: "refused" },
+          ...{ origins: "refused", viewerId: "refused", viewerProperties: "refused", claims: "refused" },
           ...{ expiresInSeconds: "kept", maxStaleSeconds: "kept", includeVariables: "kept" },
         },
       ],

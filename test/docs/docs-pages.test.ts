@@ -97,9 +97,12 @@ it("README stays short", ({ expect }) => {
   expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(README_BYTES_MAX);
 });
 
-it("docs/clients.md contains a file of examples/ unchanged", ({ expect }) => {
-  const shown = [...read("docs/clients.md").matchAll(/`(examples\/[\w.-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
-  expect(shown.map(([, file]) => file)).toEqual(["examples/urllib_request.py"]);
+it.for([
+  ["clients.md", ["examples/urllib_request.py"]],
+  ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
+] as const)("docs/%s contains files of examples/ unchanged", ([page, files], { expect }) => {
+  const shown = [...read(`docs/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  expect(shown.map(([, file]) => file)).toEqual(files);
   for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
 });
 

@@ -52,6 +52,7 @@ const DESIGN: Record<
   "POST /api/viewer_sessions/end": ["sessions:create", "support"],
   "GET /api/whoami": ["any", "viewer", "viewers", "backup"],
   "GET /api/viewer": [null, null, "viewers"],
+  "GET /api/viewer/check": [null, null, "viewers"],
   "POST /api/viewer/query": [null, null, "viewers"],
 };
 
@@ -117,14 +118,13 @@ async function newCall(
 ) {
   const { workspace, token, operatorId } = place;
   const credential = await holder.credential(workspace, token);
-  const path = (holder.role ? operatorPath(route, workspace) : route.path).replace(
-    "/operators/1",
-    `/operators/${operatorId}`,
-  );
+  const path = (holder.role ? operatorPath(route, workspace) : route.path)
+    .replace("/operators/1", `/operators/${operatorId}`)
+    .replace("audience=acme", `audience=${workspace}`);
   const body = route.body && "current_token" in route.body ? { ...route.body, current_token: token } : route.body;
   return async (spoil = {}) => {
     const answer = await call(route.method, path, { credential, body: body && { ...body, ...spoil } });
-    const { message: _, ...error } = answer.body.error ?? {};
+    const { message: _, ...error } = answer.body?.error ?? {};
     return answer.status < 300 ? ADMITTED : { status: answer.status, error };
   };
 }

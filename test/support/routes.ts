@@ -14,7 +14,7 @@ export const ROUTES: Route[] = (Object.keys(ACCESS) as RouteName[]).map((name) =
   return {
     name,
     method,
-    path: pattern.replace(/:\w+/, "1"),
+    path: pattern.replace(/:\w+/, "1") + (name === "GET /api/viewer/check" ? "?audience=acme/Testing" : ""),
     access: ACCESS[name],
     body: name in BODIES ? BODIES[name as RouteWithBody] : undefined,
   };

@@ -200,7 +200,7 @@ describe("npm run clients", () => {
 });
 
 /** What is no client of the matrix; mirror.test.ts runs the mirror, and embedding.test.ts the recipes of embedding. */
-const OTHER_FILES = ["product", "tsconfig.json", "mirror.ts", "embedding"];
+const OTHER_FILES = ["product", "tsconfig.json", "mirror.ts", "embedding", "gateways"];
 
 it("runs every file of examples", ({ expect }) => {
   const files = readdirSync("examples").filter((name) => !OTHER_FILES.includes(name));

@@ -37,8 +37,9 @@ async function seenAt(url: string, { key, admin, token, supersededToken }: WalkC
 }
 
 it("the walk makes every call of the document that has an answer in JSON", ({ expect }) => {
-  const steps = recorded(RELEASES.at(-1) ?? "").steps.map(({ call }) =>
-    call.split("?")[0]?.replaceAll(/\/\d+/g, "/{}"),
+  const source = readFileSync("test/support/node/walk.ts", "utf8");
+  const steps = [...source.matchAll(/["`]((?:GET|PUT|POST|DELETE) \/[^"`$?]*)/g)].map(([, call = ""]) =>
+    call.replaceAll(/\/\d+/g, "/{}"),
   );
   const missing = Object.entries(openapi.paths).flatMap(([path, methods]) =>
     Object.keys(methods)

@@ -1,9 +1,11 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 import { refuseUndefined } from "../transport/undefined-options.ts";
 
+/** The group of a session: by your own id of it, or by the service's number. */
+type GroupOfSession = { userGroupId: string; teamId?: never } | { userGroupId?: never; teamId: number };
+
 /** The session to mint. */
-export type MintSessionInput = {
-  userGroupId: string;
+export type MintSessionInput = GroupOfSession & {
   /** 60 to 3600; 300 by default. A session ends with its API key at the latest. */
   expiresInSeconds?: number | undefined;
   /** The sites whose pages may present the session, such as `https://app.example.com`; 1 to 10. Any by default. */
@@ -19,6 +21,11 @@ export type MintSessionInput = {
   maxStaleSeconds?: number | undefined;
   /** Adds the group's variables to the token, for programs that verify it without calling the service. */
   includeVariables?: boolean | undefined;
+  /**
+   * More claims for other verifiers, such as `{ role: "authenticated" }`; 20 and 2 KiB as JSON at most. The service ignores them. A verifier
+   * that reads them must check `aud`, because all environments have one issuer.
+   */
+  claims?: object;
 };
 
 /** A viewer session. Pass it to your page as it is. */
@@ -38,15 +45,17 @@ export async function mintSession(
   input: MintSessionInput,
   options?: CallOptions,
 ): Promise<ViewerSession> {
-  refuseUndefined(input, ["origins", "viewerId", "viewerProperties"]);
+  refuseUndefined(input, ["userGroupId", "teamId", "origins", "viewerId", "viewerProperties", "claims"]);
   const body = {
     user_group_id: input.userGroupId,
+    team_id: input.teamId,
     expires_in_seconds: input.expiresInSeconds,
     origins: input.origins,
     viewer_id: input.viewerId,
     viewer_properties: input.viewerProperties,
     max_stale_seconds: input.maxStaleSeconds,
     include_variables: input.includeVariables,
+    claims: input.claims,
   };
   const call = { method: "POST", path: "/api/viewer_sessions", body, retryable: true } as const;
   const session = (await connection.send(call, options)).body.object("session");
@@ -60,8 +69,8 @@ export async function mintSession(
 
 /** Which sessions to end: one, all of a person in a group, or all of a group. */
 export type EndSessionsInput = (
-  | { session: string; userGroupId?: undefined; viewerId?: undefined }
-  | { session?: never; userGroupId: string; viewerId?: string }
+  | { session: string; userGroupId?: undefined; teamId?: never; viewerId?: undefined }
+  | ({ session?: never; viewerId?: string } & GroupOfSession)
 ) & {
   /** Why, for the people who read the events; 1 to 255 characters. */
   reason?: string | undefined;
@@ -83,10 +92,11 @@ export const sessionEnds = (connection: Connection, environment: Query) => ({
    */
   async endSessions(input: EndSessionsInput, options?: CallOptions): Promise<void> {
     // One session is one, whatever else is missing.
-    if (input.session === undefined) refuseUndefined(input, ["session", "userGroupId", "viewerId"]);
+    if (input.session === undefined) refuseUndefined(input, ["session", "userGroupId", "teamId", "viewerId"]);
     const body = {
       session: input.session,
       user_group_id: input.userGroupId,
+      team_id: input.teamId,
       viewer_id: input.viewerId,
       reason: input.reason,
     };

@@ -9,7 +9,7 @@ import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./sign
 /** A page waits for its session for 10 seconds. */
 const MINT_MS_MAX = 8_000;
 
-type Viewer = Pick<MintSessionInput, "viewerId" | "viewerProperties">;
+type Viewer = Pick<MintSessionInput, "viewerId" | "viewerProperties" | "claims">;
 
 /** How the endpoint knows the person, and what it mints. */
 export type SessionHandlerOptions<User, Context extends unknown[]> = SignedIn<User, Context> &
@@ -68,6 +68,7 @@ export function sessionHandler<User, Context extends unknown[] = []>(
         // Left out if it is missing, and refused by the client if it is undefined.
         ...("viewerId" in viewer && { viewerId: viewer.viewerId }),
         ...("viewerProperties" in viewer && { viewerProperties: viewer.viewerProperties }),
+        ...("claims" in viewer && { claims: viewer.claims }),
         ...{ origins: [...origins], expiresInSeconds, maxStaleSeconds, includeVariables },
       };
       return await client.mintSession(input, { signal: AbortSignal.timeout(MINT_MS_MAX) });

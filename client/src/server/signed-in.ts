@@ -18,8 +18,8 @@ export type SignedIn<User, Context extends unknown[]> = {
    * person who can choose it can see every customer.
    */
   customer: (user: User) => Awaitable<string | undefined>;
-  /** Your id of the person, by which `endSessions` finds the sessions, and what only this person may see. */
-  viewer: (user: User) => Awaitable<Pick<MintSessionInput, "viewerId" | "viewerProperties">>;
+  /** Your id of the person, by which `endSessions` finds the sessions, what only this person may see, and claims for other verifiers. */
+  viewer: (user: User) => Awaitable<Pick<MintSessionInput, "viewerId" | "viewerProperties" | "claims">>;
   /** Where people see your pages, such as `https://app.example.com`; 1 to 10. No other site's pages get a session or can use one. */
   origins: readonly string[];
 };

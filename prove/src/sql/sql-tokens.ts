@@ -20,7 +20,7 @@ const TOKEN = new RegExp(
     String.raw`(?<blank>\s+|--[^\n]*|/\*(?:(?!/\*|\*/)[\s\S])*\*/)`,
     String.raw`(?<string>(?:[eE])?'(?:[^'\\]|''|\\[\s\S])*')`,
     String.raw`\$(?<tag>[A-Za-z_]*)\$(?<dollar>[\s\S]*?)\$\k<tag>\$`,
-    String.raw`"(?<quoted>(?:[^"]|"")*)"`,
+    `"(?<quoted>(?:[^"]|"")*)"`,
     String.raw`(?<word>[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)`,
     String.raw`(?<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)`,
     String.raw`\$(?<parameter>\d+)`,

@@ -46,6 +46,8 @@ export type SessionClaims = {
   variables?: Record<string, unknown>;
   /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
   stale?: { seconds: number; group: StaleGroup };
+  /** What the integrator adds for other verifiers, under names of `isFreeClaim`. The service itself does not read it. */
+  extraClaims?: object;
 };
 
 /** What a session says of its group: what a viewer's answer needs besides the number and the id. */
@@ -185,7 +187,18 @@ async function sessionKeysOf(ring: SigningRing): Promise<readonly SessionKey[]> 
   return ring.sessionKeys;
 }
 
+/** The claims that RFC 7519, section 4.1, registers and a session does not have. */
+const REGISTERED = ["nbf"];
+
+/** The beginning of the names of all claims that later releases mint. */
+const FUTURE_CLAIM = "ug_";
+
+/** Whether an integrator may add a claim of this name: no release reads it, and no verifier restricts the session by it. */
+export const isFreeClaim = (name: string): boolean =>
+  !CLAIMS.includes(name) && !REGISTERED.includes(name) && !name.startsWith(FUTURE_CLAIM);
+
 const payloadOf = (claims: SessionClaims): Payload => ({
+  ...claims.extraClaims,
   iss: claims.issuer,
   aud: directoryName(claims.environment),
   sub: claims.providedId,
@@ -288,6 +301,9 @@ const OPTIONAL = {
   viewer_properties: isObject,
   variables: isObject,
 };
+
+/** The names of the claims that this release mints. */
+const CLAIMS = [...Object.keys(REQUIRED), ...Object.keys(OPTIONAL), "max_stale_seconds", "group"];
 
 /**
  * A claim that this release does not know is ignored, since only this service signs claims. So a claim that restricts a session

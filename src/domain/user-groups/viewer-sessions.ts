@@ -19,11 +19,14 @@ export type NewSession = {
   seq: number;
 };
 
-/** Which sessions to end. */
+/** Which sessions to end, by the id of their group. */
 export type SessionsToEnd =
   | ({ kind: "session" } & PresentedSession)
   | { kind: "person"; providedId: string; viewerId: string }
   | { kind: "group"; providedId: string };
+
+/** How a call names the group of sessions. */
+export type SessionGroup = { providedId: string } | { teamId: number };
 
 type Parts = { groups: Groups; keys: Keys; changes: ChangeLog; ended: EndedSessions };
 
@@ -35,19 +38,25 @@ export class ViewerSessions {
     this.#parts = parts;
   }
 
-  /** What a session for viewers of the group with this id is made of, when the API key `keyId` mints it. */
+  /** What a session for viewers of this group is made of, when the API key `keyId` mints it. */
   start(
     keyId: number | null,
-    providedId: string,
+    group: SessionGroup,
   ): Result<NewSession, FailureOf<"user_group_not_found" | "user_group_suspended">> {
     const { groups, keys, changes } = this.#parts;
-    const found = groups.findByProvidedId(providedId);
+    const found = this.#find(group);
     if (!found) return fail({ code: "user_group_not_found" });
     if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
     const readAt = Date.now();
     groups.noteView(found, readAt);
-    const group = { ...toPublicGroup(found), validUntil: null };
-    return ok({ readAt, group, generation: found.generation, keyEndsAt: keys.endOf(keyId), seq: changes.newestId });
+    const snapshot = { ...toPublicGroup(found), validUntil: null };
+    return ok({
+      readAt,
+      group: snapshot,
+      generation: found.generation,
+      keyEndsAt: keys.endOf(keyId),
+      seq: changes.newestId,
+    });
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
@@ -59,16 +68,28 @@ export class ViewerSessions {
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
   end(author: Author, ending: SessionsToEnd): Result<undefined, FailureOf<"user_group_not_found">> {
-    const { groups } = this.#parts;
-    if (ending.kind === "session") {
-      this.#endOne(author, ending);
-      return ok(undefined);
-    }
-    const group = groups.findByProvidedId(ending.providedId);
-    if (!group) return fail({ code: "user_group_not_found" });
-    if (ending.kind === "group") groups.endSessions(author, group);
-    else this.#endFirstWithRoom(author, group, [{ viewerId: ending.viewerId }]);
+    if (ending.kind !== "session")
+      return this.endOfGroup(author, ending, ending.kind === "person" ? ending.viewerId : undefined);
+    this.#endOne(author, ending);
     return ok(undefined);
+  }
+
+  /** Ends the sessions of the person `viewerId` of a group; without one, all of the group's. */
+  endOfGroup(
+    author: Author,
+    named: SessionGroup,
+    viewerId: string | undefined,
+  ): Result<undefined, FailureOf<"user_group_not_found">> {
+    const group = this.#find(named);
+    if (!group) return fail({ code: "user_group_not_found" });
+    if (viewerId === undefined) this.#parts.groups.endSessions(author, group);
+    else this.#endFirstWithRoom(author, group, [{ viewerId }]);
+    return ok(undefined);
+  }
+
+  #find(group: SessionGroup): UserGroup | undefined {
+    const { groups } = this.#parts;
+    return "teamId" in group ? groups.find(group.teamId) : groups.findByProvidedId(group.providedId);
   }
 
   #endOne(author: Author, session: PresentedSession): void {

@@ -25,12 +25,12 @@ export type Operation = {
   /** The same body as a merge patch. */
   patch?: Content;
   answer: {
-    status: 200 | 201;
+    status: 200 | 201 | 204;
     description: string;
     /** What a 200 with the same content means, of a call that answers 201 only when it has created something. */
     foundDescription?: string;
-    /** JSON by its name and schema, or the media type of anything else. */
-    content: { name: string; schema: z.core.$ZodType } | string;
+    /** JSON by its name and schema, or the media type of anything else. A 204 has none. */
+    content?: { name: string; schema: z.core.$ZodType } | string;
     headers?: readonly string[];
   };
   /** What a 302 means, of a call that sends browsers elsewhere. */

@@ -6,7 +6,7 @@ import type { SigningRing } from "../../domain/credentials/credential.ts";
 import { mintSession, type StaleGroup, variablesFit } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
-import type { NewSession } from "../../domain/user-groups/viewer-sessions.ts";
+import type { NewSession, SessionGroup } from "../../domain/user-groups/viewer-sessions.ts";
 import type { GroupSnapshot } from "../../records.ts";
 import type { Directory } from "../durable-objects.ts";
 
@@ -21,7 +21,7 @@ export type Minter = {
 };
 
 export type SessionDraft = {
-  providedId: string;
+  of: SessionGroup;
   expiresInSeconds: number;
   origins: string[] | undefined;
   viewerId: string | undefined;
@@ -29,6 +29,8 @@ export type SessionDraft = {
   viewerProperties: string | undefined;
   includeVariables: boolean;
   maxStaleSeconds: number;
+  /** What other verifiers read of it, an object as JSON text. */
+  extraClaims: string | undefined;
 };
 
 /** A session: its text, its id, its group, and when it starts and expires. */
@@ -42,9 +44,12 @@ type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
  */
 export async function mintViewerSession(
   { ring, issuer, environment, directory, caller, keyId }: Minter,
-  { providedId, expiresInSeconds, origins, includeVariables, maxStaleSeconds, ...draft }: SessionDraft,
+  { of, expiresInSeconds, origins, includeVariables, maxStaleSeconds, extraClaims, ...draft }: SessionDraft,
 ): Promise<Result<MintedSession, Failure>> {
-  const started = await directory.startSession(caller, providedId);
+  const started =
+    "teamId" in of
+      ? await directory.startSessionByNumber(caller, of.teamId)
+      : await directory.startSession(caller, of.providedId);
   if (!started.ok) return started;
   const { group, generation, seq } = started.value;
   const person = personOf(draft);
@@ -66,6 +71,7 @@ export async function mintViewerSession(
     ...(origins && { origins }),
     ...person,
     ...(variables && { variables }),
+    ...(extraClaims !== undefined && { extraClaims: JSON.parse(extraClaims) as object }),
   };
   const { id, teamId } = claims;
   if (maxStaleSeconds > 0) {

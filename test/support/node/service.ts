@@ -125,6 +125,10 @@ const pidsOf = (child: ChildProcess, text: string): number[] =>
 export const workerdPidsOf = (child: ChildProcess): number[] => pidsOf(child, "/workerd serve ");
 
 /** The process that launches workerd, below the one of `ug.mjs`. */
-export const launcherPidOf = (child: ChildProcess): number =>
+export function launcherPidOf(child: ChildProcess): number {
   // The last one: a supervisor's command line ends with that of the launcher.
-  pidsOf(child, "ug/main.ts").at(-1) ?? 0;
+  const pid = pidsOf(child, "cli/src/main.ts").at(-1);
+  // 0 would name the group of the test itself.
+  if (pid === undefined) throw new Error("No process launches workerd.");
+  return pid;
+}

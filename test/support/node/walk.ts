@@ -44,8 +44,8 @@ export function stepsAsIn(before: readonly Step[], steps: readonly Step[]): Step
 /** Whether a step is a view with a session that answers for itself. Each of them is a call that every release has. */
 export const isStaleView = ({ call }: Step): boolean => call.startsWith("a stale view");
 
-/** Calls whose answers are no JSON, or too long to record: of these only the status counts. */
-const WITHOUT_BODY = /^(?:GET \/api\/backup|POST \/api\/restore)/;
+/** Calls whose answers are no JSON, too long to record, or name the address of the service: of these only the status counts. */
+const WITHOUT_BODY = /^(?:GET \/api\/(?:backup|viewer\/check)|POST \/api\/restore|GET \/.well-known\/openid)/;
 
 /** The names and types of the claims of a session. */
 function claimsOf(session: string): Record<string, string> {
@@ -125,6 +125,8 @@ export async function walk(
   await call("POST /api/viewer_sessions/end", key, { user_group_id: "acme", viewer_id: "ann" });
   await call("POST /api/viewer_sessions/end", key, { user_group_id: "acme" });
   await call("GET /.well-known/jwks.json", "");
+  await send("GET /.well-known/openid-configuration", "", "application/json");
+  await send("GET /api/viewer/check?audience=acme/Testing", token, "application/json");
 
   await call("PUT /api/user_groups/1", key, { suspended: true, reason: "unpaid" });
   await call("GET /api/viewer", token);
@@ -163,7 +165,9 @@ export async function walk(
   await call("POST /api/operators", operatorToken, { name: "ben", role: "viewer" });
   await call("DELETE /api/operators/3", operatorToken);
   await call("GET /api/operators", operatorToken);
-  for (const path of ["/", "/health", "/ready"]) await call(`GET ${path}`, "");
+  await call("GET /", "");
+  await call("GET /health", "");
+  await call("GET /ready", "");
   await call("GET /api/environments", operatorToken);
   await call("POST /api/environments", operatorToken, {});
   if (erase) {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Done, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { EndBody, SessionBody } from "./schemas.ts";
-import type { sessionBody } from "./wire.ts";
+import type { configurationBody, sessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =
@@ -40,6 +40,20 @@ const PublicKey = z
 const KeySet = z.strictObject({
   keys: z.array(PublicKey).meta({ description: "The keys; the first one signs, and all of them verify." }),
 });
+
+const IssuerConfiguration = z.strictObject({
+  issuer: z.string().meta({ description: "The claim iss of sessions.", examples: ["https://groups.example.com"] }),
+  jwks_uri: z
+    .string()
+    .meta({ description: "The public keys.", examples: ["https://groups.example.com/.well-known/jwks.json"] }),
+  id_token_signing_alg_values_supported: z
+    .array(z.literal("ES256"))
+    .meta({ description: "The algorithm of the signatures." }),
+  subject_types_supported: z
+    .array(z.literal("public"))
+    .meta({ description: "That sub is the same for all verifiers." }),
+  response_types_supported: z.array(z.literal("id_token")).meta({ description: "What its kind of document requires." }),
+}) satisfies z.ZodType<ReturnType<typeof configurationBody>>;
 
 /** The call that mints viewer sessions. */
 export const viewerSessionOperations: Operations = {
@@ -81,7 +95,7 @@ export const viewerSessionOperations: Operations = {
   },
 };
 
-/** The call that lists the public keys of viewer sessions. */
+/** The calls by which verifiers find the public keys of viewer sessions. */
 export const publicKeyOperations: Operations = {
   "/.well-known/jwks.json": {
     get: {
@@ -95,6 +109,23 @@ export const publicKeyOperations: Operations = {
         status: 200,
         description: "The public keys.",
         content: { name: "KeySet", schema: KeySet },
+        headers: ["Access-Control-Allow-Origin"],
+      },
+      refusals: [],
+    },
+  },
+  "/.well-known/openid-configuration": {
+    get: {
+      id: "discoverIssuer",
+      tag: "About",
+      summary: "Get the metadata of the issuer of sessions",
+      description:
+        "For verifiers that begin with the issuer, the claim `iss` (OpenID Connect Discovery 1.0): it names the public keys. The service is no " +
+        "OpenID provider otherwise. It may be cached for five minutes. HEAD is answered as well.",
+      answer: {
+        status: 200,
+        description: "The metadata.",
+        content: { name: "IssuerConfiguration", schema: IssuerConfiguration },
         headers: ["Access-Control-Allow-Origin"],
       },
       refusals: [],

@@ -1,8 +1,10 @@
 import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { JWKS_SECONDS } from "../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
 import { jwksOf, verifySession } from "../../../domain/credentials/viewer-session.ts";
-import type { SessionsToEnd } from "../../../domain/user-groups/viewer-sessions.ts";
+import type { Failure } from "../../../domain/failure.ts";
+import type { SessionGroup } from "../../../domain/user-groups/viewer-sessions.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { presentedSession } from "../../request/admit-viewer.ts";
@@ -11,10 +13,9 @@ import { jsonBody } from "../../request/body/json-body.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { EndBody, SessionBody } from "./schemas.ts";
-import { sessionBody } from "./wire.ts";
+import { configurationBody, sessionBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
@@ -22,10 +23,7 @@ export const viewerSessions = new Hono<AppEnv>()
 
   .post("/", jsonBody(SessionBody), async (c) => {
     const issuer = publicUrlOf(c.env, c.req.url);
-    if (!issuer.ok) {
-      c.set("problem", issuer.failure);
-      return refuseRequest(c, { code: "service_not_configured" });
-    }
+    if (!issuer.ok) return refuse(c, (await c.get("checkCaller")()) ?? unconfigured(c, issuer.failure));
     const body = c.req.valid("json");
     const minter = {
       ring: c.get("ring"),
@@ -36,13 +34,14 @@ export const viewerSessions = new Hono<AppEnv>()
       keyId: c.get("keyId"),
     };
     const minted = await mintViewerSession(minter, {
-      providedId: body.user_group_id,
+      of: groupOf(body),
       expiresInSeconds: body.expires_in_seconds,
       origins: body.origins,
       viewerId: body.viewer_id,
       viewerProperties: body.viewer_properties,
       includeVariables: body.include_variables,
       maxStaleSeconds: body.max_stale_seconds,
+      extraClaims: body.claims,
     });
     if (!minted.ok) return refuse(c, minted.failure);
     c.set("teamId", minted.value.teamId);
@@ -50,39 +49,59 @@ export const viewerSessions = new Hono<AppEnv>()
     return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
   });
 
+/** The failure of a call that must name the issuer, where the service cannot tell its own address. */
+function unconfigured(c: RequestContext, problem: string): Failure {
+  c.set("problem", problem);
+  return { code: "service_not_configured" };
+}
+
 /** Ends sessions before their time, for integrators and operators. */
 export const viewerSessionEnds = new Hono<AppEnv>()
   .use(allowMethods("POST"), authorizeCallers)
 
   .post("/", jsonBody(EndBody), async (c) => {
-    const { session, user_group_id: providedId = "", viewer_id: viewerId } = c.req.valid("json");
-    const ending = session === undefined ? endingOf(providedId, viewerId) : await endingOfSession(c, session);
-    if (ending === "forged") return refuseRequest(c, { code: "invalid_body", issues: [FORGED] });
-    const failure = ending === "expired" ? await c.get("checkCaller")() : await endSessions(c, ending);
-    return failure ? refuse(c, failure) : respond(c, { success: 1 });
+    const body = c.req.valid("json");
+    const ended = body.session === undefined ? await endOfGroup(c, body) : await endOne(c, body.session);
+    return ended.ok ? respond(c, { success: 1 }) : refuse(c, ended.failure);
   });
+
+/** The group that a body names, by exactly one of the two. */
+const groupOf = ({ user_group_id: providedId = "", team_id: teamId }: NamedGroup): SessionGroup =>
+  teamId === undefined ? { providedId } : { teamId };
+
+type NamedGroup = { user_group_id?: string | undefined; team_id?: number | undefined };
 
 const FORGED = {
   path: ["session"],
   message: "Give a session that this service has minted in this environment.",
 };
 
-async function endSessions(c: RequestContext<CallerEnv>, ending: SessionsToEnd) {
-  const ended = await c.get("directory").endSessions(c.get("caller"), ending);
-  return ended.ok ? undefined : ended.failure;
+type Ended = Promise<Result<undefined, Failure>>;
+
+/** Ends the sessions of a group, or of one person of it. */
+async function endOfGroup(c: RequestContext<CallerEnv>, body: NamedGroup & { viewer_id?: string | undefined }): Ended {
+  const { directory, caller } = c.var;
+  const of = groupOf(body);
+  const { viewer_id: viewerId } = body;
+  if ("teamId" in of) return directory.endSessionsByNumber(caller, of.teamId, viewerId);
+  return directory.endSessions(
+    caller,
+    viewerId === undefined ? { kind: "group", ...of } : { kind: "person", ...of, viewerId },
+  );
 }
 
-const endingOf = (providedId: string, viewerId: string | undefined): SessionsToEnd =>
-  viewerId === undefined ? { kind: "group", providedId } : { kind: "person", providedId, viewerId };
-
-/** The session that `text` names; `forged` if this service has not minted it in this environment. */
-async function endingOfSession(
-  c: RequestContext<CallerEnv>,
-  text: string,
-): Promise<SessionsToEnd | "expired" | "forged"> {
+/** Ends the session that `text` is. One that has expired stays as it is. */
+async function endOne(c: RequestContext<CallerEnv>, text: string): Ended {
   const verified = await verifySession(c.get("ring"), text, Date.now());
-  if (!verified || directoryName(verified.claims.environment) !== directoryName(c.get("environment"))) return "forged";
-  return verified.state === "expired" ? "expired" : { kind: "session", ...presentedSession(verified.claims) };
+  if (!verified || directoryName(verified.claims.environment) !== directoryName(c.get("environment"))) {
+    const failure = await c.get("checkCaller")();
+    return fail(failure ?? { code: "invalid_body", issues: [FORGED] });
+  }
+  if (verified.state === "expired") {
+    const failure = await c.get("checkCaller")();
+    return failure ? fail(failure) : ok(undefined);
+  }
+  return c.get("directory").endSessions(c.get("caller"), { kind: "session", ...presentedSession(verified.claims) });
 }
 
 /** The public keys by which anybody can verify sessions (RFC 7517, section 5). */
@@ -91,3 +110,10 @@ export const jwks = new Hono<AppEnv>()
   .get("/", async (c) =>
     respond(c, await jwksOf(c.get("ring")), { "Cache-Control": `public, max-age=${JWKS_SECONDS}` }),
   );
+
+/** Where verifiers that begin with the issuer find the public keys (OpenID Connect Discovery 1.0, section 4). */
+export const discovery = new Hono<AppEnv>().use(allowMethods("GET", "HEAD")).get("/", (c) => {
+  const issuer = publicUrlOf(c.env, c.req.url);
+  if (!issuer.ok) return refuse(c, unconfigured(c, issuer.failure));
+  return respond(c, configurationBody(issuer.value), { "Cache-Control": `public, max-age=${JWKS_SECONDS}` });
+});

@@ -8,3 +8,14 @@ export const sessionBody = ({ token, issuedAtSeconds, expiresAtSeconds, maxStale
   expires_in_seconds: expiresAtSeconds - issuedAtSeconds,
   max_stale_seconds: maxStaleSeconds,
 });
+
+/** The metadata of the issuer of sessions, of which only what its kind of document requires, and the keys, applies to it. */
+export const configurationBody = (issuer: string) => ({
+  issuer,
+  jwks_uri: `${issuer}${JWKS_PATH}`,
+  id_token_signing_alg_values_supported: ["ES256"],
+  subject_types_supported: ["public"],
+  response_types_supported: ["id_token"],
+});
+
+export const JWKS_PATH = "/.well-known/jwks.json";

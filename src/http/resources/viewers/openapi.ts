@@ -3,7 +3,7 @@ import { Audience, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
-import { QueryBody, ViewerQuery } from "./schemas.ts";
+import { CheckQuery, QueryBody, ViewerQuery } from "./schemas.ts";
 
 const UserGroup = z
   .strictObject(SeenGroup)
@@ -56,6 +56,33 @@ export const viewerOperations: Operations = {
         description: "The group, without its token.",
         content: { name: "Viewed", schema: Viewed },
         headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+      },
+      refusals: ["audience_mismatch"],
+    },
+  },
+  "/api/viewer/check": {
+    get: {
+      id: "checkViewer",
+      tag: "Dashboards",
+      summary: "Check a viewer, for a gateway",
+      description:
+        "For gateways, which ask with the credential of each request whether to pass it on, and to whom it belongs. Ids are percent-encoded " +
+        "(RFC 3986), and X-Viewer-Id is empty if the credential is of no person. The gateway must remove these headers from what clients " +
+        "send. HEAD is answered as well.",
+      headers: ["Cache-Control"],
+      query: { schema: CheckQuery(), example: { audience: "acme/Testing" } },
+      answer: {
+        status: 204,
+        description: "The credential is valid in this environment.",
+        headers: [
+          "X-User-Group-Team-Id",
+          "X-User-Group-Id",
+          "X-Viewer-Id",
+          "X-User-Group-Audience",
+          "X-Answered-By",
+          "Age",
+          "Access-Control-Allow-Origin",
+        ],
       },
       refusals: ["audience_mismatch"],
     },

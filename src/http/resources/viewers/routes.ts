@@ -11,12 +11,13 @@ import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { viewBody } from "../user-groups/wire.ts";
-import { QueryBody, ViewerQuery } from "./schemas.ts";
+import { CheckQuery, QueryBody, ViewerQuery } from "./schemas.ts";
 
 /** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()
   .use("/", allowMethods("GET"))
   .use("/query", allowMethods("POST"))
+  .use("/check", allowMethods("GET", "HEAD"))
   .use(authorizeViewers)
 
   .get("/", validQuery(ViewerQuery), (c) => {
@@ -33,6 +34,14 @@ export const viewers = new Hono<AppEnv>()
     });
   })
 
+  .get("/check", validQuery(CheckQuery), (c) => {
+    const viewer = c.get("viewer");
+    const mismatch = audienceMismatch(viewer, c.req.valid("query").audience);
+    return mismatch
+      ? refuse(c, mismatch)
+      : new Response(null, { status: 204, headers: { ...c.get("headers"), ...identityOf(viewer) } });
+  })
+
   .post("/query", jsonBody(QueryBody), (c) => {
     const { sql, placeholders, audience } = c.req.valid("json");
     const viewer = c.get("viewer");
@@ -43,6 +52,21 @@ export const viewers = new Hono<AppEnv>()
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, audience: directoryName(viewer.environment), ...bound.value });
   });
+
+/**
+ * Who the viewer is, for the service behind a gateway. Ids are percent-encoded as UTF-8, but for unreserved characters (RFC 3986,
+ * section 2.3), because header values are ASCII.
+ */
+const identityOf = ({ group, environment, viewerId }: Viewer) => ({
+  "X-User-Group-Team-Id": String(group.teamId),
+  "X-User-Group-Id": percentEncode(group.providedId),
+  // Empty, and not absent, without a person: some gateways pass the client's own header on where an answer has none.
+  "X-Viewer-Id": percentEncode(viewerId ?? ""),
+  "X-User-Group-Audience": directoryName(environment),
+});
+
+const percentEncode = (text: string): string =>
+  encodeURIComponent(text).replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** The failure of a viewer who is not of the `expected` environment. Without one, the caller takes those of any. */
 function audienceMismatch(

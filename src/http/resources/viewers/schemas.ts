@@ -8,6 +8,9 @@ const utf8 = new TextEncoder();
 /** GET /api/viewer */
 export const ViewerQuery = lazy(() => z.strictObject({ audience: z.optional(Audience()) }));
 
+/** GET /api/viewer/check */
+export const CheckQuery = lazy(() => z.strictObject({ audience: Audience() }));
+
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
   z.strictObject({

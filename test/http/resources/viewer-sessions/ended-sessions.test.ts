@@ -101,6 +101,17 @@ describe("POST /api/viewer_sessions/end", () => {
     expect((await call("GET", "/api/user_groups/1", { credential: key })).headers.get("ETag")).toBe(etag);
   });
 
+  it("names the group by its number, with a person or without", async ({ expect }) => {
+    const { key, sessions, events } = await start();
+    const [anns, bobs] = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "bob" })];
+    expect((await end(key, { team_id: 1, viewer_id: "ann" })).status).toBe(200);
+    expect([(await view(anns)).status, (await view(bobs)).status]).toEqual([401, 200]);
+    expect((await end(key, { team_id: 1 })).status).toBe(200);
+    expect((await view(bobs)).status).toBe(401);
+    expect(await events()).toHaveLength(2);
+    expect(codeOf(await end(key, { team_id: 7 }))).toEqual([404, "user_group_not_found"]);
+  });
+
   it("leaves what has ended as it is, without an event", async ({ expect }) => {
     const { key, sessions, events } = await start();
     const ended = await sessions();
@@ -128,6 +139,9 @@ describe("POST /api/viewer_sessions/end", () => {
     ["nothing", {}],
     ["a viewer without a group", { viewer_id: "ann" }],
     ["a session and a group", { session: "x", user_group_id: "acme" }],
+    ["a session and a number", { session: "x", team_id: 1 }],
+    ["an id and a number", { user_group_id: "acme", team_id: 1 }],
+    ["a number that no group has", { team_id: 0 }],
     ["a session and a viewer", { session: "x", viewer_id: "ann" }],
     ["a field that there is not", { user_group_id: "acme", all: true }],
     ["an empty viewer", { user_group_id: "acme", viewer_id: "" }],

@@ -105,6 +105,44 @@ describe("GET /.well-known/jwks.json", () => {
   });
 });
 
+describe("GET /.well-known/openid-configuration", () => {
+  const path = "/.well-known/openid-configuration";
+
+  it("names the issuer of sessions and its keys, to any page and for 300 seconds", async ({ expect }) => {
+    const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
+    for (const headers of [{}, { Origin: "https://anywhere.example" }] as Record<string, string>[]) {
+      const answer = await call("GET", path, { env: callEnv, headers });
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        {
+          issuer: "https://groups.example.com",
+          jwks_uri: "https://groups.example.com/.well-known/jwks.json",
+          id_token_signing_alg_values_supported: ["ES256"],
+          subject_types_supported: ["public"],
+          response_types_supported: ["id_token"],
+        },
+      ]);
+      expect(answer.headers.get("Cache-Control")).toBe("public, max-age=300");
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+    }
+    const { watched, costs } = watchedEnv();
+    expect((await call("HEAD", path, { env: watched })).status).toBe(200);
+    expect(costs).toEqual({ rpcs: [], kv: [] });
+    expect((await call("POST", path)).headers.get("Allow")).toBe("GET, HEAD");
+  });
+
+  it("has the issuer that is in sessions", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    expect((await call("GET", path)).body.issuer).toBe(claimsIn(await sessionOf(key)).iss);
+  });
+
+  it("is 503 while PUBLIC_URL cannot be read", async ({ expect }) => {
+    const callEnv = { ...env, PUBLIC_URL: "groups.example.com" };
+    expect(codeOf(await call("GET", path, { env: callEnv }))).toEqual([503, "service_not_configured"]);
+  });
+});
+
 describe("a verifier with nothing but the public keys", () => {
   const verifierOf = async (callEnv: Env) => {
     const keys: JSONWebKeySet = (await fetchKeys(callEnv)).body;

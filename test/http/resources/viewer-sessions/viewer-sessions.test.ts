@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { SESSION_VARIABLES_BYTES_MAX } from "../../../../common/limits.ts";
-import { ACCESS } from "../../../../src/http/access.ts";
+import { CLAIMS_BYTES_MAX, SESSION_VARIABLES_BYTES_MAX } from "../../../../common/limits.ts";
+import { ACCESS, type Access } from "../../../../src/http/access.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { logLines } from "../../../support/each-test.ts";
@@ -93,6 +93,53 @@ describe("POST /api/viewer_sessions", () => {
         "user_group.list": [1, null],
       },
     });
+  });
+
+  it("signs claims for other verifiers as they are, and answers as without them", async ({ expect }) => {
+    const { key, session } = await newSession();
+    const claims = {
+      role: "authenticated",
+      token_type: "access",
+      "https://hasura.io/jwt/claims": { "x-hasura-role": "u" },
+      __proto__x: [1, null],
+    };
+    const withClaims = await sessionOf(key, { claims, max_stale_seconds: 60 });
+    expect(claimsIn(withClaims)).toMatchObject(claims);
+    for (const headers of [{}, STALE]) {
+      const [one, other] = [await view(withClaims, headers), await view(session, headers)];
+      expect([one.status, one.body]).toEqual([200, other.body]);
+    }
+  });
+
+  it.for([
+    ...["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "team_id", "gen", "key", "seq", "origins", "viewer_id"],
+    ...["viewer_properties", "variables", "max_stale_seconds", "group", "ug_", "ug_role"],
+  ])("refuses a claim with the name %s", async (name, { expect }) => {
+    const { key } = await newSession();
+    const { status, body } = await mint(key, { claims: { [name]: "x" } });
+    expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", ["claims", name]]);
+  });
+
+  it("takes 20 claims and 2 KiB, and no more", async ({ expect }) => {
+    const { key } = await newSession();
+    const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`claim_${n}`, n]));
+    const long = (bytes: number) => ({ text: "x".repeat(bytes - '{"text":""}'.length) });
+    for (const claims of [some(20), long(CLAIMS_BYTES_MAX), {}]) expect((await mint(key, { claims })).status).toBe(201);
+    for (const claims of [some(21), long(CLAIMS_BYTES_MAX + 1), [], "role", null, 1]) {
+      const { status, body } = await mint(key, { claims });
+      expect([status, body.error.issues[0].path]).toEqual([422, ["claims"]]);
+    }
+  });
+
+  it("names the group by its number, and finds no deleted one", async ({ expect }) => {
+    const { key, token } = await newSession();
+    const byNumber = { user_group_id: undefined, team_id: 1 };
+    expect(claimsIn(await sessionOf(key, byNumber))).toMatchObject({ sub: "acme", team_id: 1 });
+    expect(codeOf(await mint(key, { ...byNumber, team_id: 2 }))).toEqual([404, "user_group_not_found"]);
+    await setSuspended(key, true);
+    expect(codeOf(await mint(key, byNumber))).toEqual([403, "user_group_suspended"]);
+    await call("DELETE", "/api/user", { credential: key, body: { current_token: token } });
+    expect(codeOf(await mint(key, byNumber))).toEqual([404, "user_group_not_found"]);
   });
 
   it("names the issuer of the variable PUBLIC_URL, if it is set", async ({ expect }) => {
@@ -213,7 +260,12 @@ describe("POST /api/viewer_sessions", () => {
     ["a number as viewer_id", { viewer_id: 7 }, ["viewer_id"]],
     ["a text for include_variables", { include_variables: "true" }, ["include_variables"]],
     ["no user_group_id", { user_group_id: undefined }, ["user_group_id"]],
-    ["a team_id", { team_id: 1 }, ["team_id"]],
+    ["a team_id beside the id", { team_id: 1 }, ["team_id"]],
+    ...[0, -1, 1.5, "1", null].map((id): [string, object, unknown[]] => [
+      `the team_id ${JSON.stringify(id)}`,
+      { user_group_id: undefined, team_id: id },
+      ["team_id"],
+    ]),
     ["a claim of its own", { gen: "AAAAAAAAAAAAAAAAAAAAAA" }, ["gen"]],
   ])("refuses %s with 422", async ([, fields, path], { expect }) => {
     const { key } = await newSession();
@@ -507,7 +559,8 @@ describe("a session is for viewers alone", () => {
   });
 
   it("and tried at all other routes", ({ expect }) => {
-    expect(forOthers.length).toBe(Object.keys(ACCESS).length - 3);
+    const isForViewers = Object.values<Access>(ACCESS).filter((access) => access.isForViewers);
+    expect(forOthers.length).toBe(Object.keys(ACCESS).length - isForViewers.length);
   });
 });
 
