@@ -52,7 +52,7 @@ import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts
 type FindFailure = AdmitFailure | FailureOf<"user_group_not_found">;
 type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
 type OnceFailure = AdmitFailure | RepeatFailure;
-type ChangedOnce = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
+type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. No method awaits between its reads and its
@@ -121,7 +121,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
-  rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ChangedOnce {
+  rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ShownOutcome {
     return this.#shown(caller, "tokens:rotate", (admitted) =>
       this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
     );
@@ -140,7 +140,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
-  removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ChangedOnce {
+  removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ShownOutcome {
     return this.#shown(caller, "groups:delete", (admitted) =>
       this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
     );
