@@ -245,6 +245,10 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query, as JSON in UTF-8; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETERS_BYTES_MAX = 64 * 1024;
+/** The values that a page gives for a template: how many, the items of a list, and all of them as JSON in UTF-8. */
+export const QUERY_VALUES_MAX = 50;
+export const QUERY_VALUES_ITEMS_MAX = 100;
+export const QUERY_VALUES_BYTES_MAX = 16 * 1024;
 export const CACHE_CONTROL_UNITS_MAX = 500;
 
 /** The period of the rate limits in wrangler.toml. */

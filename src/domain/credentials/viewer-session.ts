@@ -13,6 +13,8 @@ import {
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
 import { toBase64url } from "../base64url.ts";
+import { isObject } from "../json.ts";
+import { isSessionContent, type SessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
@@ -46,13 +48,10 @@ export type SessionClaims = {
   /** A copy for verifiers that do not call the service. The service itself reads the group. */
   variables?: Record<string, unknown>;
   /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
-  stale?: { seconds: number; group: StaleGroup };
+  stale?: { seconds: number; group: SessionContent };
   /** What the integrator adds for other verifiers, under names of `isFreeClaim`. The service itself does not read it. */
   extraClaims?: object;
 };
-
-/** What a session says of its group: what a viewer's answer needs besides the number and the id. */
-export type StaleGroup = { name: string; properties: object | null; mapping: object | null };
 
 /**
  * A session that this service has signed, with the key `signingId` of the ring. Only the directory knows whether it was revoked.
@@ -254,30 +253,17 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string" && value.length > 0 && value.length <= TEXT_UNITS_MAX;
 const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isOrigin: Check = (value) => {
   const origin = typeof value === "string" ? normalizeOrigin(value) : undefined;
   return origin?.ok === true && origin.value === value;
 };
-
-const isObjectOrNull: Check = (value) => value === null || isObject(value);
-
-const STALE_GROUP: Record<keyof StaleGroup, Check> = {
-  name: isText,
-  properties: isObjectOrNull,
-  mapping: isObjectOrNull,
-};
-
-const isStaleGroup = (value: unknown): value is StaleGroup =>
-  isObject(value) && Object.entries(STALE_GROUP).every(([field, check]) => check(Reflect.get(value, field)));
 
 /**
  * What answers the viewer without the directory. Fields that this release does not know are ignored. Of another release, `group`
  * may lack a field that this one needs: then there is no stale answer, and the directory answers.
  */
 function staleOf({ max_stale_seconds: seconds, group }: Payload): SessionClaims["stale"] {
-  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isStaleGroup(group);
+  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isSessionContent(group);
   return isUsable ? { seconds, group } : undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment, parseDirectoryName } from "../../../../common/environment.ts";
 import { DEPLOYMENT_EVENTS, ENVIRONMENTS, environmentPath, OPERATORS, SEARCH, SESSIONS, SIGN_OUT } from "../paths.ts";
+import { Menu } from "./detail.tsx";
 import { SECRET } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import type { SignedIn } from "./layout.tsx";
-import { Menu } from "./menu.tsx";
 import { Text } from "./text.tsx";
 
 type InEnvironment = { environment: Environment | undefined };

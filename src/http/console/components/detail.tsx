@@ -26,3 +26,18 @@ export const Split: FC<{ children: Child; facts: Child }> = ({ children, facts }
 export const Badge: FC<{ state: string; text?: Child }> = ({ state, text = state }) => (
   <span data-state={state}>{text}</span>
 );
+
+/** A menu that opens without a script, and closes the other ones. `label` is its name for those who do not see it. */
+export const Menu: FC<{ text: Child; label: string; class?: string; children: Child }> = ({
+  text,
+  label,
+  class: own = "",
+  children,
+}) => (
+  <details class={`menu ${own}`.trim()} name="menu">
+    <summary class="button" aria-label={label}>
+      {text}
+    </summary>
+    <div>{children}</div>
+  </details>
+);

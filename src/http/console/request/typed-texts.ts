@@ -1,10 +1,11 @@
+import { CONTENT } from "../../../../common/content.ts";
+import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../components/content.ts";
+
 /** The fields of forms in which people write, with their labels. None of them takes a secret. */
 const WRITTEN: Record<string, string> = {
   workspace: "Workspace",
-  name: "Name",
   new_user_group_id: "Id",
-  properties: "Properties",
-  mapping: "Mapping",
+  ...Object.fromEntries([...TEXT_FIELDS, ...JSON_FIELDS].map((field) => [CONTENT[field].column, labelOf(field)])),
   sql: "SQL template",
   viewer_id: "viewer_id",
   viewer_properties: "viewer_properties",

@@ -22,7 +22,7 @@ import { eventBody } from "../events/wire.ts";
 import { ReasonBody } from "../fields.ts";
 import { time } from "../times.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
-import { EnsureBody } from "../user-groups/schemas.ts";
+import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
   HistoryQuery,
@@ -86,12 +86,10 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   })
 
   .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
-    const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const changes = changesIn(c.req.valid("json"));
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { ifMatch: c.get("ifMatch"), isMergePatch: isMergePatch(c.req.header("Content-Type")) };
-    const updated = await c
-      .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, options);
+    const updated = await c.get("directory").updateByNumber(c.get("caller"), teamId, changes, options);
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);

@@ -29,12 +29,14 @@ const Bound = z.strictObject({
   sql: z
     .string()
     .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
-  params: z
-    .array(z.unknown())
-    .meta({ description: "The values of the placeholders, in their order.", examples: [["eu", "us"]] }),
+  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).meta({
+    description:
+      "The values of the placeholders: a list in their order, of which the first is that of $1 and @p1; with {p1:String} an object by their names.",
+    examples: [["eu", "us"], { p1: "eu", p2: "us" }],
+  }),
   dropped: z.array(z.string()).meta({
     description:
-      "The missing variables for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
+      "The missing variables and values for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
     examples: [["user_group.tier"]],
   }),
 });
@@ -91,12 +93,17 @@ export const viewerOperations = {
       "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
       "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
       "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
-      "that could lose a filter.",
+      "that could lose a filter. `{{value.name}}` is one of the call's own `values`: a clause that names a variable of the group or viewer, " +
+      "too, is never dropped for it.",
     headers: ["Cache-Control"],
     body: {
       name: "QueryBody",
       schema: QueryBody(),
-      example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
+      example: {
+        sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]] [[AND at >= {{value.from}}]]",
+        values: { from: "2026-10-01" },
+        placeholders: "?",
+      },
     },
     answer: {
       status: 200,

@@ -126,22 +126,6 @@ describe("PUT /api/user", () => {
     });
   });
 
-  it("replaces properties whole, and clears them with null", async ({ expect }) => {
-    const { get, put } = await newIntegrator();
-    await get({ user_group_id: "acme", properties: { a: 1, b: 2 } });
-    expect((await put({ user_group_id: "acme", properties: { c: 3 } })).body.user_group.properties).toEqual({ c: 3 });
-    expect((await put({ user_group_id: "acme", properties: null })).body.user_group.properties).toBeNull();
-  });
-
-  it("replaces the mapping whole, and clears it with null", async ({ expect }) => {
-    const { put, remove, tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme", { mapping: { main: "old" } });
-    await put({ user_group_id: "acme", mapping: { main: "new" } });
-    expect(await remove(token, { data_source_provided_id: "old" })).toMatchObject({ status: 409 });
-    await put({ user_group_id: "acme", mapping: null });
-    expect(await remove(token, { data_source_provided_id: "new" })).toMatchObject({ status: 409 });
-  });
-
   it("shows api_environment_tag null in the environment without a tag", async ({ expect }) => {
     const { put, tokenOf } = await newIntegrator({ environment: null });
     await tokenOf("acme");

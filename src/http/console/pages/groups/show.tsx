@@ -9,12 +9,12 @@ import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts"
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { Actor, ListedGroup, StoredEvent } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { Badge, Facts, Split } from "../../components/detail.tsx";
+import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
+import { Badge, Facts, Menu, Split } from "../../components/detail.tsx";
 import { Done } from "../../components/done.tsx";
 import { ActorLink, Feed, Reason } from "../../components/events.tsx";
 import { Form } from "../../components/form.tsx";
 import { prettyJson } from "../../components/json.ts";
-import { Menu } from "../../components/menu.tsx";
 import { CodeText, Day, Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath } from "../../paths.ts";
@@ -58,10 +58,12 @@ export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c
         <Split facts={<GroupFacts group={group} />}>
           <h2>Activity</h2>
           <Activity environment={environment} group={group} activity={activity} />
-          <h2>Properties</h2>
-          <Json text={group.properties} none="None. An integrator gives them when it creates or changes the group." />
-          <h2>Mapping</h2>
-          <Json text={group.mapping} none="None: dashboards of this group use each schema's own data source." />
+          {JSON_FIELDS.map((field) => (
+            <>
+              <h2>{labelOf(field)}</h2>
+              <Json text={group[field]} none={EMPTY[field]} />
+            </>
+          ))}
         </Split>
       </>
     ),
@@ -226,6 +228,12 @@ function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<st
   };
 }
 
+/** What stands in place of an object that a group lacks. */
+const EMPTY: Record<(typeof JSON_FIELDS)[number], string> = {
+  properties: "None. An integrator gives them when it creates or changes the group.",
+  mapping: "None: dashboards of this group use each schema's own data source.",
+};
+
 const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
   <>
     <h2>About</h2>
@@ -238,6 +246,10 @@ const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
           </code>,
         ],
         ["Number (team_id)", <code>{group.teamId}</code>],
+        ...TEXT_FIELDS.filter((field) => field !== "name").map((field): [string, Child] => [
+          labelOf(field),
+          group[field] === null ? "none" : <Text value={group[field]} />,
+        ]),
         ["Last viewed", <Day day={group.lastViewedOn} none="never, as far as is known" />],
         ["Created", <Time at={group.createdAt} />],
         [
