@@ -274,7 +274,7 @@ describe("view as a group", () => {
     const fields = { sql, placeholders: "{p1:String}", values: '{"from": "<i>"}' };
     const { status, body } = await visitor.send(`${GROUP}/view-as`, fields);
     expect(status).toBe(200);
-    expect(body).toContain("a = {p1:String}<span");
+    expect(body).toContain("a = {p1:String} </bdi>");
     expect(body).toMatch(/<ul><li><code>p1: <bdi>&quot;&lt;i&gt;&quot;/);
     expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{value\.to\}\}\]\]<\/bdi><\/del>/);
   });
