@@ -17,17 +17,17 @@ import {
 import type { ListedConsoleSession, NotedForm, SessionOrigin } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { LadderRole } from "./credentials/rights.ts";
+import type { FailureOf } from "./failure.ts";
+import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
+import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
+import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
 import {
   type EnvironmentPage,
   type EnvironmentQuery,
   type Neighbours,
   neighboursOf,
   readEnvironments,
-} from "./environments.ts";
-import type { FailureOf } from "./failure.ts";
-import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
-import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
-import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
+} from "./search/environments.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 type ListFailure = AdmitFailure | TurnFailure;

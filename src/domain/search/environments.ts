@@ -1,8 +1,8 @@
-import { directoryName, ENVIRONMENT_TAGS, type Environment } from "../../common/environment.ts";
-import { ENVIRONMENTS_EXAMINED_MAX, ENVIRONMENTS_NEAR_MAX, LIST_ITEMS_MAX } from "../../common/limits.ts";
-import type { StoredEnvironment } from "../records.ts";
-import type { EnvironmentStore } from "../storage/environment-store.ts";
-import type { Read } from "./turns.ts";
+import { directoryName, ENVIRONMENT_TAGS, type Environment } from "../../../common/environment.ts";
+import { ENVIRONMENTS_EXAMINED_MAX, ENVIRONMENTS_NEAR_MAX, LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import type { StoredEnvironment } from "../../records.ts";
+import type { EnvironmentStore } from "../../storage/environment-store.ts";
+import type { Read } from "../turns.ts";
 
 /** Asks for at most `limit` environments from the number `start` on, with `search` in their names. */
 export type EnvironmentQuery = { start: number; limit: number; search?: string | undefined };
