@@ -92,6 +92,8 @@ export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
 /** What the overview of an environment counts and notices. */
+/** How many environments the switcher of the console offers, and in how many its start page searches for groups. */
+export const ENVIRONMENTS_NEAR_MAX = 8;
 export const GROUPS_COUNTED_MAX = 10_000;
 export const NEWEST_EVENTS_MAX = 1000;
 export const KEY_UNUSED_DAYS = 90;
@@ -171,6 +173,31 @@ export const LIST_PAUSE_MS = 25;
 export const READS_WAITING_MAX = 60;
 /** The ids, names, mappings and properties of one page, in UTF-8. */
 export const LIST_BYTES_MAX = 1024 * 1024;
+
+/** The text of a search. */
+export const SEARCH_UNITS_MAX = 100;
+/** How many groups one statement of a search reads at most. */
+export const SEARCH_STEP_ROWS = 250;
+/** A turn of a search also ends when it has read so many bytes of the database: 64 pages that lie on no cache take 3 ms on a slow disk. */
+export const SEARCH_TURN_BYTES_MAX = 256 * 1024;
+/** A page of SQLite (Page Size, the default): of a longer row, a search reads no other. */
+export const DATABASE_PAGE_BYTES = 4096;
+/** A turn of a search ends after so many groups, or after so many UTF-16 units of ids and names. */
+export const SEARCH_TURN_ROWS_MAX = 1000;
+export const SEARCH_TURN_UNITS_MAX = 64_000;
+/** As many units of ASCII count as one unit of a text that has to be decomposed, which takes several times as long. */
+export const DECOMPOSED_UNIT_WEIGHT = 4;
+/** One call of a search ends after so many groups. */
+export const SEARCH_ROWS_MAX = 100_000;
+/** How many events one statement of a group's history reads, which is a turn, and how many one call reads. */
+export const HISTORY_STEP_ROWS = 2000;
+export const HISTORY_ROWS_MAX = 100_000;
+/** One call of a search or a history ends after this time, among many others: less than `DIRECTORY_SECONDS_MAX`. */
+export const SCAN_SECONDS_MAX = 5;
+/** How much a full turn of a search or a history takes of the thread, as a share of a full page of a list. */
+export const SCAN_TURN_SHARE = 0.1;
+/** How many events from the time of a suspension or deletion on are searched for its own. */
+export const ENDING_EVENTS_EXAMINED_MAX = 1000;
 
 export const SQL_TEMPLATE_BYTES_MAX = 16 * 1024;
 /** For how many days events are kept if the variable EVENT_DAYS is missing or empty. */

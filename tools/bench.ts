@@ -16,6 +16,7 @@ import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
 import { jsonOf, type Results, textOf } from "./bench/report.ts";
+import { type BesideSearch, measureBesideSearch, measureTurns } from "./bench/searches.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
 import { runCommand, type ValuesOf } from "./command.ts";
@@ -52,7 +53,7 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 
   const options = serviceOptions(processes.createFolder("service"), bundle);
   const floorOptions = await makeFloor(processes);
-  const find = await makeAllDirectories(processes, options);
+  const find = await makeAllDirectories(processes, options, effort);
   const calls = new CallMeasurement(find("calls").key, effort);
 
   report(`Measuring calls in ${effort.generations} generations of processes ...`);
@@ -69,26 +70,35 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   report("Measuring viewers beside lists ...");
   const { url } = await processes.start(options);
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
+  report("Measuring searches, and viewers beside them ...");
+  const besideSearches: BesideSearch[] = [];
+  for (const groups of effort.besideSearches)
+    besideSearches.push(await measureBesideSearch(url, find(searchedName(groups)), effort));
   await processes.stopAll();
   report("Measuring single calls in directories that hold much ...");
-  const objects = await measureObjects(processes, effort);
+  const objects = [...(await measureObjects(processes, effort)), ...(await measureTurns(processes, effort))];
   return {
     calls: calls.results(),
     besideLists,
+    besideSearches,
     objects,
     bundleGzipKib: gzippedBytes(bundle.folder) / 1024,
     startupMs,
   };
 }
 
+const searchedName = (groups: number): string => `searched-${groups}`;
+
 /** Creates a directory for each kind of measurement. Returns a function that finds one by its name. */
 async function makeAllDirectories(
   processes: Processes,
   options: ReturnType<typeof serviceOptions>,
+  effort: Effort,
 ): Promise<(name: string) => Directory> {
   const plans: Record<string, DirectoryPlan> = {
     calls: { groups: GROUPS },
     heaviest: heaviestPage(),
+    ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
   };
   const directories = await makeDirectories(processes, options, plans);
   return (name) => {

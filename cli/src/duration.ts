@@ -8,3 +8,9 @@ export function readSeconds(duration: string): number {
   if (!count) throw new UsageError("Give a time as a number and s, m, h or d, such as 90d.");
   return Number(count) * (UNIT_SECONDS[unit] ?? 0);
 }
+
+/** The days of a duration in whole days, such as `30d`. @throws UsageError for another form. */
+export function readDays(duration: string): number {
+  if (!duration.endsWith("d")) throw new UsageError("Give a time in whole days, such as 30d.");
+  return readSeconds(duration) / (UNIT_SECONDS.d ?? 1);
+}

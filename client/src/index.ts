@@ -8,6 +8,7 @@
 
 export type { EnvironmentClient } from "./environment-client.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
+export type { Actor } from "./resources/actor.ts";
 export type {
   ApiKey,
   IssuedKey,
@@ -28,7 +29,6 @@ export type {
   LocationHint,
 } from "./resources/environment.ts";
 export type {
-  Actor,
   ChangeEvent,
   EventPage,
   EventsInput,
@@ -36,6 +36,7 @@ export type {
   FeedReader,
   FollowInput,
 } from "./resources/event.ts";
+export type { HistoryInput, HistoryPage } from "./resources/group-history.ts";
 export type { EnsureInput, RemoveInput, RotateInput, SuspendInput, UpdateInput } from "./resources/groups-by-id.ts";
 export type {
   GetInput,

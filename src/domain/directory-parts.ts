@@ -48,6 +48,7 @@ export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
     (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
   );
   return {
+    stores,
     schema,
     groups,
     keys,

@@ -18,9 +18,13 @@ import type { FoundKey, KeyDraft, KeyFailure, KeyPage, KeyQuery, KeyRoll } from 
 import type { Scope } from "./credentials/rights.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf } from "./failure.ts";
+import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
+import type { HistoryFailure, HistoryPage, HistoryQuery } from "./feed/group-history.ts";
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
-import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
+import { type Listed, Lists } from "./lists.ts";
+import type { GroupCounts } from "./search/group-count.ts";
+import type { SearchQuery } from "./search/group-search.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
@@ -45,8 +49,10 @@ import type {
 } from "./user-groups/user-group.ts";
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
-type ListFailure = AdmitFailure | TurnFailure;
+type FindFailure = AdmitFailure | FailureOf<"user_group_not_found">;
+type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
 type OnceFailure = AdmitFailure | RepeatFailure;
+type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
 
 /**
  * The user groups and API keys of one environment, and the only authority on them. No method awaits between its reads and its
@@ -58,7 +64,10 @@ type OnceFailure = AdmitFailure | RepeatFailure;
  */
 export class GroupDirectory extends DurableObject<Env> {
   #parts: DirectoryParts;
-  readonly #turns = new Turns();
+  readonly #lists = new Lists(
+    () => this.#parts,
+    (caller, scope) => this.#admit(caller, scope),
+  );
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -88,10 +97,10 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch"> & { isMergePatch: boolean },
-  ): Result<ListedGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
+  ): Result<ShownGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#as(caller, "groups:write", (admitted) =>
+    return this.#shown(caller, "groups:write", (admitted) =>
       this.#parts.groups.updateByNumber(admitted, teamId, changes, conditions),
     );
   }
@@ -112,13 +121,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
-  rotateByNumber(
-    caller: Caller,
-    teamId: number,
-    graceSeconds: number,
-    conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
-    return this.#as(caller, "tokens:rotate", (admitted) =>
+  rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ShownOutcome {
+    return this.#shown(caller, "tokens:rotate", (admitted) =>
       this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
     );
   }
@@ -136,12 +140,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
-  removeByNumber(
-    caller: Caller,
-    teamId: number,
-    conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
-    return this.#as(caller, "groups:delete", (admitted) =>
+  removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ShownOutcome {
+    return this.#shown(caller, "groups:delete", (admitted) =>
       this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
     );
   }
@@ -155,10 +155,10 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     options: RestoreOptions,
     conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
+  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#as(caller, "groups:write", (admitted) =>
+    return this.#shown(caller, "groups:write", (admitted) =>
       this.#parts.repeatable.restore(admitted, teamId, options, conditions),
     );
   }
@@ -174,18 +174,12 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
-  startSession(
-    caller: Caller,
-    providedId: string,
-  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+  startSession(caller: Caller, providedId: string): Result<NewSession, StartFailure> {
     return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { providedId }));
   }
 
   /** As `startSession`, of the group with this number. */
-  startSessionByNumber(
-    caller: Caller,
-    teamId: number,
-  ): Result<NewSession, AdmitFailure | FailureOf<"user_group_not_found" | "user_group_suspended">> {
+  startSessionByNumber(caller: Caller, teamId: number): Result<NewSession, StartFailure> {
     return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }));
   }
 
@@ -195,54 +189,45 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
-  endSessions(
-    caller: Caller,
-    ending: SessionsToEnd,
-  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
+  endSessions(caller: Caller, ending: SessionsToEnd): Result<undefined, FindFailure> {
     return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
   }
 
   /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
-  endSessionsByNumber(
-    caller: Caller,
-    teamId: number,
-    viewerId: string | undefined,
-  ): Result<undefined, AdmitFailure | FailureOf<"user_group_not_found">> {
-    const admitted = this.#admit(caller, "sessions:create");
-    if (!admitted.ok) return admitted;
-    return this.#parts.sessions.endOfGroup(admitted.value.author, { teamId }, viewerId);
+  endSessionsByNumber(caller: Caller, teamId: number, viewerId: string | undefined): Result<undefined, FindFailure> {
+    return this.#as(caller, "sessions:create", ({ author }) =>
+      this.#parts.sessions.endOfGroup(author, { teamId }, viewerId),
+    );
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
-  async list(caller: Caller, query: PageQuery): Promise<Result<Waited<GroupPage>, ListFailure>> {
-    return this.#inTurn(caller, "groups:read", () => ok(this.#parts.groups.list(query)));
+  list(caller: Caller, query: PageQuery): Listed<GroupPage> {
+    return this.#lists.list(caller, query);
+  }
+
+  /** One page of the groups that pass the conditions of a search. */
+  search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
+    return this.#lists.search(caller, query);
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
-  show(
-    caller: Caller,
-    teamId: number,
-    from: "existing" | "deleted",
-  ): Result<ListedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
-    return this.#as(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
+  show(caller: Caller, teamId: number, from: "existing" | "deleted"): Result<ShownGroup, FindFailure> {
+    return this.#shown(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
   }
 
   /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
-  async listEvents(
-    caller: Caller,
-    query: EventQuery,
-  ): Promise<Result<Waited<EventPage>, ListFailure | FailureOf<"cursor_expired">>> {
-    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
-    if (admitted && !admitted.ok) return admitted;
-    return this.#inTurn(caller, "events:read", () => {
-      const read = this.#parts.changes.read(query);
-      return read.ok && query.withGroups ? ok(this.#parts.groups.addTo(read.value)) : read;
-    });
+  listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
+    return this.#lists.events(caller, query);
   }
 
   /** One page of the events, newest first. */
-  async listNewestEvents(caller: Caller, query: NewestQuery): Promise<Result<Waited<NewestPage>, ListFailure>> {
-    return this.#inTurn(caller, "events:read", () => ok(this.#parts.changes.readNewest(query)));
+  listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
+    return this.#lists.newestEvents(caller, query);
+  }
+
+  /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */
+  history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
+    return this.#lists.history(caller, teamId, query);
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -257,15 +242,17 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
-  async overview(operator: Operator): Promise<Result<Waited<EnvironmentOverview>, ListFailure>> {
-    return this.#inTurn(operator, undefined, () => ok(this.#parts.overview.read(Date.now())));
+  overview(operator: Operator): Listed<EnvironmentOverview> {
+    return this.#lists.overview(operator);
+  }
+
+  /** How many groups there are in each state, up to bounds. */
+  countGroups(operator: Operator): Listed<GroupCounts> {
+    return this.#lists.counts(operator);
   }
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
-  inspect(
-    operator: Operator,
-    teamId: number,
-  ): Result<InspectedGroup, AdmitFailure | FailureOf<"user_group_not_found">> {
+  inspect(operator: Operator, teamId: number): Result<InspectedGroup, FindFailure> {
     return this.#as(operator, "groups:read", () => this.#parts.overview.inspect(teamId));
   }
 
@@ -288,9 +275,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
-  async listKeys(caller: Caller, query: KeyQuery): Promise<Result<Waited<KeyPage>, ListFailure>> {
-    if (!this.#parts.schema.exists) return ok({ keys: [], next: null, hasWaited: false });
-    return this.#inTurn(caller, undefined, () => ok(this.#parts.keys.list(query)));
+  listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
+    return this.#lists.keys(caller, query);
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
@@ -319,15 +305,6 @@ export class GroupDirectory extends DurableObject<Env> {
     return rolled ?? fail({ code: "api_key_not_found" });
   }
 
-  /** Reads for a caller in its turn. An operator who has waited has to be admitted by the registry again. */
-  async #inTurn<Page extends object, Failure>(
-    caller: Caller,
-    scope: Scope | undefined,
-    read: () => Result<Read<Page>, Failure>,
-  ): Promise<Result<Waited<Page>, Failure | ListFailure>> {
-    return this.#turns.takeAdmitted(`${caller.kind} ${caller.id}`, () => this.#admit(caller, scope), read);
-  }
-
   /** Runs `run` for a caller that is admitted. `scope` is what an API key needs; every valid one may make a call without it. */
   #as<Value, Failure>(
     caller: Caller,
@@ -336,6 +313,15 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<Value, Failure | AdmitFailure> {
     const admitted = this.#admit(caller, scope);
     return admitted.ok ? run(admitted.value) : admitted;
+  }
+
+  /** The same for a group, with those who have suspended and deleted it for a caller who may read events. */
+  #shown<Group extends ListedGroup, Failure>(
+    caller: Caller,
+    scope: Scope,
+    run: (admitted: Admitted) => Result<Group, Failure>,
+  ): Result<Group & Endings, Failure | AdmitFailure> {
+    return this.#as(caller, scope, (admitted) => withEndings(this.#parts.stores.events, admitted, run(admitted)));
   }
 
   /** Returns what `run` makes of the tables; `otherwise` while there are none. */
@@ -352,11 +338,8 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of a backup. It takes turns with lists. */
-  async backup(
-    operator: Operator,
-    position: BackupPosition | undefined,
-  ): Promise<Result<Waited<BackupPage>, ListFailure | FailureOf<"cursor_expired">>> {
-    return this.#inTurn(operator, undefined, () => this.#parts.backup.read(position));
+  backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
+    return this.#lists.backup(operator, position);
   }
 
   /** How far a restore has come. */

@@ -5,6 +5,9 @@ import type { FailureOf } from "./failure.ts";
 /** What a list returns, and how much it has read, as a share of a full page. */
 export type Read<Page> = { page: Page; share: number };
 
+/** One turn of a call that takes several: its page after the last one, and how much the turn has read, as a share of a full page. */
+export type Step<Page> = { page: Page | undefined; share: number };
+
 /** A page, and whether it has waited for another read, and not only for the pause after one. */
 export type Waited<Page> = Page & { hasWaited: boolean };
 
@@ -36,9 +39,10 @@ export class Turns {
   take<Page extends object, Failure>(
     caller: string,
     read: () => Result<Read<Page>, Failure>,
+    waitingMax = READS_WAITING_MAX,
   ): Promise<Result<Waited<Page>, Failure | TurnFailure>> {
     const others = this.#waiting.get(caller) ?? [];
-    if (others.length >= READS_WAITING_MAX) return Promise.resolve(fail({ code: "rate_limited" }));
+    if (others.length >= waitingMax) return Promise.resolve(fail({ code: "rate_limited" }));
     const hasWaited = this.#waiting.size > 0;
     return new Promise((resolve, reject) => {
       const run = () => {
@@ -62,13 +66,39 @@ export class Turns {
     caller: string,
     admit: () => Result<Admitted, AdmitFailure>,
     read: (admitted: Admitted) => Result<Read<Page>, Failure>,
+    waitingMax = READS_WAITING_MAX,
   ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
     const admitted = admit();
     if (!admitted.ok) return admitted;
-    return this.take<Page, Failure | AdmitFailure>(caller, () => {
+    const readAdmitted = () => {
       const stillAdmitted = admit();
       return stillAdmitted.ok ? read(stillAdmitted.value) : stillAdmitted;
-    });
+    };
+    return this.take<Page, Failure | AdmitFailure>(caller, readAdmitted, waitingMax);
+  }
+
+  /**
+   * Takes one turn after the other until there is a page, each for a caller that is admitted again. A call that has begun is not refused
+   * for the number of its caller's waiting reads.
+   */
+  async takeSteps<Page extends object, Failure, Admitted, AdmitFailure>(
+    caller: string,
+    admit: () => Result<Admitted, AdmitFailure>,
+    step: (admitted: Admitted) => Result<Step<Page>, Failure>,
+  ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
+    const read = (admitted: Admitted) => {
+      const taken = step(admitted);
+      return taken.ok ? ok({ page: { taken: taken.value.page }, share: taken.value.share }) : taken;
+    };
+    let waitingMax = READS_WAITING_MAX;
+    let hasWaited = false;
+    for (;;) {
+      const turn = await this.takeAdmitted(caller, admit, read, waitingMax);
+      if (!turn.ok) return turn;
+      hasWaited ||= turn.value.hasWaited;
+      if (turn.value.taken) return ok({ ...turn.value.taken, hasWaited });
+      waitingMax = Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Runs all waiting reads. A small one without another after it needs no pause. */

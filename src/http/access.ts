@@ -48,6 +48,13 @@ export const ACCESS = {
     environmentQuery: "required",
     hasQuery: true,
   },
+  "GET /api/user_groups/:team_id/events": {
+    scope: "events:read",
+    role: "viewer",
+    environmentQuery: "required",
+    isList: true,
+    hasQuery: true,
+  },
   "PUT /api/user_groups/:team_id": {
     scope: "groups:write",
     role: "support",

@@ -49,12 +49,14 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   abandonRestore: true,
   backup: true,
   checkCaller: true,
+  countGroups: true,
   endSessions: false,
   endSessionsByNumber: false,
   ensure: true,
   erase: true,
   findKeys: true,
   hasNoKeys: true,
+  history: true,
   identify: true,
   inspect: true,
   issueKey: false,
@@ -74,6 +76,7 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   rollKey: false,
   rotateByNumber: false,
   rotateToken: false,
+  search: true,
   show: true,
   startSession: true,
   startSessionByNumber: true,
@@ -100,6 +103,7 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   listEvents: true,
   listNewestEvents: true,
   listOperators: true,
+  neighbours: true,
   noteRestored: false,
   probeDisk: true,
   purgedAmong: true,
@@ -211,13 +215,17 @@ async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Pro
   return found instanceof StorageFull ? found : error;
 }
 
+/** How workerd refuses a call of a method that the class does not have. */
+const NO_METHOD = "RPC receiver does not implement the method";
+
 function knownFailureOf(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : "";
   if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
   if (message.includes(RESTORING)) return new DurableObjectRestoring(message);
   // SQLite's result code, as workerd passes it on.
   if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
-  if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError)
+  // During a deployment, the Durable Objects of the release before lack the methods that this one has added.
+  if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError || message.includes(NO_METHOD))
     return new DurableObjectUnavailable(String(error), { cause: error });
   return undefined;
 }

@@ -1,4 +1,4 @@
-import type { ChangeEvent, StoredEvent } from "../records.ts";
+import type { ChangeEvent, EventType, StoredEvent } from "../records.ts";
 
 const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId, provided_id AS providedId, details`;
 
@@ -81,6 +81,57 @@ export class EventStore {
       )
       .toArray()
       .map(toEvent);
+  }
+
+  /** The id of the newest event below the id `before`. */
+  newestIdBelow(before: number): number | undefined {
+    return this.#sql
+      .exec<{ id: number }>("SELECT id FROM events WHERE id < ? ORDER BY id DESC LIMIT 1", before)
+      .toArray()[0]?.id;
+  }
+
+  /**
+   * The ids of a group's events from the id `from` on and below `before`, oldest first: in this order SQLite reads the events in half
+   * the time.
+   */
+  idsOfGroup(teamId: number, { before, from }: { before: number; from: number }): number[] {
+    return Array.from(
+      this.#sql
+        .exec("SELECT id FROM events WHERE id >= ? AND id < ? AND team_id = ? ORDER BY id", from, before, teamId)
+        .raw<[number]>(),
+      ([id]) => id,
+    );
+  }
+
+  /** The events of a group from the id `from` on and below `before`, oldest first. */
+  ofGroup(teamId: number, { before, from }: { before: number; from: number }): StoredEvent[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? ORDER BY id`,
+        from,
+        before,
+        teamId,
+      )
+      .toArray()
+      .map(toEvent);
+  }
+
+  /** The first event of a group with this type, from the id `from` on and below `before`. */
+  firstOfType(
+    teamId: number,
+    type: EventType,
+    { before, from }: { before: number; from: number },
+  ): StoredEvent | undefined {
+    const [row] = this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? AND type = ? ORDER BY id LIMIT 1`,
+        from,
+        before,
+        teamId,
+        type,
+      )
+      .toArray();
+    return row && toEvent(row);
   }
 
   /** The ids and times of the oldest events, at most `count`. */

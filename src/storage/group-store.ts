@@ -76,10 +76,10 @@ const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
-const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt,
-  ${[...Object.values(CONTENT_COLUMNS), "suspended_reason"]
-    .map((column) => `coalesce(octet_length(${column}), 0)`)
-    .join(" + ")} AS bytes`;
+const BYTES = [...Object.values(CONTENT_COLUMNS), "suspended_reason"]
+  .map((column) => `coalesce(octet_length(${column}), 0)`)
+  .join(" + ");
+const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt, ${BYTES} AS bytes`;
 
 /** The orders of a list: by number, or by id within a range; and of deleted groups, by number. */
 const RANGE = {
@@ -101,6 +101,13 @@ export type Filter = keyof typeof FILTER;
 
 const sizesOf = (order: Order) => `SELECT ${SIZE} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
 const SIZES = { numbers: sizesOf("numbers"), ids: sizesOf("ids"), deleted: sizesOf("deleted") };
+const scanned = (order: Order) =>
+  `SELECT team_id, provided_id, name, suspended_at, last_viewed_on, created_at, ${BYTES} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
+const SCANNED = { numbers: scanned("numbers"), ids: scanned("ids"), deleted: scanned("deleted") };
+const LISTED_BY_TEAM_ID = {
+  existing: `SELECT ${LISTED_IN.numbers} FROM user_groups WHERE team_id = ?`,
+  deleted: `SELECT ${LISTED_IN.deleted} FROM deleted_groups WHERE team_id = ?`,
+};
 const groupsOf = (order: Order, filter: Filter) =>
   `SELECT ${LISTED_IN[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
 
@@ -109,6 +116,15 @@ export type ListRange = { order: "numbers" | "deleted"; start: number } | { orde
 
 /** A group's number and id, whether it is suspended, and the size of what a list shows of it, in UTF-8. */
 export type GroupSize = Pick<UserGroup, "teamId" | "providedId" | "suspendedAt"> & { bytes: number };
+
+/** What a search examines of a group, and the size of what a list shows of it, in UTF-8. */
+export type ScannedGroup = Pick<
+  ListedGroup,
+  "teamId" | "providedId" | "name" | "suspendedAt" | "lastViewedOn" | "createdAt"
+> & { bytes: number };
+
+/** How many groups were counted, how many of them are suspended, the last number, 0 without any, and their bytes as `GroupSize` has them. */
+export type CountedGroups = { examined: number; suspended: number; last: number; bytes: number };
 
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
@@ -145,6 +161,11 @@ export class GroupStore {
     return this.#sql.exec(KEPT, teamId).toArray().length > 0;
   }
 
+  /** Whether a group has this number, or may have had it. The numbers that a restore skips may have been used after its backup. */
+  wasUsed(teamId: number): boolean {
+    return teamId > 0 && teamId <= this.#findLastTeamId();
+  }
+
   /** The sizes of the first `count` groups of a range, without reading what is large in them. */
   sizes(range: ListRange, count: number): GroupSize[] {
     return this.#sql.exec<GroupSize>(SIZES[range.order], ...boundsOf(range), count).toArray();
@@ -153,6 +174,25 @@ export class GroupStore {
   /** The first `count` groups of a range that pass the filter. */
   page(range: ListRange, filter: Filter, count: number): ListedGroup[] {
     return this.#sql.exec<ListedGroup>(groupsOf(range.order, filter), ...boundsOf(range), count).toArray();
+  }
+
+  /** The first `count` groups of a range, with what a search examines of them. */
+  scan(range: ListRange, count: number): ScannedGroup[] {
+    const rows = this.#sql.exec(SCANNED[range.order], ...boundsOf(range), count).raw<ScannedRow>();
+    return Array.from(rows, ([teamId, providedId, name, suspendedAt, lastViewedOn, createdAt, bytes]) => ({
+      teamId,
+      providedId,
+      name,
+      suspendedAt,
+      lastViewedOn,
+      createdAt,
+      bytes,
+    }));
+  }
+
+  /** A group as lists show it. */
+  listed(which: "existing" | "deleted", teamId: number): ListedGroup {
+    return this.#sql.exec<ListedGroup>(LISTED_BY_TEAM_ID[which], teamId).one();
   }
 
   /** The first `count` groups from a number on with their secrets: of those that exist, or of the deleted ones. */
@@ -230,6 +270,18 @@ export class GroupStore {
     return this.#sql.exec<{ count: number }>(COUNT[which], bound).one().count;
   }
 
+  /** Counts the first `bound` groups from a number on. */
+  countSuspended(start: number, bound: number): CountedGroups {
+    return this.#sql
+      .exec<CountedGroups>(
+        `SELECT count(*) AS examined, count(suspended_at) AS suspended, coalesce(max(team_id), 0) AS last, coalesce(sum(bytes), 0) AS bytes
+          FROM (SELECT team_id, suspended_at, ${BYTES} AS bytes FROM user_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?)`,
+        start,
+        bound,
+      )
+      .one();
+  }
+
   /** Writes a group. Its provided id is written only if it has changed, because the index of ids is written with it. */
   replace(before: UserGroup, after: UserGroup): void {
     const [statement, fields] = after.providedId === before.providedId ? [REPLACE, SAME_ID] : [RENAME, CHANGING];
@@ -281,6 +333,8 @@ export class GroupStore {
     return this.#lastTeamId;
   }
 }
+
+type ScannedRow = [number, string, string, number | null, string | null, number, number];
 
 const boundsOf = (range: ListRange): (string | number)[] =>
   range.order === "ids" ? [range.start, range.end] : [range.start];

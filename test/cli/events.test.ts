@@ -273,3 +273,36 @@ it("prints the changes of the other environments while a backup is restored into
   expect(stderr).toContain("A backup is being restored into events-restored/Testing.");
   expect(status).toBe(1);
 });
+
+describe("the events of one group", () => {
+  it("are printed newest first, back to its creation", async ({ expect }) => {
+    const { apiKey, client } = await changed("events-history");
+    await client.ensure({ userGroupId: "globex" });
+    await client.removeByNumber({ teamId: 1, reason: "they left" });
+    const { status, stdout, stderr } = await events(["--team-id", "1", "--newest-first"], apiKey);
+    expect(withoutTimes(stdout)).toEqual([
+      'TIME  user_group.deleted        "b  by \\u202e"  by api_key 1 "backend"  because "they left"',
+      'TIME  user_group.updated        "acme" -> "b  by \\u202e" (provided_id)  by api_key 1 "backend"',
+      'TIME  user_group.created        "acme"  by api_key 1 "backend"',
+    ]);
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/^Searched back to [\d:.TZ-]+\.$/)]);
+    const json = await events(["--team-id", "2", "--newest-first", "--json"], apiKey);
+    expect(json.stdout.split("\n").map((line) => JSON.parse(line))).toMatchObject([{ type: "user_group.created" }]);
+  });
+
+  it.for([
+    ["--newest-first"],
+    ["--team-id", "1"],
+    ["--team-id", "1", "--newest-first", "--follow"],
+    ["--team-id", "1", "--newest-first", "--actor", "system"],
+    ["--team-id", "0", "--newest-first"],
+  ])("need both options and no other: %o", async (args, { expect }) => {
+    expect((await events(args, "ugk_testing_x")).status).toBe(2);
+  });
+
+  it("are refused for a number that no group had", async ({ expect }) => {
+    const { apiKey } = await changed("events-history-missing");
+    const { status, stderr } = await events(["--team-id", "7", "--newest-first"], apiKey);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/no such user group/)]);
+  });
+});

@@ -56,6 +56,30 @@ describe("with an API key", () => {
     expect((await viewer.view()).group.userGroupId).toBe("acme");
   });
 
+  it("lists groups by name, and those that nobody has viewed", async ({ expect }) => {
+    const { groups, client, as } = await start("groups-search");
+    await client.ensure({ userGroupId: "zrh", name: "Café Zürich" });
+    expect((await groups("list", "--search", "CAFE zur")).stdout).toMatch(
+      /^team_id .*\n3 +zrh +Café Zürich +active .*$/,
+    );
+    const viewer = await operatorKey("viewer");
+    const found = await as(viewer, "list", "--search", "zürich", "--json");
+    expect(JSON.parse(found.stdout).user_groups).toMatchObject([{ provided_id: "zrh" }]);
+    await client.removeByNumber({ teamId: 3 });
+    expect((await groups("list", "--prefix", "z", "--state", "deleted")).stdout).toMatch(/\n3 +zrh /);
+
+    const unviewed = async (time: string) =>
+      JSON.parse((await groups("list", "--not-viewed-for", time, "--json")).stdout).user_groups;
+    expect(await unviewed("30d")).toEqual([]);
+    for (const time of ["12h", "30"])
+      expect(await groups("list", "--not-viewed-for", time)).toMatchObject({
+        status: 2,
+        stderr: expect.stringMatching(/such as 30d/),
+      });
+    const both = await groups("list", "--prefix", "a", "--search", "a");
+    expect(both).toMatchObject({ status: 2, stderr: expect.stringMatching(/^Give --prefix or --search, not both/) });
+  });
+
   it("deletes a group, and restores it with the command that it names", async ({ expect }) => {
     const { groups, viewer, client } = await start("groups-restore");
     const before = (await groups("export")).stdout;
@@ -339,12 +363,7 @@ it.for([
   ["a path", ["purge", "../keys/1", "--yes"], "Give the number as a positive whole number", 2],
   ["a group for a list", ["list", "1"], "Too many arguments", 2],
   ["an unknown state", ["list", "--state", "gone"], "Allowed choices are active, suspended, deleted", 2],
-  [
-    "a prefix of deleted groups",
-    ["list", "--state", "deleted", "--prefix", "a"],
-    "Deleted groups are listed by number",
-    1,
-  ],
+  ["a search for accents alone", ["list", "--search", "\u0301"], "This search consists of accents alone", 1],
   ["a limit that is no number", ["list", "--limit", "all"], "Give --limit as a whole number from 1 to 100000.", 2],
   ["an option of another command", ["suspend", "1", "--yes"], "Unknown option '--yes'", 2],
   ["all groups and one", ["rotate", "1", "--all"], "Name one group, or give --all", 2],

@@ -57,6 +57,38 @@ describe("user groups", () => {
     expect((await errorOf(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
   });
 
+  it("are found by name, and by the day of their last view", async ({ expect }) => {
+    await groups.ensure({ userGroupId: "client search 1", name: "Śliwka Näyttö" });
+    await groups.ensure({ userGroupId: "client search 2", name: "SLIWKA" });
+    const idsOf = async (input: Parameters<typeof groups.list>[0]) =>
+      (await Array.fromAsync(groups.list(input))).map(({ userGroupId }) => userGroupId);
+    expect(await idsOf({ search: "sliwka", pageSize: 1 })).toEqual(["client search 1", "client search 2"]);
+    expect(await idsOf({ search: "NAYTTO" })).toEqual(["client search 1"]);
+    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
+    expect(await idsOf({ search: "sliwka", lastViewedBefore: tomorrow })).toHaveLength(2);
+    expect(await idsOf({ search: "sliwka", lastViewedBefore: new Date() })).toEqual([]);
+    expect(await idsOf({ search: "sliwka", lastViewedBefore: "2026-01-01" })).toEqual([]);
+    expect((await errorOf(idsOf({ search: "\u0301" }))).code).toBe("invalid_body");
+  });
+
+  it("have a history, newest first, and say who has ended them", async ({ expect }) => {
+    const { teamId } = (await groups.ensure({ userGroupId: "client history" })).group;
+    const suspended = await groups.suspendByNumber({ teamId, reason: "unpaid" });
+    const actor = { kind: "api_key", id: expect.any(Number), name: expect.any(String) };
+    expect(suspended.suspendedBy).toEqual(actor);
+    const removed = await groups.removeByNumber({ teamId });
+    expect(removed).toMatchObject({ suspendedBy: suspended.suspendedBy, deletedBy: actor });
+    expect(await groups.get({ teamId, state: "deleted" })).toMatchObject({ deletedBy: removed.deletedBy });
+
+    const types = ["user_group.deleted", "user_group.suspended", "user_group.created"];
+    const all = await Array.fromAsync(groups.history({ teamId, pageSize: 1 }));
+    expect(all.map(({ type }) => type)).toEqual(types);
+    const { events, nextCursor, searchedBackTo } = await groups.historyPage({ teamId, pageSize: 2 });
+    expect([events, searchedBackTo]).toEqual([all.slice(0, 2), all[1]?.at]);
+    expect(await Array.fromAsync(groups.history({ teamId, cursor: nextCursor ?? "" }))).toEqual(all.slice(2));
+    expect((await errorOf(groups.historyPage({ teamId: 999_999_999 }))).code).toBe("user_group_not_found");
+  });
+
   it("are rotated and deleted once by calls with one idempotency key", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client repeated" });
     const rotate = () =>
@@ -354,7 +386,8 @@ describe("a group", () => {
     expect(await idsIn({ state: "active" })).toEqual(["acme"]);
     expect(await idsIn({ state: "suspended", prefix: "s" })).toEqual(["suspended"]);
     expect(await idsIn({ state: "deleted" })).toEqual(["deleted"]);
-    expect(await errorOf(client.listPage({ state: "deleted", prefix: "d" }))).toMatchObject({ code: "invalid_body" });
+    expect(await idsIn({ state: "deleted", prefix: "d" })).toEqual(["deleted"]);
+    expect(await idsIn({ state: "deleted", prefix: "e" })).toEqual([]);
   });
 });
 

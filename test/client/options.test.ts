@@ -60,7 +60,8 @@ const FIELDS = Object.fromEntries(GROUP_FIELDS.map((field) => [field, "kept"])) 
 const CONDITION = { ifMatch: "refused" } as const;
 const CHANGES = { ...FIELDS, ...CONDITION, newUserGroupId: "kept", suspended: "kept" } as const;
 const BY_NUMBER = [{ teamId: 1 }, { ...CONDITION, ...REASON }] as const;
-const GROUP_PAGE = [{}, { ...PAGE, userGroupId: "refused", prefix: "refused", state: "refused" }] as const;
+const GROUP_FILTERS = { userGroupId: "refused", prefix: "refused", search: "refused" } as const;
+const GROUP_PAGE = [{}, { ...PAGE, ...GROUP_FILTERS, lastViewedBefore: "refused", state: "refused" }] as const;
 
 const FEED = {
   eventPage: EVENTS,
@@ -74,6 +75,8 @@ const ENVIRONMENT = {
   ...FEED,
   listPage: GROUP_PAGE,
   list: GROUP_PAGE,
+  history: [{ teamId: 1 }, PAGE],
+  historyPage: [{ teamId: 1 }, PAGE],
   get: [{ teamId: 1 }, { state: "kept" }],
   updateByNumber: [{ teamId: 1 }, { ...CHANGES, ...REASON }],
   mergeByNumber: [{ teamId: 1 }, { ...CHANGES, ...REASON }],

@@ -29,6 +29,7 @@ const DESIGN: Record<
   "GET /api/user_groups": ["groups:read", "viewer"],
   "POST /api/user_groups": ["groups:read", null],
   "GET /api/user_groups/:team_id": ["groups:read", "viewer"],
+  "GET /api/user_groups/:team_id/events": ["events:read", "viewer"],
   "PUT /api/user_groups/:team_id": ["groups:write", "support"],
   "DELETE /api/user_groups/:team_id": ["groups:delete", "admin"],
   "POST /api/user_groups/:team_id/rotate": ["tokens:rotate", "support"],

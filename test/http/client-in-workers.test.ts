@@ -77,6 +77,7 @@ const METHODS: Record<keyof typeof ACCESS, Method[]> = {
   // GET /api/user under another name, for clients that send no body with a GET.
   "POST /api/user_groups": [],
   "GET /api/user_groups/:team_id": ["get"],
+  "GET /api/user_groups/:team_id/events": ["historyPage", "history"],
   "PUT /api/user_groups/:team_id": ["updateByNumber", "mergeByNumber", "suspendByNumber", "resumeByNumber"],
   "DELETE /api/user_groups/:team_id": ["removeByNumber"],
   "POST /api/user_groups/:team_id/rotate": ["rotateTokenByNumber"],

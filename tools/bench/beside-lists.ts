@@ -70,7 +70,7 @@ export async function measureBesideLists(url: string, { key }: Directory, effort
 }
 
 /** Makes views one at a time for some seconds. Returns the median of their latencies. */
-async function viewFor(pool: Pool, views: Request[], seconds: number): Promise<number> {
+export async function viewFor(pool: Pool, views: Request[], seconds: number): Promise<number> {
   const latenciesMs: number[] = [];
   const endsAt = performance.now() + seconds * 1000;
   for (let start = 0; performance.now() < endsAt; start = (start + VIEWS_PER_ROUND) % views.length)

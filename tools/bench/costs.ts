@@ -36,12 +36,21 @@ export const BY_NUMBER = {
   get: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
   put: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
   rotate: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
-  suspend: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
-  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 4 },
-  get_deleted: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 },
+  suspend: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 3, rows_written: 2 },
+  delete: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 4 },
+  get_deleted: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 0 },
   restore: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 4 },
   purge: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 3 },
 } as const satisfies Record<string, Counts>;
+
+/**
+ * How many rows a call by number reads in addition to find who has suspended or deleted a group, among so many events: two, one for each
+ * halving, and the event.
+ */
+export const endingRows = (events: number): number => 3 + Math.ceil(Math.log2(events + 1));
+
+/** How many rows a search and a history read: each group or event that they examine, each that they return, and a few for each turn. */
+export const SCAN_ROWS_PER_TURN = 5;
 
 /** The calls that end viewer sessions. The first end of an instance sets the alarm for the sweep, which deletes a row later. */
 export const SESSION_ENDS = {

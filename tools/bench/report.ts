@@ -15,10 +15,12 @@ import {
   STALE_COPIES,
 } from "./costs.ts";
 import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
+import { BESIDE_SEARCH_RATIO_MAX, type BesideSearch } from "./searches.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
   besideLists: BesideLists;
+  besideSearches: BesideSearch[];
   objects: ObjectTimes[];
   bundleGzipKib: number;
   startupMs: number;
@@ -30,7 +32,7 @@ const round = (value: number, digits: number): number => Number(value.toFixed(di
 
 /** The results for machines, with rounded figures. */
 export function jsonOf(results: Results): string {
-  const { calls, besideLists, objects, bundleGzipKib, startupMs } = results;
+  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
     ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
       name,
@@ -67,6 +69,15 @@ export function jsonOf(results: Results): string {
       in_flight_ratio: round(inFlightMs / aloneMs, 1),
       lists_per_second: round(listsPerSecond, 0),
     },
+    viewer_beside_searches: besideSearches.map((each) => ({
+      groups: each.groups,
+      first_hits_p50_ms: round(each.firstHitsMs, 1),
+      absent_word_ms: round(each.searchMs, 0),
+      alone_p50_ms: round(each.aloneMs, 3),
+      beside_p50_ms: round(each.besideMs, 3),
+      ratio: round(each.besideMs / each.aloneMs, 2),
+      ratio_max: BESIDE_SEARCH_RATIO_MAX,
+    })),
     object_calls: objects.map(({ name, calls: count, p50Ms, longestMs }) => ({
       name,
       calls: count,
@@ -81,7 +92,7 @@ export function jsonOf(results: Results): string {
 
 /** The results for people. */
 export function textOf(results: Results): string {
-  const { calls, besideLists, objects, bundleGzipKib, startupMs } = results;
+  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   return [
     tableOf([
       [
@@ -110,6 +121,18 @@ export function textOf(results: Results): string {
       leaseRow(STALE_COPIES, " (copies of 30 s)"),
     ]),
     besideListsText(besideLists),
+    tableOf([
+      ["search in groups", "first 50 ms", "absent word ms", "view alone ms", "beside ms", "of alone", "bound"],
+      ...besideSearches.map(({ groups, firstHitsMs, searchMs, aloneMs, besideMs }) => [
+        groups.toLocaleString("en"),
+        firstHitsMs.toFixed(1),
+        searchMs.toFixed(0),
+        aloneMs.toFixed(2),
+        besideMs.toFixed(2),
+        (besideMs / aloneMs).toFixed(2),
+        String(BESIDE_SEARCH_RATIO_MAX),
+      ]),
+    ]),
     tableOf([
       ["one call in a directory", "calls", "p50 ms", "longest ms", "bound"],
       ...objects.map(({ name, calls: count, p50Ms, longestMs }) => [

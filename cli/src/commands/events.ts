@@ -1,13 +1,14 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
 
 import type { Command } from "commander";
-import type { ChangeEvent, EventPage, EventsInput, FeedReader } from "../../../client/src/index.ts";
+import type { ChangeEvent, EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
 import {
   connectionOf,
   type EnvironmentOptions,
+  readId,
   type ServiceOptions,
   serviceCommand,
   tagOf,
@@ -30,6 +31,8 @@ type Options = ServiceOptions &
     actor?: string;
     since?: Date;
     cursor?: string;
+    teamId?: number;
+    newestFirst?: boolean;
   };
 
 const FEED_WIDTH = "deployment".length;
@@ -49,6 +52,7 @@ export const eventsCommand = (): Command =>
         ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
         ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
         ["ug events --cursor latest --follow", "only what comes from now on"],
+        ["ug events --team-id 7 --newest-first", "what has happened to group 7, also if it was deleted"],
       ],
       notes:
         "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
@@ -60,11 +64,14 @@ export const eventsCommand = (): Command =>
     .option("--follow", "wait for more changes, also while the service restarts")
     .option("--type <type>", "only events of this type, such as user_group.deleted")
     .option("--user-group-id <id>", "only events of the group with this id")
+    .option("--team-id <number>", "with --newest-first: only events of the group with this number", readId)
+    .option("--newest-first", "with --team-id: the newest event first, back to the creation of the group")
     .option("--actor <actor>", "only changes by api_key:3, operator:1, operator:bootstrap or system")
     .option("--since <time>", "begin at this time, such as 2026-01-31T09:00:00Z", readTime)
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
     .action(async function (this: Command) {
       const options = this.opts<Options>();
+      if (options.teamId !== undefined || options.newestFirst) return printHistory(this, options);
       await (options.all ? printAllFeeds(this, options) : printEvents(options, feedOf(this)));
     });
 
@@ -112,6 +119,29 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
       `A backup is being restored into ${escapeInvisible(restoring.join(", "))}. All other changes are printed; run the command again after the restore.`,
       { code: "environment_restoring" },
     );
+}
+
+/** Prints the events of one group, newest first, and how far back the service has them. */
+async function printHistory(command: Command, options: Options): Promise<void> {
+  const { teamId, newestFirst, deployment, all, follow, type, userGroupId, actor, since, cursor, json } = options;
+  if (teamId === undefined || !newestFirst) throw new UsageError("Give --team-id and --newest-first together.");
+  if ([deployment, all, follow, type, userGroupId, actor, since].some((option) => option !== undefined))
+    throw new UsageError("Give --team-id and --newest-first alone, or with --cursor and the environment.");
+  const { client, explained } = accessToEnvironment(connectionOf(command));
+  const lineOf = json ? (event: ChangeEvent) => jsonLineOf(toWireEvent(event)) : textLineOf;
+  let page: HistoryPage = { events: [], nextCursor: cursor ?? null, searchedBackTo: null };
+  let searchedBackTo: string | null = null;
+  try {
+    do {
+      const start = page.nextCursor === null ? {} : { cursor: page.nextCursor };
+      page = await client.historyPage({ teamId, ...start, pageSize: EVENTS_MAX });
+      if (page.events.length > 0) await print(page.events.map(lineOf).join("\n"));
+      searchedBackTo = page.searchedBackTo ?? searchedBackTo;
+    } while (page.nextCursor !== null);
+  } catch (error) {
+    throw explained(error);
+  }
+  if (searchedBackTo !== null) console.error(`Searched back to ${escapeInvisible(searchedBackTo)}.`);
 }
 
 async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {

@@ -26,7 +26,7 @@ import {
   withEnvironment,
   withReason,
 } from "../command.ts";
-import { readSeconds } from "../duration.ts";
+import { readDays, readSeconds } from "../duration.ts";
 import { JSON_OPTIONS, withContent } from "../groups/content-options.ts";
 import { exportGroups } from "../groups/export.ts";
 import { importGroups } from "../groups/import.ts";
@@ -105,8 +105,12 @@ const listCommand = () =>
     ["ug groups list", "those that exist"],
     ["ug groups list --state deleted", "those that can be restored"],
     ["ug groups list --prefix shop- --json", "as JSON"],
+    ["ug groups list --search zurich", "those whose name or id contains it"],
+    ["ug groups list --not-viewed-for 30d", "those that nobody has viewed for 30 days"],
   ])
     .option("--prefix <text>", "only those whose user_group_id begins with it")
+    .option("--search <text>", "only those whose name or id contains it, without regard to case and accents")
+    .option("--not-viewed-for <time>", "only those that were not viewed for so long, in whole days", readDays)
     .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
     .option("--limit <n>", "at most so many", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
     .action(managed(list));

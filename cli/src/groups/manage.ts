@@ -3,7 +3,7 @@
 import type { GroupState, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
-import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import type { Output, ReasonOptions } from "../command.ts";
 import { given } from "../support/given.ts";
 import { tableOf } from "../support/table.ts";
@@ -19,11 +19,16 @@ type Confirmed = Change & { yes?: true };
 const nameOf = ({ number, values: { id } }: Task<ById>) => groupNameOf(number, id);
 const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.client, nameOf(task));
 
+type Listing = { prefix?: string; search?: string; notViewedFor?: number; state?: GroupState; limit: number };
+
 /** Lists groups, up to a limit. */
-export async function list({ client, values }: Task<{ prefix?: string; state?: GroupState; limit: number }>) {
-  const { prefix, state, limit: most } = values;
+export async function list({ client, values }: Task<Listing>) {
+  const { prefix, search, notViewedFor, state, limit: most } = values;
+  if (prefix !== undefined && search !== undefined) throw new UsageError("Give --prefix or --search, not both.");
+  const lastViewedBefore = notViewedFor === undefined ? undefined : new Date(Date.now() - notViewedFor * DAY_MS);
   const groups: ListedGroup[] = [];
-  for await (const group of client.list({ ...given({ prefix, state }), pageSize: LIST_ITEMS_MAX })) {
+  const query = { ...given({ prefix, search, lastViewedBefore, state }), pageSize: LIST_ITEMS_MAX };
+  for await (const group of client.list(query)) {
     if (groups.length === most) {
       console.error(`These are the first ${most} groups. Give a higher --limit, or use export.`);
       break;

@@ -5,6 +5,7 @@ import type { ResponseBody } from "../transport/response-body.ts";
 import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
 import { refuseUndefined } from "../transport/undefined-options.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
+import { type Actor, actorOf } from "./actor.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
 import { type ListedGroup, toListedGroup } from "./user-group.ts";
 
@@ -31,12 +32,6 @@ export type KnownEventType =
 
 /** What happened, in the wire's words. A newer service may have more types than these, so skip those that you do not know. */
 export type EventType = KnownEventType | (string & Record<never, never>);
-
-/**
- * Who made a change. `id` is the number of an API key or an operator in their lists. It is `null` for the bootstrap token, and
- * for the kind `system`: the service itself, which purges deleted groups when they can no longer be restored.
- */
-export type Actor = { kind: string; id: number | null; name: string };
 
 /** One change in an environment, or in the deployment. It never holds a credential, or a value of `mapping` or `properties`. */
 export type ChangeEvent = {
@@ -236,13 +231,7 @@ const groupOf = (group: ResponseBody) => ({ teamId: group.number("team_id"), use
 
 const namedOf = (named: ResponseBody) => ({ id: named.number("id"), name: named.text("name") });
 
-const actorOf = (actor: ResponseBody): Actor => ({
-  kind: actor.text("kind"),
-  id: actor.numberOrNull("id"),
-  name: actor.text("name"),
-});
-
-function toChangeEvent(event: ResponseBody): ChangeEvent {
+export function toChangeEvent(event: ResponseBody): ChangeEvent {
   return {
     id: event.number("id"),
     at: event.text("at"),

@@ -64,7 +64,17 @@ export type ListInput = PageInput & {
   userGroupId?: string;
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string;
-  /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`, and not together with a `prefix`. */
+  /**
+   * Lists only the groups whose name or `userGroupId` contains this text, without regard to case and accents. Not together with a
+   * `userGroupId` or a `prefix`.
+   */
+  search?: string;
+  /**
+   * Lists only the groups that were last viewed before this day in UTC (a `Date`, or a text such as `2026-10-01`), or were never viewed
+   * and created before it.
+   */
+  lastViewedBefore?: Date | string;
+  /** Lists only the groups in this state. Deleted ones are listed only with `"deleted"`. */
   state?: GroupState;
 };
 
@@ -72,6 +82,10 @@ export type ListInput = PageInput & {
 export type GroupPage = { groups: ListedGroup[]; nextCursor: string | null };
 
 const PATH = "/api/user_groups";
+
+/** A day in UTC as the service takes it. */
+const dayOf = (day: Date | string | undefined): string | undefined =>
+  day instanceof Date ? day.toISOString().slice(0, "YYYY-MM-DD".length) : day;
 
 /** The path of one group. */
 const pathOf = ({ teamId }: NumberInput): string => numberedPath(PATH, "teamId", teamId);
@@ -85,9 +99,10 @@ export type GroupsByNumber = ReturnType<typeof groupsByNumber>;
 export function groupsByNumber(connection: Connection, environment: Query) {
   const groups = new PagedList(connection, { path: PATH, field: "user_groups", toItem: toListedGroup });
   const filtersOf = (input: ListInput) => {
-    refuseUndefined(input, ["userGroupId", "prefix", "state"]);
-    const { userGroupId, prefix, state } = input;
-    return { ...environment, user_group_id: userGroupId, user_group_id_prefix: prefix, state };
+    refuseUndefined(input, ["userGroupId", "prefix", "search", "lastViewedBefore", "state"]);
+    const { userGroupId, prefix, search, lastViewedBefore, state } = input;
+    const filters = { user_group_id: userGroupId, user_group_id_prefix: prefix, search, state };
+    return { ...environment, ...filters, last_viewed_before: dayOf(lastViewedBefore) };
   };
   const change = async (call: Call, options?: OnceOptions): Promise<NumberedGroup> =>
     toNumberedGroup(await sendOnce(connection, { ...call, query: environment }, options));
@@ -123,7 +138,7 @@ export function groupsByNumber(connection: Connection, environment: Query) {
 
     /**
      * Yields all groups of the environment, and requests the next page when the one before is used up. They are ordered by
-     * `teamId`, or by `userGroupId` when a `prefix` is given; a group that is renamed during such a list may be missing or
+     * `teamId`, or by `userGroupId` when a `prefix` of groups that exist is given; a group that is renamed during such a list may be missing or
      * appear twice.
      *
      * @example
@@ -131,6 +146,11 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * for await (const { userGroupId, state } of groups.list({ prefix: "list-" })) console.info(userGroupId, state);
      * // list-a active
      * // list-b active
+     *
+     * @example
+     * await groups.ensure({ userGroupId: "list-c", name: "Café Zürich" });
+     * for await (const { userGroupId } of groups.list({ search: "zurich" })) console.info(userGroupId);
+     * // list-c
      */
     list(input: ListInput = {}, options?: CallOptions): AsyncGenerator<ListedGroup, void, undefined> {
       return groups.items(input, options, filtersOf(input));

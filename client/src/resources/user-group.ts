@@ -1,6 +1,7 @@
 import type { ServiceResponse } from "../transport/connection.ts";
 import type { JsonObject, JsonProperties } from "../transport/json.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
+import { type Actor, actorOrNull } from "./actor.ts";
 
 /** Maps the ids of your schemas to data sources. */
 export type Mapping = Record<string, string>;
@@ -108,6 +109,12 @@ export type ListedGroup = ViewedGroup & {
 
 /** A group as a call by its number returns it, without the token. */
 export type NumberedGroup = ListedGroup & {
+  /**
+   * Who has suspended and who has deleted the group; `null` if its event is no longer kept. An API key gets it with the scope
+   * `events:read`.
+   */
+  suspendedBy?: Actor | null;
+  deletedBy?: Actor | null;
   /** For `ifMatch` of the next change. */
   etag: string;
 };
@@ -176,10 +183,15 @@ export const toListedGroup = (group: ResponseBody): ListedGroup => ({
   ...(group.has("purge_at") && { purgeAt: group.text("purge_at") }),
 });
 
-export const toNumberedGroup = (response: ServiceResponse): NumberedGroup => ({
-  ...toListedGroup(response.body.object("user_group")),
-  etag: etagOf(response),
-});
+export function toNumberedGroup(response: ServiceResponse): NumberedGroup {
+  const group = response.body.object("user_group");
+  return {
+    ...toListedGroup(group),
+    ...(group.has("suspended_by") && { suspendedBy: actorOrNull(group, "suspended_by") }),
+    ...(group.has("deleted_by") && { deletedBy: actorOrNull(group, "deleted_by") }),
+    etag: etagOf(response),
+  };
+}
 
 /** The fields of a group, in the wire's names. */
 export const fieldsOf = ({ name, mapping, properties }: GroupFields<object> | Patch<object>) =>

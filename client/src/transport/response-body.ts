@@ -87,6 +87,10 @@ export class ResponseBody {
     return new ResponseBody(this.json(name), this.#unexpected);
   }
 
+  objectOrNull(name: string): ResponseBody | null {
+    return this.#fields[name] == null ? null : this.object(name);
+  }
+
   objects(name: string): ResponseBody[] {
     return this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
   }

@@ -59,7 +59,8 @@ export function readPage(store: GroupStore, query: PageQuery): Read<GroupPage> {
 /** The range of one id. No id has control characters, so each longer one that begins with it is after the end. */
 const exactly = (providedId: string): ListRange => ({ order: "ids", start: providedId, end: `${providedId}\u0001` });
 
-function rangeOf({ start, prefix, state }: PageQuery): ListRange {
+/** The groups that a query can find, without those that its filters leave out. */
+export function rangeOf({ start, prefix, state }: Pick<PageQuery, "start" | "prefix" | "state">): ListRange {
   if (prefix === undefined)
     return { order: state === "deleted" ? "deleted" : "numbers", start: typeof start === "number" ? start : 0 };
   return { order: "ids", start: typeof start === "string" ? start : prefix, end: afterPrefix(prefix) };

@@ -9,12 +9,13 @@ import {
   NEWEST_EVENTS_MAX,
 } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import type { ListedGroup, StoredEvent, StoredKey } from "../../records.ts";
+import type { StoredEvent, StoredKey } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import { dayOf } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
+import { endingsOf, type ShownGroup } from "../feed/endings.ts";
 import type { Read } from "../turns.ts";
 import { toListedGroup } from "./user-group.ts";
 
@@ -34,8 +35,8 @@ export type EnvironmentOverview = {
   keys: NoticedKey[];
 };
 
-/** A group, and what has changed of it lately, newest first. */
-export type InspectedGroup = { group: ListedGroup; events: StoredEvent[] };
+/** A group, who has suspended and deleted it, and what has changed of it lately, newest first. */
+export type InspectedGroup = { group: ShownGroup; events: StoredEvent[] };
 
 type Stores = { groups: GroupStore; keys: KeyStore; events: EventStore };
 
@@ -70,8 +71,9 @@ export class Overview {
     const { groups, events } = this.#stores;
     const group = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
     if (!group) return fail({ code: "user_group_not_found" });
+    const listed = toListedGroup(group);
     const newest = events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
-    return ok({ group: toListedGroup(group), events: newest });
+    return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: newest });
   }
 }
 

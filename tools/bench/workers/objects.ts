@@ -1,5 +1,6 @@
 /** Measures calls within a directory: their network and their waiting would hide for how long they keep its thread. */
 import { GroupDirectory } from "../../../src/index.ts";
+import { fillSearched, measureTurns } from "./searched.ts";
 
 export { Registry } from "../../../src/index.ts";
 
@@ -32,6 +33,9 @@ export class MeasuredDirectory extends GroupDirectory {
     if (pathname === "/keys") return Response.json(await this.#keys(size));
     if (pathname === "/list") return Response.json(await this.#list(size));
     if (pathname === "/append") return Response.json(await this.#append(size));
+    const [, kind = "", action] = /^\/searched-([a-z]+)-\d+\/(fill|measure)$/.exec(pathname) ?? [];
+    if (action === "measure") return Response.json(measureTurns(this.ctx.storage, kind));
+    if (action === "fill") return Response.json(await fillSearched(this.ctx.storage, kind, size));
     return new Response(null, { status: 404 });
   }
 
@@ -99,6 +103,8 @@ export class MeasuredDirectory extends GroupDirectory {
 export default {
   fetch: (request: Request, env: Env) => {
     const { pathname } = new URL(request.url);
-    return pathname === "/health" ? new Response() : env.GROUP_DIRECTORY.getByName(pathname).fetch(request);
+    return pathname === "/health"
+      ? new Response()
+      : env.GROUP_DIRECTORY.getByName(pathname.split("/")[1] ?? "").fetch(request);
   },
 } satisfies ExportedHandler<Env>;

@@ -1,10 +1,12 @@
 import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
-import { Done, NextCursor, numberInPath, page, Success, time } from "../../openapi/fields.ts";
+import { Done, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { Actor, Event } from "../events/event-schema.ts";
 import { ReasonBody } from "../fields.ts";
 import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
 import {
+  HistoryQuery,
   ListQuery,
   PatchByNumberBody,
   RestoreBody,
@@ -43,7 +45,30 @@ const Listed = z.strictObject({
   next_cursor: NextCursor,
 });
 
-const Shown = z.strictObject({ success: Success, user_group: ListedGroup.meta({ description: "The group." }) });
+const by = (description: string) => z.exactOptional(Actor.nullable().meta({ description }));
+
+const ShownGroup = z
+  .strictObject({
+    ...ListedGroup.shape,
+    suspended_by: by(
+      "Who has suspended it, or null if its event is no longer kept; only of a suspended one, for callers who may read events.",
+    ),
+    deleted_by: by(
+      "Who has deleted it, or null if its event is no longer kept; only of a deleted one, for callers who may read events.",
+    ),
+  })
+  .meta({ id: "ShownGroup", description: "A group as calls by its number show it, without its token." });
+
+const Shown = z.strictObject({ success: Success, user_group: ShownGroup.meta({ description: "The group." }) });
+
+const History = z.strictObject({
+  success: Success,
+  events: z.array(Event).meta({ description: "One page of the group's events, newest first." }),
+  next_cursor: NextCursor,
+  searched_back_to: timeOrNull(
+    "The time of the oldest event that was examined, of any group, or null if there is none.",
+  ),
+});
 
 const TeamIdPath = z.strictObject({ team_id: numberInPath("The group's number.") });
 
@@ -69,7 +94,8 @@ export const userGroupByNumberOperations = {
       "The groups of the environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
       "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
       "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
-      "creates nothing.",
+      "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
+      "cursor.",
     query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
     answer: page("Listed", Listed),
     refusals: [],
@@ -85,6 +111,19 @@ export const userGroupByNumberOperations = {
     query: { schema: ShowQuery(), example: {} },
     answer: SHOWN,
     refusals: ["user_group_not_found"],
+  },
+  "GET /api/user_groups/:team_id/events": {
+    id: "listUserGroupEvents",
+    tag: "Events",
+    summary: "List the changes of one user group, newest first",
+    description:
+      "The events of the group with this number, also of a deleted or purged one, for as long as events are kept. One call examines " +
+      "100,000 events of the environment, so a page may have fewer than `limit` and still a cursor: `searched_back_to` says how far it " +
+      "has looked, and only `next_cursor: null` is the end.",
+    ...BY_NUMBER,
+    query: { schema: HistoryQuery(), example: { limit: 10 } },
+    answer: page("History", History),
+    refusals: ["user_group_not_found", "cursor_expired"],
   },
   "PUT /api/user_groups/:team_id": {
     id: "updateUserGroupByNumber",

@@ -1,9 +1,11 @@
 import { Hono } from "hono";
+import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
+import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
-import type { ListedGroup } from "../../../records.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { listGroups } from "../../operations/user-groups.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
@@ -13,13 +15,17 @@ import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
+import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
-import { cursorOf } from "../cursor.ts";
+import { historyCursorOf, listCursorOf, parseHistoryCursor } from "../cursor.ts";
+import { eventBody } from "../events/wire.ts";
 import { ReasonBody } from "../fields.ts";
+import { time } from "../times.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
 import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
+  HistoryQuery,
   ListQuery,
   PatchByNumberBody,
   RestoreBody,
@@ -27,6 +33,8 @@ import {
   ShowQuery,
   UpdateByNumberBody,
 } from "./schemas.ts";
+
+const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one, as it came.";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for
@@ -37,13 +45,12 @@ export const userGroupsByNumber = new Hono<AppEnv>()
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
-    const listed = await c.get("directory").list(c.get("caller"), query);
+    const listed = await listGroups(c.get("directory"), c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
     const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
-    const nextCursor = next === null ? null : cursorOf({ start: next, prefix: query.prefix });
-    return respondWithJson(c, listBody(groups, listOptions(c), nextCursor));
+    return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query.prefix)));
   })
 
   .post("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }))
@@ -52,6 +59,30 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const from = c.req.valid("query").state ?? "existing";
     const shown = await c.get("directory").show(c.get("caller"), pathNumber(c.req.param("team_id")), from);
     return shown.ok ? respondWithGroup(c, shown.value) : refuse(c, shown.failure);
+  })
+
+  .get("/:team_id/events", validQuery(HistoryQuery), async (c) => {
+    const { cursor, limit } = c.req.valid("query");
+    const teamId = pathNumber(c.req.param("team_id"));
+    const feed = directoryName(c.get("environment"));
+    const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);
+    if (cursor !== undefined && from === undefined)
+      return refuseRequest(c, {
+        code: "invalid_body",
+        issues: [{ path: ["cursor"], message: HISTORY_CURSOR_MESSAGE }],
+      });
+    const read = await c.get("directory").history(c.get("caller"), teamId, { from, limit });
+    if (!read.ok) return refuse(c, read.failure);
+    const failure = await admitAgain(c, read.value);
+    if (failure) return refuse(c, failure);
+    c.set("teamId", teamId);
+    const { events, next, searchedBackTo } = read.value;
+    return respond(c, {
+      success: 1,
+      events: events.map(eventBody),
+      next_cursor: next === null ? null : historyCursorOf(feed, teamId, next),
+      searched_back_to: time(searchedBackTo),
+    });
   })
 
   .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
@@ -95,7 +126,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   });
 
 /** Responds to a call that can have an Idempotency-Key, with the group as the call has left it. */
-function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ListedGroup & Outcome): Response {
+function respondWithOutcome(c: RequestContext<CallerEnv>, outcome: ShownGroup & Outcome): Response {
   c.set("teamId", outcome.teamId);
   deleteLeases(c, outcome);
   markReplay(c, outcome);
@@ -108,5 +139,5 @@ const listOptions = (c: RequestContext<CallerEnv>): ListOptions => ({
 });
 
 /** Responds with a group as the list shows it, and the ETag of its state. */
-const respondWithGroup = (c: RequestContext<CallerEnv>, group: ListedGroup): Response =>
+const respondWithGroup = (c: RequestContext<CallerEnv>, group: ShownGroup): Response =>
   respondWithJson(c, groupBody(group, listOptions(c)), { ETag: etagOf(group) });

@@ -1,6 +1,9 @@
 import * as z from "zod/mini";
+import { EVENTS_DEFAULT, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
+import { dayOf } from "../../../domain/days.ts";
+import { fold } from "../../../domain/search/folding.ts";
 import { GROUP_STATES } from "../../../records.ts";
-import { Grace, Label, lazy, type Payload, pageFields, Reason, refuseValue, withMeta } from "../fields.ts";
+import { Grace, Label, lazy, limitField, type Payload, pageFields, Reason, refuseValue, withMeta } from "../fields.ts";
 import { Changes, Patch } from "../user-groups/schemas.ts";
 
 /** PUT /api/user_groups/{team_id} */
@@ -27,42 +30,89 @@ export const RestoreBody = lazy(() =>
 
 const STATE_MESSAGE = "Give active, suspended or deleted.";
 
+const SEARCH_MESSAGE = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters.`;
+
+/** The text of a search. */
+const Search = lazy(() =>
+  withMeta(
+    z.string().check(
+      z.refine((text) => text.length >= 1 && text.length <= SEARCH_UNITS_MAX, { error: SEARCH_MESSAGE, abort: true }),
+      z.refine((text) => fold(text) !== "", {
+        error: "This search consists of accents alone, without which names and ids are compared. Add a letter.",
+      }),
+    ),
+    {
+      minLength: 1,
+      maxLength: SEARCH_UNITS_MAX,
+      description:
+        "Only groups whose name or id contains this text, without regard to case and accents. Not together with a user_group_id or a prefix.",
+    },
+  ),
+);
+
+const DATE = /^\d{4}-\d\d-\d\d$/;
+
+/** Whether the text is a day of the calendar. `Date` takes days that a month does not have. */
+const isDay = (text: string): boolean =>
+  DATE.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
+
+/** A day in UTC. */
+const Day = lazy(() => z.string().check(z.refine(isDay, { error: "Give a day such as 2026-10-01." })));
+
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
   z.pipe(
     z.strictObject({
       ...pageFields("groups"),
       user_group_id: withMeta(z.optional(Label()), {
-        description: "Only the group with exactly this id. Not together with a prefix, a cursor or state=deleted.",
+        description:
+          "Only the group with exactly this id. Not together with a cursor, state=deleted or another condition.",
       }),
       user_group_id_prefix: withMeta(z.optional(Label()), {
         description:
-          "Only ids that start with this text, compared character by character. The list is then in the order of ids.",
+          "Only ids that start with this text, compared character by character. The list of groups that exist is then in the order of ids.",
+      }),
+      search: z.optional(Search()),
+      last_viewed_before: withMeta(z.optional(Day()), {
+        format: "date",
+        description:
+          "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
+          "a stale session are not noted.",
       }),
       state: withMeta(z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })), {
-        description:
-          "Only groups in this state. Deleted groups are listed only with state=deleted, and not together with a prefix.",
+        description: "Only groups in this state. Deleted groups are listed only with state=deleted.",
       }),
     }),
-    z.transform(
-      ({ cursor, limit, state, user_group_id: providedId, user_group_id_prefix: prefix }, payload: Payload) => {
-        const isOfDeleted = state === "deleted";
-        if (providedId !== undefined)
-          refuseBeside(payload, { cursor, user_group_id_prefix: prefix, state: isOfDeleted });
-        else if (cursor && cursor.prefix !== prefix)
-          refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
-        else if (isOfDeleted && prefix !== undefined)
-          refuseValue(payload, "Deleted groups are listed by number. Leave the prefix out.", ["user_group_id_prefix"]);
-        return { start: cursor?.start, providedId, prefix, state, limit };
-      },
-    ),
+    z.transform((fields, payload: Payload) => {
+      const { cursor, limit, state, search, last_viewed_before: lastViewedBefore } = fields;
+      const { user_group_id: providedId, user_group_id_prefix: prefix } = fields;
+      const isOfDeleted = state === "deleted";
+      const others = { search, user_group_id_prefix: prefix, last_viewed_before: lastViewedBefore };
+      if (providedId !== undefined) refuseBeside("user_group_id", payload, { cursor, ...others, state: isOfDeleted });
+      else if (search !== undefined && prefix !== undefined)
+        refuseBeside("search", payload, { user_group_id_prefix: prefix });
+      // Deleted groups with a prefix are in the order of numbers, and their cursors have no prefix.
+      else if (cursor && cursor.prefix !== (isOfDeleted ? undefined : prefix))
+        refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
+      return { start: cursor?.start, providedId, prefix, search, lastViewedBefore, state, limit };
+    }),
   ),
 );
 
-/** Refuses each field that is given beside a user_group_id. */
-function refuseBeside(payload: Payload, fields: Record<string, unknown>): void {
+/** GET /api/user_groups/{team_id}/events */
+export const HistoryQuery = lazy(() =>
+  z.strictObject({
+    cursor: withMeta(z.optional(z.string()), {
+      description: "The next_cursor of the page before; without it, the newest events.",
+    }),
+    limit: limitField("events", EVENTS_DEFAULT),
+  }),
+);
+
+/** Refuses each field that is given beside another one. */
+function refuseBeside(other: string, payload: Payload, fields: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(fields))
-    if (value) refuseValue(payload, "Leave this field out where you give a user_group_id.", [name]);
+    if (value) refuseValue(payload, `Leave this field out where you give a ${other}.`, [name]);
 }
 
 /** GET /api/user_groups/{team_id} */

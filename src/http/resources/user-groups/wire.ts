@@ -1,6 +1,7 @@
 import { COLUMNS, CONTENT_FIELDS, type ContentField } from "../../../../common/content.ts";
 import type { EnvironmentTag } from "../../../../common/environment.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
+import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import { jsonOfStored, publishedContent } from "../../../domain/user-groups/published-content.ts";
 import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { GroupContent, GroupSnapshot, ListedGroup, PublicGroup } from "../../../records.ts";
@@ -75,8 +76,8 @@ function groupsMember(groups: ListedGroup[], options: ListOptions) {
   return ['"user_groups":[', ...rows, "]"];
 }
 
-function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
-  const { deletedAt, suspendedAt } = group;
+function listedGroup(group: ShownGroup, { tag, undoMs }: ListOptions): string {
+  const { deletedAt, suspendedAt, suspendedBy, deletedBy } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
     ...contentAsJson(group),
@@ -84,10 +85,12 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
     state: JSON.stringify(stateOf(group)),
     suspended_at: suspendedAt === null ? undefined : JSON.stringify(time(suspendedAt)),
     suspended_reason: suspendedAt === null ? undefined : JSON.stringify(group.suspendedReason),
+    suspended_by: JSON.stringify(suspendedBy),
     created_at: JSON.stringify(time(group.createdAt)),
     updated_at: JSON.stringify(time(group.updatedAt)),
     last_viewed_on: JSON.stringify(group.lastViewedOn),
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
+    deleted_by: JSON.stringify(deletedBy),
     purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
   } satisfies Record<ListedName, unknown> & Record<string, string | undefined>;
   const members = Object.entries(fields)
@@ -100,6 +103,6 @@ function listedGroup(group: ListedGroup, { tag, undoMs }: ListOptions): string {
 const contentAsJson = (group: GroupContent): Record<string, string> =>
   Object.fromEntries(CONTENT_FIELDS.map((field) => [COLUMNS[field], jsonOfStored(field, group[field])]));
 
-/** The answer with one group as a list shows it, as JSON text. */
-export const groupBody = (group: ListedGroup, options: ListOptions): string =>
+/** The answer with one group as a list shows it, and who suspended and deleted it, as JSON text. */
+export const groupBody = (group: ShownGroup, options: ListOptions): string =>
   `{"success":1,"user_group":${listedGroup(group, options)}}`;

@@ -1,0 +1,112 @@
+import { fail, ok, type Result } from "../../common/result.ts";
+import type { BackupPage, BackupPosition } from "./backup/backup.ts";
+import type { AdmitFailure, Admitted } from "./credentials/admission.ts";
+import type { Caller, Operator } from "./credentials/caller.ts";
+import type { KeyPage, KeyQuery } from "./credentials/keys.ts";
+import type { Scope } from "./credentials/rights.ts";
+import type { DirectoryParts } from "./directory-parts.ts";
+import type { FailureOf } from "./failure.ts";
+import type { EventPage, EventQuery } from "./feed/event.ts";
+import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
+import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
+import { GroupCount, type GroupCounts } from "./search/group-count.ts";
+import { GroupSearch, type SearchQuery } from "./search/group-search.ts";
+import { type Read, type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
+import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
+import type { EnvironmentOverview } from "./user-groups/overview.ts";
+
+/** What a list answers when its turns are over. */
+export type Listed<Page, Failure = never> = Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>>;
+
+type Admit = (caller: Caller, scope: Scope | undefined) => Result<Admitted, AdmitFailure>;
+
+/** The reads of a directory that may be long. They take turns, so that viewers are answered between them. */
+export class Lists {
+  readonly #turns = new Turns();
+  readonly #parts: () => DirectoryParts;
+  readonly #admit: Admit;
+
+  /** `parts` returns those of the present database, and `admit` admits a caller in each turn. */
+  constructor(parts: () => DirectoryParts, admit: Admit) {
+    this.#parts = parts;
+    this.#admit = admit;
+  }
+
+  list(caller: Caller, query: PageQuery): Listed<GroupPage> {
+    return this.#inTurn(caller, "groups:read", ({ groups }) => ok(groups.list(query)));
+  }
+
+  search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
+    const search = new GroupSearch(query);
+    return this.#inSteps(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
+  }
+
+  /** For `withGroups` the caller needs `groups:read` too. */
+  async events(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
+    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
+    if (admitted && !admitted.ok) return admitted;
+    return this.#inTurn(caller, "events:read", ({ changes, groups }) => {
+      const read = changes.read(query);
+      return read.ok && query.withGroups ? ok(groups.addTo(read.value)) : read;
+    });
+  }
+
+  newestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
+    return this.#inTurn(caller, "events:read", ({ changes }) => ok(changes.readNewest(query)));
+  }
+
+  /** The events of a group that exists or has existed. */
+  history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
+    const history = new GroupHistory(teamId, query);
+    return this.#inSteps(caller, "events:read", ({ stores }) =>
+      stores.groups.wasUsed(teamId) ? history.turn(stores.events) : fail({ code: "user_group_not_found" }),
+    );
+  }
+
+  overview(operator: Operator): Listed<EnvironmentOverview> {
+    return this.#inTurn(operator, undefined, ({ overview }) => ok(overview.read(Date.now())));
+  }
+
+  counts(operator: Operator): Listed<GroupCounts> {
+    const count = new GroupCount();
+    return this.#inSteps(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
+  }
+
+  async keys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
+    if (!this.#parts().schema.exists) return ok({ keys: [], next: null, hasWaited: false });
+    return this.#inTurn(caller, undefined, ({ keys }) => ok(keys.list(query)));
+  }
+
+  backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
+    return this.#inTurn(operator, undefined, ({ backup }) => backup.read(position));
+  }
+
+  /** Reads for a caller in its turn. An operator who has waited has to be admitted by the registry again. */
+  async #inTurn<Page extends object, Failure>(
+    caller: Caller,
+    scope: Scope | undefined,
+    read: (parts: DirectoryParts) => Result<Read<Page>, Failure>,
+  ): Listed<Page, Failure> {
+    return this.#turns.takeAdmitted(
+      nameOf(caller),
+      () => this.#admit(caller, scope),
+      () => read(this.#parts()),
+    );
+  }
+
+  /** The same for a read that takes several turns. */
+  async #inSteps<Page extends object, Failure>(
+    caller: Caller,
+    scope: Scope | undefined,
+    step: (parts: DirectoryParts) => Result<Step<Page>, Failure>,
+  ): Listed<Page, Failure> {
+    return this.#turns.takeSteps(
+      nameOf(caller),
+      () => this.#admit(caller, scope),
+      () => step(this.#parts()),
+    );
+  }
+}
+
+/** Under which name a caller takes turns. */
+const nameOf = ({ kind, id }: Caller): string => `${kind} ${id}`;
