@@ -1,4 +1,4 @@
-/** Every bound of the service, with its unit last in the name. */
+/** Every bound of the service. Each name has its unit. */
 
 export const BODY_BYTES_MAX = 64 * 1024;
 /** A form of an operator who has signed in: percent-encoding makes three bytes of one, and there are several fields. */
@@ -67,7 +67,7 @@ export const PURGE_RETRY_SECONDS = 60;
 /** When there are as many, a new key takes the place of the one that ended longest ago. */
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
-/** As of API keys. */
+/** The same bound as for API keys. */
 export const OPERATORS_MAX = 1000;
 /** `last_used_at` of a key is written at most this often. */
 export const LAST_USED_SECONDS = 60 * 60;
@@ -243,6 +243,10 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
 export const QUERY_PARAMETERS_MAX = 10_000;
 /** The parameters of one query, as JSON in UTF-8; a short template could repeat a long property thousands of times. */
 export const QUERY_PARAMETERS_BYTES_MAX = 64 * 1024;
+/** The values that a page gives for a template: how many, the items of a list, and all of them as JSON in UTF-8. */
+export const QUERY_VALUES_MAX = 50;
+export const QUERY_VALUES_ITEMS_MAX = 100;
+export const QUERY_VALUES_BYTES_MAX = 16 * 1024;
 export const CACHE_CONTROL_UNITS_MAX = 500;
 
 /** The period of the rate limits in wrangler.toml. */

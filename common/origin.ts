@@ -20,6 +20,6 @@ export function normalizeOrigin(text: string): Result<string, string> {
 /** Whether a URL names this machine. */
 export const isLoopback = ({ hostname }: Pick<URL, "hostname">): boolean => LOOPBACK_HOST.test(hostname);
 
-/** Whether nobody between a browser and this origin can read what they say. */
+/** Whether the connection between a browser and this origin is encrypted, or stays on this machine. */
 export const isProtected = (url: Pick<URL, "hostname" | "protocol">): boolean =>
   url.protocol === "https:" || isLoopback(url);

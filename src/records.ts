@@ -1,23 +1,9 @@
+import type { ContentField, StoredValue } from "../common/content.ts";
+
 /** Rows as the stores read and write them. Times are milliseconds since 1970. */
 
-/**
- * What integrators give of a group. `mapping` and `properties` are kept as the JSON text in which they are stored: nearly no
- * code has a reason to look inside, and text that is not parsed cannot be altered.
- */
-export type GroupContent = {
-  providedId: string;
-  name: string;
-  mapping: string | null;
-  properties: string | null;
-};
-
-/** The name of each field of a group's content, in its table and in events. */
-export const CONTENT = {
-  providedId: "provided_id",
-  name: "name",
-  mapping: "mapping",
-  properties: "properties",
-} as const satisfies Record<keyof GroupContent, string>;
+/** What integrators give of a group. */
+export type GroupContent = { [Field in ContentField]: StoredValue<Field> };
 
 /** What viewers and lists show of a group. */
 export type PublicGroup = { teamId: number } & GroupContent;

@@ -10,10 +10,8 @@ import { print } from "../cli/src/support/output.ts";
 import { CommandError } from "../common/command-error.ts";
 import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
 import { CallMeasurement } from "./bench/calls.ts";
-import { measureDirectories } from "./bench/directories.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
-import { GrowthMeasurement } from "./bench/growth.ts";
 import { connect } from "./bench/load.ts";
 import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
@@ -25,7 +23,7 @@ import { runCommand, type ValuesOf } from "./command.ts";
 
 const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
 
-  --quick   fewer rounds and at most 100,000 groups, in under a minute
+  --quick   fewer rounds, in under a minute
   --json    one JSON object on standard output, and nothing else there`;
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
@@ -57,37 +55,30 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   const floorOptions = await makeFloor(processes);
   const find = await makeAllDirectories(processes, options, effort);
   const calls = new CallMeasurement(find("calls").key, effort);
-  const growth = new GrowthMeasurement(effort.growth.map(growthName).map(find), effort);
 
-  report(`Measuring calls and growth in ${effort.generations} generations of processes ...`);
+  report(`Measuring calls in ${effort.generations} generations of processes ...`);
   for (let generation = 0; generation < effort.generations; generation += 1) {
     const pools = {
       service: connect((await processes.start(options)).url),
       floor: connect((await processes.start(floorOptions)).url),
     };
     await calls.measure(pools, generation);
-    await growth.measure(pools.service, generation);
     await Promise.all([pools.service.close(), pools.floor.close()]);
     await processes.stopAll();
   }
 
-  report("Measuring several directories, and viewers beside lists ...");
+  report("Measuring viewers beside lists ...");
   const { url } = await processes.start(options);
-  const pool = connect(url);
-  const directories = await measureDirectories(pool, severalNames(effort).map(find), effort.cycles);
-  await pool.close();
   const besideLists = await measureBesideLists(url, find("heaviest"), effort);
   report("Measuring searches, and viewers beside them ...");
   const besideSearches: BesideSearch[] = [];
-  for (const groups of effort.growth.slice(1))
-    besideSearches.push(await measureBesideSearch(url, find(growthName(groups)), effort));
+  for (const groups of effort.besideSearches)
+    besideSearches.push(await measureBesideSearch(url, find(searchedName(groups)), effort));
   await processes.stopAll();
   report("Measuring single calls in directories that hold much ...");
   const objects = [...(await measureObjects(processes, effort)), ...(await measureTurns(processes, effort))];
   return {
     calls: calls.results(),
-    growth: growth.results(),
-    directories,
     besideLists,
     besideSearches,
     objects,
@@ -96,9 +87,7 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   };
 }
 
-const growthName = (groups: number): string => `growth-${groups}`;
-const severalNames = ({ directories }: Effort): string[] =>
-  Array.from({ length: directories }, (_, n) => `several-${n}`);
+const searchedName = (groups: number): string => `searched-${groups}`;
 
 /** Creates a directory for each kind of measurement. Returns a function that finds one by its name. */
 async function makeAllDirectories(
@@ -109,8 +98,7 @@ async function makeAllDirectories(
   const plans: Record<string, DirectoryPlan> = {
     calls: { groups: GROUPS },
     heaviest: heaviestPage(),
-    ...Object.fromEntries(effort.growth.map((groups) => [growthName(groups), { groups }])),
-    ...Object.fromEntries(severalNames(effort).map((name) => [name, { groups: GROUPS }])),
+    ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
   };
   const directories = await makeDirectories(processes, options, plans);
   return (name) => {

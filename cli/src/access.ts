@@ -10,6 +10,7 @@ import {
   UserGroupServiceError,
 } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
+import { isLoopback } from "../../common/origin.ts";
 import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { RESPONSE_MS_MAX } from "./support/http.ts";
@@ -17,7 +18,6 @@ import { systemErrorCode } from "./support/output.ts";
 import { escapeInvisible } from "./support/printable.ts";
 import {
   apiKeyRefused,
-  isLoopback,
   isRedirect,
   notTheService,
   redirected,

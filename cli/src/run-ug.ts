@@ -63,7 +63,7 @@ const COMMANDS: Record<string, Entry> = {
     load: async () => (await import("./commands/erase.ts")).eraseCommand(),
   },
   whoami: {
-    summary: "say what a credential may do",
+    summary: "show the rights of a credential",
     load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
   },
   prove: {

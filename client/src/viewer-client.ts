@@ -3,6 +3,7 @@ import { toViewedGroup, type ViewedGroup } from "./resources/user-group.ts";
 import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import type { JsonObject, JsonValue } from "./transport/json.ts";
 import { type SessionConnection, type SessionFunction, sessionConnection } from "./transport/session-connection.ts";
+import { refuseUndefined } from "./transport/undefined-options.ts";
 import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
@@ -56,22 +57,39 @@ export type View = {
   variables: JsonObject;
 };
 
-/** An SQL template, into which the service binds the group's variables. */
+/** A value of the page for a template: one, or a list of at most 100 of one type. */
+export type QueryValue = string | number | boolean | null | readonly string[] | readonly number[] | readonly boolean[];
+
+/** An SQL template, into which the service binds the group's variables and values of the page. */
 export type BindQueryInput = {
   /** SQL with `{{variable}}` for each value, and `[[ ... ]]` around optional clauses; 16 KiB at most. */
   sql: string;
-  /** What your database's driver takes: `"?"` by default. With `"%s"` (psycopg, PyMySQL) a `%` of the template is doubled. */
-  placeholders?: "?" | "$1" | "%s" | undefined;
+  /**
+   * What your database's driver takes: `"?"` by default, `"$1"` (PostgreSQL), `"%s"` (psycopg, PyMySQL; a `%` of the template is doubled)
+   * or `"@p1"` (SQL Server). For `"{p1:String}"` (ClickHouse) see `NamedBindQueryInput`.
+   */
+  placeholders?: "?" | "$1" | "%s" | "@p1" | undefined;
+  /**
+   * Values such as the dates of a filter, which the template names `{{value.name}}`: at most 50, of 16 KiB as JSON. A clause without its value
+   * is dropped. They filter, and never protect: whoever has the page chooses them.
+   */
+  values?: Readonly<Record<string, QueryValue>>;
 };
+
+/** A template for ClickHouse, whose placeholders have names and the types of their values. */
+export type NamedBindQueryInput = Omit<BindQueryInput, "placeholders"> & { placeholders: "{p1:String}" };
 
 /** SQL that a database can run. */
 export type BoundQuery = {
   sql: string;
-  /** The values of the placeholders, in their order. */
+  /** The values of the placeholders, in their order: the first is that of `$1` and `@p1`. */
   params: JsonValue[];
-  /** The missing variables for which optional clauses were dropped. */
+  /** The missing variables and values for which optional clauses were dropped. */
   dropped: string[];
 };
+
+/** SQL that ClickHouse can run, with the values of the placeholders by their names. */
+export type NamedBoundQuery = Omit<BoundQuery, "params"> & { params: JsonObject };
 
 /**
  * The calls of a dashboard, with the token of a user group or viewer sessions. It works in browsers, on any origin.
@@ -136,11 +154,27 @@ export class ViewerClient {
    * const { sql, params } = await viewer.bindQuery({ sql: "SELECT * FROM orders WHERE customer = {{user_group_id}}" });
    * console.info(sql, params);
    * // SELECT * FROM orders WHERE customer = ? [ 'binding' ]
+   *
+   * // A filter of the page, whose clause is dropped while it is empty.
+   * const filtered = await viewer.bindQuery({ sql: "SELECT 1 [[WHERE at >= {{value.from}}]]", values: { from: "2026-10-01" } });
+   * console.info(filtered.sql, filtered.params);
+   * // SELECT 1 WHERE at >= ? [ '2026-10-01' ]
    */
-  async bindQuery({ sql, placeholders }: BindQueryInput, options?: CallOptions): Promise<BoundQuery> {
-    const call = { path: "/api/viewer/query", body: { sql, placeholders, audience: this.#audience }, retryable: true };
-    const { body } = await this.#connection.send({ method: "POST", ...call }, options);
-    return { sql: body.text("sql"), params: body.values("params"), dropped: body.texts("dropped") };
+  bindQuery(input: NamedBindQueryInput, options?: CallOptions): Promise<NamedBoundQuery>;
+  bindQuery(input: BindQueryInput, options?: CallOptions): Promise<BoundQuery>;
+  async bindQuery(
+    input: BindQueryInput | NamedBindQueryInput,
+    options?: CallOptions,
+  ): Promise<BoundQuery | NamedBoundQuery> {
+    refuseUndefined(input, ["values"]);
+    const { sql, placeholders, values } = input;
+    refuseLost(values ?? {});
+    const call = { path: "/api/viewer/query", body: { sql, placeholders, values, audience: this.#audience } };
+    const { body } = await this.#connection.send({ method: "POST", ...call, retryable: true }, options);
+    const bound = { sql: body.text("sql"), dropped: body.texts("dropped") };
+    return placeholders === "{p1:String}"
+      ? { ...bound, params: body.json("params") }
+      : { ...bound, params: body.values("params") };
   }
 
   /**
@@ -188,4 +222,11 @@ export class ViewerClient {
     if (!("end" in this.#connection)) throw new TypeError("Give session instead of token.");
     return this.#connection;
   }
+}
+
+/** Throws a `TypeError` for a value that JSON would leave out, which would drop the clause of a filter, or turn into null. */
+function refuseLost(values: object): void {
+  for (const [name, value] of Object.entries(values))
+    if ((JSON.stringify(value) ?? "null") === "null" && value !== null)
+      throw new TypeError(`Give ${name}, or leave it out.`);
 }

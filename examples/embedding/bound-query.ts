@@ -10,7 +10,7 @@ const REPORTS = new Map([
   [
     "orders",
     `SELECT region, sum(amount)::int AS amount FROM orders
-     WHERE customer = {{user_group_id}} [[AND region IN ({{user_group.regions}})]]
+     WHERE customer = {{user_group_id}} [[AND region IN ({{user_group.regions}})]] [[AND region = {{value.region}}]]
      GROUP BY region ORDER BY region`,
   ],
 ]);
@@ -27,6 +27,9 @@ const fetchFor =
 /** Where the service is, whose sessions are taken, as in `acme/Customer`, and the database with the orders of that environment. */
 export type Reports = { serviceUrl: string; audience: string; database: Database };
 
+/** What the page filters by, such as `?region=eu`. It chooses freely among the rows that its session may see. */
+const valuesIn = (region: string | undefined) => (region === undefined ? {} : { region });
+
 /** Serves `GET /reports/{name}` to pages that present a viewer session, as they do to the service. */
 export const reports = ({ serviceUrl, audience, database }: Reports) =>
   // Any page may ask: it needs a session, and no cookie takes part.
@@ -39,7 +42,11 @@ export const reports = ({ serviceUrl, audience, database }: Reports) =>
       const fetch = fetchFor(c.req.header("Origin"));
       // In another environment, the same id is another customer.
       const viewer = new ViewerClient({ url: serviceUrl, token: session, audience, fetch });
-      const { sql, params } = await viewer.bindQuery({ sql: template, placeholders: "$1" });
+      const { sql, params } = await viewer.bindQuery({
+        sql: template,
+        placeholders: "$1",
+        values: valuesIn(c.req.query("region")),
+      });
       return c.json({ rows: (await database.query(sql, params)).rows });
     } catch (error) {
       if (!(error instanceof UserGroupServiceError)) throw error;

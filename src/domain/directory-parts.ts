@@ -44,7 +44,7 @@ export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
   const ended = new EndedSessions(sql, changes);
   const tombstones = new Tombstones(tombstoneStore, (purged) => registryStub(env).bury(ctx.id.name ?? "", purged));
   const chores: Chores = new Chores(
-    [responses.purge, changes.purge, groups.purge, responses.purgeEnded, ended.sweep, tombstones.chore],
+    [responses.purge, changes.purge, groups.purgeDue, responses.purgeEnded, ended.sweep, tombstones.chore],
     (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
   );
   return {

@@ -4,7 +4,7 @@ import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, type Admitted, admitKey, admitOperator } from "./credentials/admission.ts";
+import { type AdmitFailure, type Admitted, admitKey, admittedOperator } from "./credentials/admission.ts";
 import {
   authorOf,
   type Caller,
@@ -25,13 +25,12 @@ import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
 import { type Listed, Lists } from "./lists.ts";
 import type { GroupCounts } from "./search/group-count.ts";
 import type { SearchQuery } from "./search/group-search.ts";
-import { inState, type StateFailure } from "./user-groups/entity-tag.ts";
+import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
-  Changed,
   Ensured,
   EnsureFailure,
-  EraseFailure,
+  PurgeFailure,
   RestoreOptions,
   TokenFailure,
   UpdateFailure,
@@ -123,10 +122,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
   rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ShownOutcome {
-    return this.#onceByNumber(caller, "tokens:rotate", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.rotate(author, found.value, graceSeconds)) : found;
-    });
+    return this.#shown(caller, "tokens:rotate", (admitted) =>
+      this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
+    );
   }
 
   /** Deletes the group with this current token, unless a guard names another group or another data source. */
@@ -143,10 +141,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Deletes the group with this number. The answer is the deleted group. */
   removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ShownOutcome {
-    return this.#onceByNumber(caller, "groups:delete", conditions, ({ author }) => {
-      const found = inState(this.#parts.groups.find(teamId), conditions.ifMatch);
-      return found.ok ? ok(this.#parts.groups.delete(author, found.value)) : found;
-    });
+    return this.#shown(caller, "groups:delete", (admitted) =>
+      this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
+    );
   }
 
   /**
@@ -161,13 +158,13 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#onceByNumber(caller, "groups:write", conditions, ({ author }) =>
-      this.#parts.groups.restore(author, teamId, options, conditions),
+    return this.#shown(caller, "groups:write", (admitted) =>
+      this.#parts.repeatable.restore(admitted, teamId, options, conditions),
     );
   }
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
-  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | EraseFailure> {
+  purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | PurgeFailure> {
     return this.#as(caller, "groups:delete", (admitted) => this.#parts.repeatable.purge(admitted, teamId, conditions));
   }
 
@@ -335,21 +332,9 @@ export class GroupDirectory extends DurableObject<Env> {
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
   #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
     if (caller.kind === "operator")
-      return this.#ifCreated(() => ok(admitOperator(caller)), fail({ code: "environment_not_found" }));
+      return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);
     return key.ok ? admitKey(key.value, caller, scope) : key;
-  }
-
-  /** Makes a change by number, for a caller with `scope`. The answer is the group as lists show it. */
-  #onceByNumber<Failure>(
-    caller: Caller,
-    scope: Scope,
-    conditions: Conditions,
-    change: (admitted: Admitted) => Result<Changed, Failure>,
-  ): Result<ShownGroup & Outcome, Failure | OnceFailure> {
-    return this.#shown(caller, scope, (admitted) =>
-      this.#parts.repeatable.list(admitted, conditions, () => change(admitted)),
-    );
   }
 
   /** One page of a backup. It takes turns with lists. */
@@ -364,24 +349,24 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Takes the next page of a backup. The first one begins again from the start; after an invalid one nothing is left. */
   async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
-    const taken = await takePage(this.#parts.restore, page, () => this.#erase());
+    const taken = await takePage(this.#parts.restore, page, () => this.#clear());
     if (taken.ok && taken.value.isDone && !taken.value.isRepeated) this.#parts.changes.schedule(Date.now());
     return taken;
   }
 
   /** Gives up a restore: nothing of it is left. */
   async abandonRestore(): Promise<void> {
-    if (this.#parts.schema.isRestoring) await this.#erase();
+    if (this.#parts.schema.isRestoring) await this.#clear();
   }
 
   /** Deletes everything, for the registry: groups, keys, events and the alarm. Purged groups stay purged. */
   async erase(): Promise<void> {
     // While a backup is restored, the tables may be read by nobody but the restore, and nothing is purged.
     if (!this.#parts.schema.isRestoring && this.#parts.schema.exists) await this.#parts.tombstones.handOverAll();
-    await this.#erase();
+    await this.#clear();
   }
 
-  async #erase(): Promise<DirectoryParts> {
+  async #clear(): Promise<DirectoryParts> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.#parts = directoryPartsOf(this.ctx, this.env);

@@ -265,15 +265,15 @@ export class Registry extends DurableObject<Env> {
   ): Promise<Result<Taken, AdmitFailure | RestoreFailure>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    return takePage(this.#parts.restore, page, () => this.#erase());
+    return takePage(this.#parts.restore, page, () => this.#clear());
   }
 
   /** Gives up a restore of the registry, for an admin: nothing of it is left. */
   async abandonRestore(presented: PresentedOperator): Promise<void> {
-    if (this.#admit(presented, "admin").ok && this.#parts.schema.isRestoring) await this.#erase();
+    if (this.#admit(presented, "admin").ok && this.#parts.schema.isRestoring) await this.#clear();
   }
 
-  async #erase(): Promise<RegistryParts> {
+  async #clear(): Promise<RegistryParts> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.#parts = registryPartsOf(this.ctx, this.env);

@@ -18,6 +18,8 @@ export type Access = {
   hasQuery?: true;
   /** Whether the call takes a body of JSON. Without it the body is not read. */
   body?: "required" | "optional";
+  /** Whether a HEAD is answered as this GET. Hono would answer it by running the GET, which on some paths creates. */
+  takesHead?: true;
   /** A media type that the body may have besides JSON (a merge patch, RFC 7396), or must have instead (a page of a backup). */
   bodyType?: "merge-patch" | "ndjson";
 };
@@ -123,7 +125,7 @@ export const ACCESS = {
   },
   "GET /api/whoami": { scope: "any", role: "viewer", isForBackups: true, isForViewers: true },
   "GET /api/viewer": { isForViewers: true, hasQuery: true },
-  "GET /api/viewer/check": { isForViewers: true, hasQuery: true },
+  "GET /api/viewer/check": { isForViewers: true, hasQuery: true, takesHead: true },
   "POST /api/viewer/query": { isForViewers: true, body: "required" },
 } as const satisfies Record<string, Access>;
 

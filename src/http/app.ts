@@ -22,7 +22,7 @@ import { readCredential } from "./request/authenticate.ts";
 import { loggedClient } from "./request/client-address.ts";
 import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
-import { allowMethods, overrideMethod, refuseConnect } from "./request/methods.ts";
+import { allowMethods, methodsOfCalls, overrideMethod, refuseConnect } from "./request/methods.ts";
 import { ringOf } from "./request/signing-ring.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { backups, restores } from "./resources/backups/routes.ts";
@@ -118,6 +118,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .use("/api/*", cors)
   .use("/.well-known/*", cors)
   .use(configuredOnly, readCredential)
+  .route("/", methodsOfCalls())
   .use("/health", allowMethods("GET", "HEAD"))
   .route(READY, readiness)
   .get("/health", (c) => respond(c, { success: 1, version }))

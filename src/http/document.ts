@@ -5,8 +5,8 @@ import { errorSchemas, refusalResponses } from "./openapi/failures.ts";
 import { components, jsonSchema } from "./openapi/json-schema.ts";
 import {
   type CredentialName,
+  type DescribedCall,
   type Operation,
-  type Operations,
   REQUEST_HEADERS,
   refusalsOf,
 } from "./openapi/operation.ts";
@@ -113,8 +113,8 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
-/** Every call of the service. Those of one tag are neighbours, because the page /docs groups them by tag. */
-const OPERATIONS: Operations = {
+/** Every call of the service; without one of them this does not compile. Those of one tag are neighbours, because the page /docs groups them by tag. */
+const OPERATIONS: Record<DescribedCall, Operation> = {
   ...userGroupOperations,
   ...userGroupByNumberOperations,
   ...eventOperations,
@@ -155,9 +155,14 @@ function parameters(place: "path" | "query", object: Operation["path"] | Operati
   });
 }
 
-/** The table's entry for an operation. */
-const accessFor = (method: string, path: string): Access | undefined =>
-  accessOf(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ":$1"));
+/** A call as the document has it: its method, its path with parameters in braces, and its entry in the table of access. */
+type Described = { method: string; path: string; access: Access | undefined; operation: Operation };
+
+const DESCRIBED = Object.entries(OPERATIONS).map(([call, operation]): Described => {
+  const [method = "", pattern = ""] = call.split(" ");
+  const path = pattern.replaceAll(/:(\w+)/g, "{$1}");
+  return { method: method.toLowerCase(), path, access: accessOf(method, pattern), operation };
+});
 
 /** The credentials that a call takes. */
 function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialName[] {
@@ -198,9 +203,8 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
 });
 
 /** The document's description of one operation. */
-function described(method: string, path: string, operation: Operation): object {
+function described({ method, path, access, operation }: Described): object {
   const { body, patch, rawBody, answer } = operation;
-  const access = accessFor(method, path);
   const credentials = credentialsOf(access);
   const curlQuery = { ...(access?.environmentQuery && !access.scope && AN_ENVIRONMENT), ...operation.query?.example };
   return {
@@ -259,10 +263,6 @@ function described(method: string, path: string, operation: Operation): object {
 
 /** Makes the OpenAPI document of the service in this version. `npm run openapi` writes it, and the Worker serves the file. */
 export function documentOf(version: string): object {
-  const operations = Object.values(OPERATIONS).flatMap((methods) => Object.values(methods));
-  const refusals = Object.entries(OPERATIONS).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => refusalsOf(operation, accessFor(method, path))),
-  );
   return {
     openapi: "3.1.0",
     info: { title: "User group service", version, description: DESCRIPTION },
@@ -270,10 +270,12 @@ export function documentOf(version: string): object {
       { url: "/", description: "The service that this document comes from; $SERVICE_URL in the examples for curl." },
     ],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths: mapEntries(OPERATIONS, (methods, path) => [
-      path,
-      mapEntries(methods, (operation, method) => [method, described(method, path, operation)]),
-    ]),
+    paths: Object.fromEntries(
+      [...Map.groupBy(DESCRIBED, ({ path }) => path)].map(([path, calls]) => [
+        path,
+        Object.fromEntries(calls.map((call) => [call.method, described(call)])),
+      ]),
+    ),
     components: {
       securitySchemes: mapEntries(CREDENTIALS, (description, name) => [
         name,
@@ -282,23 +284,28 @@ export function documentOf(version: string): object {
       headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { required: true, ...header }]),
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
       responses: Object.fromEntries(
-        refusals
-          .flatMap(refusalResponses)
-          .map(({ name, headers, description, content }) => [
-            name,
-            { description, headers: headerRefs(headers), content },
-          ]),
+        DESCRIBED.flatMap(({ operation, access }) => refusalResponses(refusalsOf(operation, access))).map(
+          ({ name, headers, description, content }) => [name, { description, headers: headerRefs(headers), content }],
+        ),
       ),
       schemas: {
         ...Object.assign(
           {},
-          ...operations.flatMap(({ body, patch, answer: { content } }) => [
-            body && components(body.name, body.schema, "input"),
-            patch && components(patch.name, patch.schema, "input"),
-            content === undefined || typeof content === "string"
-              ? undefined
-              : components(content.name, content.schema, "output"),
-          ]),
+          ...DESCRIBED.flatMap(
+            ({
+              operation: {
+                body,
+                patch,
+                answer: { content },
+              },
+            }) => [
+              body && components(body.name, body.schema, "input"),
+              patch && components(patch.name, patch.schema, "input"),
+              content === undefined || typeof content === "string"
+                ? undefined
+                : components(content.name, content.schema, "output"),
+            ],
+          ),
         ),
         ...errorSchemas(),
       },

@@ -1,7 +1,9 @@
 import type { DurableObject } from "cloudflare:workers";
 import { directoryName, type Environment } from "../../common/environment.ts";
 import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../../common/limits.ts";
+import type { Operator } from "../domain/credentials/caller.ts";
 import type { GroupDirectory } from "../domain/group-directory.ts";
+import { isObject } from "../domain/json.ts";
 import { directoryStub, registryStub } from "../domain/placement.ts";
 import type { Registry } from "../domain/registry.ts";
 import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
@@ -120,9 +122,29 @@ export function directoryOf(env: Env, environment: Environment, location?: Locat
   return remote<Directory>(stub, DIRECTORY_METHODS);
 }
 
-/** The registry of the deployment. */
-export const registryOf = (env: Env): Remote<Registry> =>
-  remote<Remote<Registry>>(() => registryStub(env), REGISTRY_METHODS);
+/** The RPC methods of the deployment's registry. */
+export type RemoteRegistry = Remote<Registry>;
+
+/** The registry of the deployment. `setOperator` is called with each operator whom it admits. */
+export const registryOf = (env: Env, setOperator: (operator: Operator) => void = () => undefined): RemoteRegistry =>
+  remote<RemoteRegistry>(
+    () => registryStub(env),
+    REGISTRY_METHODS,
+    (result) => {
+      const operator = operatorOf(result);
+      if (operator) setOperator(operator);
+    },
+  );
+
+/** The operator in a result of the registry: its value (of `admit`), or the field `operator` of that. */
+function operatorOf(result: unknown): Operator | undefined {
+  const value = isObject(result) && "value" in result && isObject(result.value) ? result.value : {};
+  const operator = "operator" in value ? value.operator : value;
+  return isOperator(operator) ? operator : undefined;
+}
+
+const isOperator = (value: unknown): value is Operator =>
+  isObject(value) && "kind" in value && value.kind === "operator";
 
 /**
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
@@ -132,13 +154,17 @@ export const registryOf = (env: Env): Remote<Registry> =>
  * On a full disk, the object starts again after each write that fails, and fails all calls that are under way. So an idempotent
  * call is retried, without a note of its key's use. If it writes nothing else, it succeeds.
  */
-function remote<Methods extends object>(stub: () => object, methods: Record<string, boolean>): Methods {
+function remote<Methods extends object>(
+  stub: () => object,
+  methods: Record<string, boolean>,
+  onResult: (result: unknown) => void = () => undefined,
+): Methods {
   const call =
     (method: string) =>
-    (...args: unknown[]) => {
+    async (...args: unknown[]) => {
       const invoke = (target: object, name: string, ...parameters: unknown[]) =>
         Reflect.apply(Reflect.get(target, name), undefined, parameters) as Promise<unknown>;
-      return retry({
+      const result = await retry({
         call: () => invoke(stub(), method, ...args),
         callOnFullDisk: async () => {
           const target = stub();
@@ -148,6 +174,8 @@ function remote<Methods extends object>(stub: () => object, methods: Record<stri
         probeDisk: () => invoke(stub(), "probeDisk"),
         triesMax: methods[method] ? DIRECTORY_TRIES_MAX : 1,
       });
+      onResult(result);
+      return result;
     };
   return new Proxy({} as Methods, {
     get: (_, method) => (Object.hasOwn(methods, method) ? call(String(method)) : undefined),

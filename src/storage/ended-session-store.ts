@@ -10,7 +10,7 @@ export class EndedSessionStore {
     this.#sql = sql;
   }
 
-  /** Stores that what has this name was ended by an event. A later end takes the place of an earlier one. */
+  /** Stores the end of a session or a person, by an event. A later end takes the place of an earlier one. */
   put({ id, name, endedAt }: EndedSession): void {
     this.#sql.exec(
       `INSERT INTO ended_sessions (id, name, ended_at) VALUES (?, ?, ?)

@@ -1,4 +1,5 @@
-import { CONTENT, type ListedGroup, type UserGroup } from "../records.ts";
+import { COLUMNS as CONTENT_COLUMNS } from "../../common/content.ts";
+import type { ListedGroup, UserGroup } from "../records.ts";
 import { NO_UNIQUE_IDS, UNIQUE_IDS } from "./schema.ts";
 
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
@@ -10,7 +11,7 @@ type Columns<Group> = { [Field in keyof Group]: SnakeCase<Field> };
 /** The columns that lists show. */
 const LISTED = {
   teamId: "team_id",
-  ...CONTENT,
+  ...CONTENT_COLUMNS,
   suspendedAt: "suspended_at",
   suspendedReason: "suspended_reason",
   lastViewedOn: "last_viewed_on",
@@ -75,7 +76,7 @@ const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
-const BYTES = [...Object.values(CONTENT), "suspended_reason"]
+const BYTES = [...Object.values(CONTENT_COLUMNS), "suspended_reason"]
   .map((column) => `coalesce(octet_length(${column}), 0)`)
   .join(" + ");
 const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt, ${BYTES} AS bytes`;
@@ -222,7 +223,7 @@ export class GroupStore {
   /** Removes a group, whether it exists or is deleted. */
   drop(teamId: number): void {
     this.#sql.exec("DELETE FROM user_groups WHERE team_id = ?", teamId);
-    this.erase(teamId);
+    this.purge(teamId);
   }
 
   /** Whether ids must be unique, which no restore can promise before its end. Throws if they are not. */
@@ -303,11 +304,11 @@ export class GroupStore {
   /** Moves a deleted group back. */
   restore(restored: UserGroup): void {
     this.#sql.exec(INSERT, ...valuesOf(restored, EXISTING));
-    this.erase(restored.teamId);
+    this.purge(restored.teamId);
   }
 
-  /** Erases a deleted group. */
-  erase(teamId: number): void {
+  /** Deletes the row of a deleted group, for a purge or a restore. */
+  purge(teamId: number): void {
     this.#sql.exec("DELETE FROM deleted_groups WHERE team_id = ?", teamId);
   }
 

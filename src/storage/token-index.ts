@@ -1,3 +1,4 @@
+import { CONTENT, CONTENT_FIELDS, type ContentField } from "../../common/content.ts";
 import type { GroupSnapshot, Lease } from "../records.ts";
 
 /** How long an edge location may answer from its own copy. KV accepts no less than 30 seconds (KV, "Read key-value pairs"). */
@@ -51,18 +52,15 @@ function parseLease(text: string): Lease | undefined {
   }
 }
 
-/** The JSON text of an object, or `null`. Throws for text that is no JSON, and for the text `null`. */
-const isObjectTextOrNull = (value: unknown): boolean =>
-  value === null || (typeof value === "string" && Object.getPrototypeOf(JSON.parse(value)) === Object.prototype);
+/** Whether KV has all that a viewer's answer needs: a lease of another release may lack a field. */
+const isSnapshot = (group: Partial<Record<keyof GroupSnapshot, unknown>>): boolean =>
+  typeof group.teamId === "number" &&
+  (group.validUntil === null || typeof group.validUntil === "number") &&
+  CONTENT_FIELDS.every((field) => isStored(field, group[field]));
 
-const CHECKS: Record<keyof GroupSnapshot, (value: unknown) => boolean> = {
-  teamId: (value) => typeof value === "number",
-  providedId: (value) => typeof value === "string",
-  name: (value) => typeof value === "string",
-  mapping: isObjectTextOrNull,
-  properties: isObjectTextOrNull,
-  validUntil: (value) => value === null || typeof value === "number",
-};
-
-const isSnapshot = (group: object): boolean =>
-  Object.entries(CHECKS).every(([field, isValid]) => isValid(Reflect.get(group, field)));
+/** Whether a value can be that of a field. Throws for text that is no JSON where it should be. */
+function isStored(field: ContentField, value: unknown): boolean {
+  const { kind, isNullable } = CONTENT[field];
+  if (typeof value !== "string") return isNullable && value === null;
+  return kind === "text" || Object.getPrototypeOf(JSON.parse(value)) === Object.prototype;
+}

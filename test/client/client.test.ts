@@ -182,6 +182,33 @@ describe("viewers", () => {
     expect(await viewer(group.token).view({ maxAgeSeconds: 60 })).toEqual(expected);
   });
 
+  it("bind values of the page, for SQL Server and ClickHouse too", async ({ expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client values" });
+    const client = viewer(group.token);
+    const sql = "a = {{user_group_id}} [[AND b IN ({{value.list}})]] [[AND c = {{value.gone}}]]";
+    const values = { list: [1, 2] };
+    const numbered = await client.bindQuery({ sql, values, placeholders: "@p1" });
+    const list: unknown[] = numbered.params;
+    expect([numbered.sql, list]).toEqual(["a = @p1 AND b IN (@p2, @p3) ", ["client values", 1, 2]]);
+    const named = await client.bindQuery({ sql, values, placeholders: "{p1:String}" });
+    const object: Record<string, unknown> = named.params;
+    expect(object).toEqual({ p1: "client values", p2: 1, p3: 2 });
+    expect(named.dropped).toEqual(["value.gone"]);
+  });
+
+  it.for([
+    ["undefined", undefined],
+    ["no number", Number.NaN],
+    ["an invalid date", new Date(Number.NaN)],
+    ["a function", () => 1],
+  ])("lose no value in silence that is %s", async ([, value], { expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client values" });
+    const values = { from: value as string };
+    await expect(viewer(group.token).bindQuery({ sql: "1 [[AND a = {{value.from}}]]", values })).rejects.toThrow(
+      new TypeError("Give from, or leave it out."),
+    );
+  });
+
   it("bind SQL, and get the position of a template's error", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1" | "%s") =>
@@ -612,7 +639,7 @@ it("has types that match the results", () => {
   expectTypeOf(groups.rotateToken).returns.resolves.not.toHaveProperty("properties");
   expectTypeOf(groups.remove).returns.resolves.toEqualTypeOf<void>();
   expectTypeOf(groups.list).returns.toExtend<AsyncIterable<{ createdAt: string; userGroupId: string }>>();
-  expectTypeOf(viewer("t").bindQuery).returns.resolves.toEqualTypeOf<{
+  expectTypeOf<Awaited<ReturnType<ViewerClient["bindQuery"]>>>().toEqualTypeOf<{
     sql: string;
     params: JsonValue[];
     dropped: string[];

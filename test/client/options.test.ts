@@ -8,6 +8,7 @@ import {
   ViewerClient,
 } from "../../client/src/index.ts";
 import { requireSession } from "../../client/src/server.ts";
+import { GROUP_FIELDS, type GroupField } from "../../common/content.ts";
 import { refusal } from "../support/node/stand-in.ts";
 
 const url = "https://service.test";
@@ -55,7 +56,7 @@ const REASON = { reason: "kept" } as const;
 const FILTERS = { type: "refused", actor: "refused", since: "refused", userGroupId: "refused" } as const;
 const EVENTS = [{}, { ...PAGE, ...FILTERS, includeGroups: "kept" }] as const;
 const FOLLOW = [{}, { ...EVENTS[1], pollMs: "kept", onFailure: "kept" }] as const;
-const FIELDS = { name: "kept", mapping: "kept", properties: "kept" } as const;
+const FIELDS = Object.fromEntries(GROUP_FIELDS.map((field) => [field, "kept"])) as Record<GroupField, "kept">;
 const CONDITION = { ifMatch: "refused" } as const;
 const CHANGES = { ...FIELDS, ...CONDITION, newUserGroupId: "kept", suspended: "kept" } as const;
 const BY_NUMBER = [{ teamId: 1 }, { ...CONDITION, ...REASON }] as const;
@@ -149,7 +150,7 @@ const CLIENTS = {
     viewer,
     {
       view: [{}, { maxAgeSeconds: "kept" }],
-      bindQuery: [{ sql: "" }, { placeholders: "kept" }],
+      bindQuery: [{ sql: "" }, { placeholders: "kept", values: "refused" }],
       // It sends nothing by itself.
       session: [{}, { refused: "kept" }],
       reset: [{}, {}],

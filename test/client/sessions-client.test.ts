@@ -15,7 +15,7 @@ import * as viewerEntry from "../../client/src/viewer.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { refusal, standIn } from "../support/node/stand-in.ts";
 
-const BUNDLE_BYTES_MAX = 4 * 1024;
+const BUNDLE_BYTES_MAX = 4.25 * 1024;
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
@@ -782,7 +782,7 @@ describe("mintSession", () => {
 });
 
 describe("the file for pages", () => {
-  it("is at most 4 KiB when it is compressed, and has nothing of the server's calls", async ({ expect }) => {
+  it("is at most 4.25 KiB when it is compressed, and has nothing of the server's calls", async ({ expect }) => {
     const { outputFiles } = await build({
       entryPoints: ["client/src/viewer.ts"],
       bundle: true,

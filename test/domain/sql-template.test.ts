@@ -17,6 +17,9 @@ const VARIABLES = new Map<string, unknown>([
   ["user_group.blank ", "kept"],
 ]);
 
+/** The styles of databases that read `E'…'` or whose drivers write values into the SQL. */
+const WRITTEN_STYLES = ["?", "$1", "%s"] as const;
+
 const bind = (template: string, style: PlaceholderStyle = "?") => bindTemplate(template, VARIABLES, style);
 
 describe("bindTemplate", () => {
@@ -131,6 +134,29 @@ describe("bindTemplate", () => {
     expect(bind(template, "$1")).toMatchObject({ ok: true, value: { sql } });
   });
 
+  it.for([
+    "x IN UNNEST({{user_group.regions}})",
+    "x in unnest ( {{user_group.one}} )",
+    "FROM UNNEST /* ( */ ({{user_group.regions}}) AS r",
+  ])("advises IN or ARRAY for a list in %s", (template, { expect }) => {
+    for (const style of PLACEHOLDER_STYLES)
+      expect(bind(template, style)).toMatchObject({
+        ok: false,
+        failure: {
+          code: "invalid_template",
+          position: template.indexOf("{{"),
+          reason: expect.stringContaining("Write IN ({{list}}) instead of IN UNNEST({{list}})"),
+        },
+      });
+    expect(bind("x = ANY(UNNEST(ARRAY[{{user_group.regions}}]))", "$1")).toMatchObject({ ok: true });
+  });
+
+  it("closes the brackets of an array before those of the clause", ({ expect }) => {
+    expect(bind("1 [[AND {{user_group.gone}} = a[1]]] [[AND {{id}} = a[b[1]]]]", "$1")).toMatchObject({
+      value: { sql: "1  AND $1 = a[b[1]]", dropped: ["user_group.gone"] },
+    });
+  });
+
   it("changes nothing in syntax that only PostgreSQL reads", ({ expect }) => {
     for (const sql of ["e'it\\'s'", "$$ it's -- # ` $$ $tag$ $$ $tag$", "'really?'", "a # b['c'] -- ?\n"])
       expect(bind(`${sql} {{id}}`, "$1")).toMatchObject({ ok: true, value: { sql: `${sql} $1` } });
@@ -214,7 +240,7 @@ describe("bindTemplate", () => {
     expect(bind("{{id}}^2, '$1', a$1")).toMatchObject({ ok: true, value: { sql: "?^2, '$1', a$1" } });
   });
 
-  it.for(PLACEHOLDER_STYLES)("refuses with %s text that a driver would join to a value", (style, { expect }) => {
+  it.for(WRITTEN_STYLES)("refuses with %s text that a driver would join to a value", (style, { expect }) => {
     for (const [template, position] of [
       ["5 -{{user_group.tier}}", 3],
       ["x <> E'a'{{id}}", 9],
@@ -430,6 +456,15 @@ describe("for any values", () => {
     { maxLength: 4 },
   );
 
+  const typeOf = (value: unknown) => {
+    if (typeof value !== "number")
+      return value === null ? "Nullable(String)" : typeof value === "string" ? "String" : "Bool";
+    return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "Int64" : "Float64";
+  };
+  const placeholderOf = (style: PlaceholderStyle, number: number, value: unknown) =>
+    style.replace("{p1:String}", `{p1:${typeOf(value)}}`).replace("1", String(number));
+  const named = (params: unknown[]) => Object.fromEntries(params.map((value, index) => [`p${index + 1}`, value]));
+
   it("the SQL is the template's text with placeholders, and the values are its parameters", ({ expect }) => {
     const parts = fc.array(fc.tuple(texts, fc.option(values, { nil: undefined })), { minLength: 1, maxLength: 8 });
     fc.assert(
@@ -443,14 +478,14 @@ describe("for any values", () => {
           sql += `${text.join("")} `;
           if (value === undefined) continue;
           variables.set(`v${index}`, value);
-          template += `({{v${index}}}) `;
+          template += `IN ({{v${index}}}) `;
           const listed = [value].flat();
-          sql += `(${listed.map((_, offset) => (style === "$1" ? `$${expected.length + offset + 1}` : style)).join(", ")}) `;
+          sql += `IN (${listed.map((item, offset) => placeholderOf(style, expected.length + offset + 1, item)).join(", ")}) `;
           expected.push(...listed);
         }
         expect(bindTemplate(template, variables, style)).toEqual({
           ok: true,
-          value: { sql, params: expected, dropped: [] },
+          value: { sql, params: style === "{p1:String}" ? named(expected) : expected, dropped: [] },
         });
       }),
       { numRuns: 500 },

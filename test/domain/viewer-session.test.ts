@@ -245,11 +245,11 @@ const STALE = { ...PAYLOAD, max_stale_seconds: 60, group: GROUP };
 
 describe("a session of another release", () => {
   it.for<[string, unknown]>([
-    ["an unknown claim", { ...STALE, ug_locale: "de" }],
+    ["an unknown claim", { ...STALE, ug_colour: "red" }],
     ["a claim that JWTs have", { ...STALE, nbf: NOW_SECONDS }],
     ["a claim by the name of a method", { ...STALE, toString: 1 }],
     ["the prototype as a claim", JSON.stringify(STALE).replace("{", '{"__proto__":{"viewer_id":"eve"},')],
-    ["an unknown field of the group", { ...STALE, group: { ...GROUP, locale: "de" } }],
+    ["an unknown field of the group", { ...STALE, group: { ...GROUP, colour: "red" } }],
     ["a field of the group by the name of a method", { ...STALE, group: { ...GROUP, toString: 1 } }],
   ])("is valid, and without what this release does not know: %s", async ([, payload], { expect }) => {
     const verified = await verifySession(await ringOf(OURS), await forge(payload), NOW);
@@ -268,11 +268,8 @@ describe("a session of another release", () => {
     ["no group", { max_stale_seconds: 60 }],
     ["group null", { max_stale_seconds: 60, group: null }],
     ["a group as a list", { max_stale_seconds: 60, group: [GROUP] }],
-    ["a group without a name", { max_stale_seconds: 60, group: { ...GROUP, name: undefined } }],
     ["a group with an empty name", { max_stale_seconds: 60, group: { ...GROUP, name: "" } }],
-    ["a group without properties", { max_stale_seconds: 60, group: { ...GROUP, properties: undefined } }],
     ["a group with a list as properties", { max_stale_seconds: 60, group: { ...GROUP, properties: [] } }],
-    ["a group without a mapping", { max_stale_seconds: 60, group: { ...GROUP, mapping: undefined } }],
     ["a group with a text as mapping", { max_stale_seconds: 60, group: { ...GROUP, mapping: "{}" } }],
   ])("is valid, and has no stale answer: %s", async ([, stale], { expect }) => {
     const ring = await ringOf(OURS);

@@ -420,6 +420,17 @@ describe("reports", () => {
     expect((await report(session)).body).toEqual({ rows: [{ region: "us", amount: 5 }] });
   });
 
+  it("are filtered by what the page chooses, within the rows of its customer", async ({ expect }) => {
+    const report = await startReports();
+    await groups.ensure({ userGroupId: "report a", properties: { regions: ["us"] } });
+    const session = await mint("report a");
+    expect((await report(session, { name: "orders?region=us" })).body).toEqual({ rows: [{ region: "us", amount: 5 }] });
+    for (const region of ["eu", "' OR true --", ""])
+      expect((await report(session, { name: `orders?region=${encodeURIComponent(region)}` })).body).toEqual({
+        rows: [],
+      });
+  });
+
   it("refuse a viewer without a valid session, also right after a rotation", async ({ expect }) => {
     const report = await startReports();
     const { group } = await groups.ensure({ userGroupId: "report c" });

@@ -5,6 +5,7 @@ import {
   type ApiKey,
   type Caller,
   type EnsuredGroup,
+  type EnvironmentClient,
   type GroupFields,
   type GroupState,
   type ListedEnvironment,
@@ -18,6 +19,7 @@ import {
 } from "../../client/src/index.ts";
 import type { Role as ServiceRole, Scope as ServiceScope } from "../../src/domain/credentials/rights.ts";
 import type { UserGroupDraft } from "../../src/domain/user-groups/user-group.ts";
+import type { ACCESS } from "../../src/http/access.ts";
 import { app } from "../../src/http/app.ts";
 import type { apiKeyBody } from "../../src/http/resources/api-keys/wire.ts";
 import type { environmentBody } from "../../src/http/resources/environments/wire.ts";
@@ -61,6 +63,62 @@ it("has every scope, role and state of the service", () => {
   expectTypeOf<Scope>().toEqualTypeOf<ServiceScope>();
   expectTypeOf<Role>().toEqualTypeOf<ServiceRole>();
   expectTypeOf<GroupState>().toEqualTypeOf<ServiceGroupState>();
+});
+
+type Method = keyof UserGroupClient | keyof OperatorClient | keyof EnvironmentClient | keyof ViewerClient;
+
+/** The methods of the clients that make each call; none makes those that are empty. */
+const METHODS: Record<keyof typeof ACCESS, Method[]> = {
+  "GET /api/user": ["ensure"],
+  "PUT /api/user": ["update", "suspend", "resume"],
+  "POST /api/user": ["rotateToken"],
+  "DELETE /api/user": ["remove"],
+  "GET /api/user_groups": ["listPage", "list"],
+  // GET /api/user under another name, for clients that send no body with a GET.
+  "POST /api/user_groups": [],
+  "GET /api/user_groups/:team_id": ["get"],
+  "GET /api/user_groups/:team_id/events": ["historyPage", "history"],
+  "PUT /api/user_groups/:team_id": ["updateByNumber", "mergeByNumber", "suspendByNumber", "resumeByNumber"],
+  "DELETE /api/user_groups/:team_id": ["removeByNumber"],
+  "POST /api/user_groups/:team_id/rotate": ["rotateTokenByNumber"],
+  "POST /api/user_groups/:team_id/restore": ["restore"],
+  "POST /api/user_groups/:team_id/purge": ["purge"],
+  "GET /api/events": ["eventPage", "events", "latestEventCursor"],
+  "GET /api/keys": ["keyPage", "listKeys"],
+  "POST /api/keys": ["issueKey"],
+  "DELETE /api/keys/:id": ["revokeKey"],
+  "POST /api/keys/:id/roll": ["rollKey"],
+  "GET /api/operators": ["operatorPage", "listOperators"],
+  "POST /api/operators": ["issueOperator"],
+  "DELETE /api/operators/:id": ["revokeOperator"],
+  "POST /api/operators/:id/roll": ["rollOperator"],
+  "GET /api/environments": ["environmentPage", "environments"],
+  "DELETE /api/environments": ["eraseEnvironment"],
+  // Pages of a backup are files, which `ug` writes and sends.
+  "GET /api/backup": [],
+  "POST /api/restore": [],
+  "POST /api/viewer_sessions": ["mintSession"],
+  "POST /api/viewer_sessions/end": ["endSessions"],
+  "GET /api/whoami": ["whoami"],
+  "GET /api/viewer": ["view"],
+  // Gateways make it.
+  "GET /api/viewer/check": [],
+  "POST /api/viewer/query": ["bindQuery"],
+};
+
+it.for(Object.entries(METHODS))("has a method for %s", ([, methods], { expect }) => {
+  const operatorClient = new OperatorClient({ url, operatorKey: operator });
+  const clients: object[] = [
+    operatorClient,
+    operatorClient.inEnvironment({ workspace: "acme", environment: null }),
+    new UserGroupClient({ url, apiKey: "ugk_" }),
+    new ViewerClient({ url, token: "ugt_" }),
+  ];
+  for (const method of methods)
+    expect(
+      clients.some((client) => typeof Reflect.get(client, method) === "function"),
+      method,
+    ).toBe(true);
 });
 
 it("works in a Worker", async ({ expect }) => {

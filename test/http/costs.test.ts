@@ -4,105 +4,100 @@ import { forgedCredential } from "../support/forged.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
-/** Calls by name: the RPC that each makes, its status, and its method and body for a current token. */
-const CALLS: [string, string, number, (token: string) => [string, object]][] = [
-  ["GET that creates", "ensure", 200, (token: string) => ["GET", { user_group_id: `new ${token.length}` }]],
-  ["GET that finds", "ensure", 200, () => ["GET", { user_group_id: "acme" }]],
-  ["PUT", "update", 200, () => ["PUT", { user_group_id: "acme", name: "x" }]],
-  ["POST", "rotateToken", 200, (token: string) => ["POST", { current_token: token }]],
-  ["DELETE", "remove", 200, (token: string) => ["DELETE", { current_token: token }]],
-  ["POST with a malformed token", "rotateToken", 404, () => ["POST", { current_token: "none" }]],
-  ["a refused body", "checkCaller", 422, () => ["PUT", { name: 7 }]],
+/** A call on group 1: its method, path, and body for the group's token; its RPC to the directory, and its status. */
+type Costed = [
+  name: string,
+  sent: readonly [method: string, path: string, body?: ((token: string) => object) | undefined],
+  rpc: string,
+  status: number,
 ];
 
-/** The calls that API keys and operators can make, and `whoami`, on group 1: the RPC to the directory, and the status. */
-const SHARED_CALLS = [
-  ["a list", "GET", "/api/user_groups?limit=1", undefined, "list", 200],
-  ["a refused query", "GET", "/api/user_groups?limit=0", undefined, "checkCaller", 422],
-  ["one group", "GET", "/api/user_groups/1", undefined, "show", 200],
-  ["an update", "PUT", "/api/user_groups/1", { name: "x" }, "updateByNumber", 200],
-  ["a refused update", "PUT", "/api/user_groups/1", { name: 7 }, "checkCaller", 422],
-  ["a rotation", "POST", "/api/user_groups/1/rotate", undefined, "rotateByNumber", 200],
-  ["a deletion", "DELETE", "/api/user_groups/1", undefined, "removeByNumber", 200],
-  ["events", "GET", "/api/events", undefined, "listEvents", 200],
-  ["whoami", "GET", "/api/whoami", undefined, "identify", 200],
-] as const;
+const acme = (fields = {}) => ({ user_group_id: "acme", ...fields });
+
+const KEY_CALLS: Costed[] = [
+  ["GET that creates", ["GET", "/api/user", () => ({ user_group_id: "new" })], "ensure", 200],
+  ["GET that finds", ["GET", "/api/user", () => acme()], "ensure", 200],
+  ["POST that creates", ["POST", "/api/user_groups", () => ({ user_group_id: "new" })], "ensure", 201],
+  ["PUT", ["PUT", "/api/user", () => acme({ name: "x" })], "update", 200],
+  ["POST", ["POST", "/api/user", (token) => ({ current_token: token })], "rotateToken", 200],
+  ["DELETE", ["DELETE", "/api/user", (token) => ({ current_token: token })], "remove", 200],
+  ["POST with a malformed token", ["POST", "/api/user", () => ({ current_token: "none" })], "rotateToken", 404],
+  ["a minted session", ["POST", "/api/viewer_sessions", () => acme({ include_variables: true })], "startSession", 201],
+  ["a refused body", ["PUT", "/api/user", () => ({ name: 7 })], "checkCaller", 422],
+  ["an environment, which it must not name,", ["PUT", `/api/user${inEnvironment()}`, () => acme()], "checkCaller", 422],
+  ["the same by number", ["PUT", `/api/user_groups/1${inEnvironment()}`, () => ({})], "checkCaller", 422],
+];
+
+/** The calls that operators can make too, in the environment that they name. */
+const SHARED_CALLS: Costed[] = [
+  ["a list", ["GET", "/api/user_groups?limit=1"], "list", 200],
+  ["one group", ["GET", "/api/user_groups/1"], "show", 200],
+  ["a search", ["GET", "/api/user_groups?search=ACME"], "search", 200],
+  ["a group's events", ["GET", "/api/user_groups/1/events"], "history", 200],
+  ["an update", ["PUT", "/api/user_groups/1", () => ({ name: "x" })], "updateByNumber", 200],
+  ["a rotation", ["POST", "/api/user_groups/1/rotate"], "rotateByNumber", 200],
+  ["a deletion", ["DELETE", "/api/user_groups/1"], "removeByNumber", 200],
+  ["events", ["GET", "/api/events"], "listEvents", 200],
+];
+
+/** The calls that cost an operator something else. */
+const OTHER_KEY_CALLS: Costed[] = [
+  ["a refused query", ["GET", "/api/user_groups?limit=0"], "checkCaller", 422],
+  ["a refused update", ["PUT", "/api/user_groups/1", () => ({ name: 7 })], "checkCaller", 422],
+  ["whoami", ["GET", "/api/whoami"], "identify", 200],
+];
+
+const OPERATOR_CALLS: Costed[] = [
+  ["the API keys", ["GET", "/api/keys"], "listKeys", 200],
+  ["a revocation", ["DELETE", "/api/keys/1"], "revokeKey", 200],
+  ["a roll", ["POST", "/api/keys/1/roll"], "rollKey", 201],
+];
+
+/** The status and the costs of a call. */
+async function costOf(credential: string | undefined, [method, path, body]: Costed[1], token = "") {
+  const { watched, costs } = watchedEnv();
+  const sent = body?.(token);
+  const { status } = await call(method, path, { ...(credential && { credential }), body: sent, env: watched });
+  return { status, ...costs };
+}
+
+/** The path with the environment that an operator names. */
+const inAcme = (path: string) => path + inEnvironment().replace("?", path.includes("?") ? "&" : "?");
 
 describe("one RPC and no KV", () => {
-  it.for(CALLS)("cost %s", async ([, rpc, status, callOf], { expect }) => {
-    const { watched, costs } = watchedEnv();
-    const { key, tokenOf } = await newIntegrator();
-    const [method, body] = callOf(await tokenOf("acme"));
-
-    const answer = await call(method, "/api/user", { credential: key, body, env: watched });
-
-    expect(answer.status).toBe(status);
-    expect(costs).toEqual({ rpcs: [rpc], kv: [] });
-  });
-
-  it.for(SHARED_CALLS)("cost an API key %s", async ([, method, path, body, rpc, status], { expect }) => {
-    const { watched, costs } = watchedEnv();
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme");
-    expect(await call(method, path, { credential: key, body, env: watched })).toMatchObject({ status });
-    expect(costs).toEqual({ rpcs: [rpc], kv: [] });
-  });
-
-  it.for(["/api/user", "/api/user_groups/1"])(
-    "cost an API key that names an environment: %s",
-    async (path, { expect }) => {
-      const { watched, costs } = watchedEnv();
-      const options = { credential: await issueKey(), body: { user_group_id: "acme" }, env: watched };
-      expect(await call("PUT", path + inEnvironment(), options)).toMatchObject({ status: 422 });
-      expect(costs).toEqual({ rpcs: ["checkCaller"], kv: [] });
+  it.for([...KEY_CALLS, ...SHARED_CALLS, ...OTHER_KEY_CALLS])(
+    "cost an API key %s",
+    async ([, sent, rpc, status], { expect }) => {
+      const { key, tokenOf } = await newIntegrator();
+      expect(await costOf(key, sent, await tokenOf("acme"))).toEqual({ status, rpcs: [rpc], kv: [] });
     },
   );
 
   it.for([
-    ["GET", "/api/operators", undefined, "listOperators"],
-    ["POST", "/api/operators", { name: "ada", role: "viewer" }, "issueOperator"],
-    ["GET", "/api/environments", undefined, "listEnvironments"],
-    ["GET", "/api/events", undefined, "listEvents"],
+    ["GET", "/api/operators", undefined, "listOperators", 200],
+    ["POST", "/api/operators", () => ({ name: "ada", role: "viewer" }), "issueOperator", 201],
+    ["GET", "/api/environments", undefined, "listEnvironments", 200],
+    ["GET", "/api/events", undefined, "listEvents", 200],
   ] as const)("cost an operator a call of the deployment: %s %s", async (each, { expect }) => {
-    const [method, path, body, rpc] = each;
-    const { watched, costs } = watchedEnv();
-    expect((await call(method, path, { credential: operator, body, env: watched })).status).toBeLessThan(300);
-    expect(costs).toEqual({ rpcs: [`registry.${rpc}`], kv: [] });
+    const [method, path, body, rpc, status] = each;
+    expect(await costOf(operator, [method, path, body])).toEqual({ status, rpcs: [`registry.${rpc}`], kv: [] });
   });
 });
 
-describe("two RPCs, one to the registry and one to the directory,", () => {
-  it.for(SHARED_CALLS.filter(([name, , , , , status]) => status === 200 && name !== "whoami"))(
-    "cost an operator in an environment %s",
-    async ([, method, path, body, rpc], { expect }) => {
-      const { watched, costs } = watchedEnv();
-      const { tokenOf } = await newIntegrator();
-      await tokenOf("acme");
-      const credential = await issueOperator("admin");
-      const url = new URL(`http://localhost${path}`);
-      for (const [name, value] of new URLSearchParams(inEnvironment())) url.searchParams.set(name, value);
-      const answer = await call(method, url.pathname + url.search, { credential, body, env: watched });
-      expect(answer.status).toBe(200);
-      expect(costs).toEqual({ rpcs: ["registry.admit", rpc], kv: [] });
-    },
-  );
-
-  it.for([
-    ["GET", "", undefined, "listKeys", 200],
-    ["DELETE", "/1", undefined, "revokeKey", 200],
-    ["POST", "/1/roll", undefined, "rollKey", 201],
-  ] as const)("cost an operator: %s /api/keys%s", async ([method, path, body, rpc, status], { expect }) => {
-    const { watched, costs } = watchedEnv();
-    await issueKey();
-    const answer = await call(method, `/api/keys${path}${inEnvironment()}`, {
-      credential: operator,
-      body,
-      env: watched,
-    });
-    expect(answer.status).toBe(status);
-    expect(costs).toEqual({ rpcs: ["registry.admit", rpc], kv: [] });
-  });
+it.for(["jwks.json", "openid-configuration"])("/.well-known/%s costs nothing at all", async (file, { expect }) => {
+  for (const method of ["GET", "HEAD"])
+    expect(await costOf(undefined, [method, `/.well-known/${file}`])).toEqual({ status: 200, rpcs: [], kv: [] });
 });
+
+it.for([...SHARED_CALLS, ...OPERATOR_CALLS])(
+  "two RPCs, one to the registry and one to the directory, cost an operator %s",
+  async ([, [method, path, body], rpc, status], { expect }) => {
+    const { tokenOf } = await newIntegrator();
+    await tokenOf("acme");
+    const cost = await costOf(await issueOperator("admin"), [method, inAcme(path), body]);
+    expect(cost).toEqual({ status, rpcs: ["registry.admit", rpc], kv: [] });
+  },
+);
 
 describe("one RPC to the registry, and none to a directory,", () => {
   it.for([
@@ -112,19 +107,15 @@ describe("one RPC to the registry, and none to a directory,", () => {
     ["a refused body", "admin", "PUT", `/api/user_groups/1${inEnvironment()}`, 422],
     ["a refused query", "admin", "GET", `/api/user_groups${inEnvironment()}&limit=0`, 422],
   ] as const)("cost %s", async ([, role, method, path, status], { expect }) => {
-    const { watched, costs } = watchedEnv();
     await issueKey();
-    const credential = await issueOperator(role);
-    const body = method === "PUT" ? { name: 7 } : undefined;
-    expect(await call(method, path, { credential, body, env: watched })).toMatchObject({ status });
-    expect(costs).toEqual({ rpcs: ["registry.admit"], kv: [] });
+    const body = method === "PUT" ? () => ({ name: 7 }) : undefined;
+    const cost = await costOf(await issueOperator(role), [method, path, body]);
+    expect(cost).toEqual({ status, rpcs: ["registry.admit"], kv: [] });
   });
 
   it("cost a forged operator's key", async ({ expect }) => {
-    const { watched, costs } = watchedEnv();
-    const credential = await forgedCredential("operator_key");
-    expect((await call("GET", "/api/operators", { credential, env: watched })).status).toBe(401);
-    expect(costs).toEqual({ rpcs: ["registry.listOperators"], kv: [] });
+    const cost = await costOf(await forgedCredential("operator_key"), ["GET", "/api/operators"]);
+    expect(cost).toEqual({ status: 401, rpcs: ["registry.listOperators"], kv: [] });
   });
 });
 

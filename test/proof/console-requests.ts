@@ -1,6 +1,6 @@
 /** Pages and forms of the console, for the fuzz proof: each is asked for as a browser asks, with a session that may see it. */
 import fc from "fast-check";
-import { PAGES } from "../../src/http/console/access.ts";
+import { PAGE_NAMES } from "../support/console-pages.ts";
 import type { FuzzRequest } from "./requests.ts";
 
 /** An admin's key and the cookies, as `name=value`, of sessions with it. Those of `spare` may end, as each admin has a bounded number of sessions. */
@@ -98,7 +98,7 @@ export function consoleRequests(
         };
       });
   };
-  return fc.oneof(...Object.keys(PAGES).map(requestOf));
+  return fc.oneof(...PAGE_NAMES.map(requestOf));
 }
 
 /** The hidden fields of the form that a page sends to its own path. */

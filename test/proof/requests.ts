@@ -47,6 +47,7 @@ const FIELDS = [
   "expires_in_seconds",
   "sql",
   "placeholders",
+  "values",
   "__proto__",
   "constructor",
   "",
@@ -63,6 +64,7 @@ const strings = fc.oneof(
     "é",
     "e\u0301",
     "{{user_group_id}}",
+    "1 [[AND {{value.a}}]]",
     "[[ {{x}} ]]",
     "'{{x}}",
     "Testing",
@@ -71,7 +73,7 @@ const strings = fc.oneof(
 const values = fc.oneof(
   strings,
   fc.jsonValue({ maxDepth: 5 }),
-  fc.constantFrom(0, -1, 604800, 604801, 1.5, null, true, [], {}, [[]], { __proto__: null, a: "b" }),
+  fc.constantFrom(0, -1, 604800, 604801, 1.5, null, true, [], {}, [[]], { __proto__: null, a: "b" }, "{p1:String}"),
   fc.dictionary(strings, strings, { maxKeys: 4 }),
 );
 /** JSON with fields of the schemas and similar ones, sometimes in a form that JSON.stringify does not produce. */

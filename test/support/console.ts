@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { mintFormToken, verifyConsoleCookie } from "../../src/domain/credentials/console-cookie.ts";
 import { parseSigningKeys } from "../../src/domain/credentials/credential.ts";
-import { PAGES, type PageAccess } from "../../src/http/console/access.ts";
+import { type PageAccess, pageAccessOf } from "../../src/http/console/access.ts";
 import { operatorConsole } from "../../src/http/console/console.tsx";
 import { type Answer, type CallOptions, call } from "./client.ts";
 
@@ -24,7 +24,7 @@ export const CONSOLE_ROUTES: ConsoleRoute[] = [
       .map(({ method, path: pattern }) => {
         const name = `${method} ${pattern}`;
         const path = pattern.replace(/:(\w+)/g, (_, parameter: string) => PARAMETERS[parameter] ?? "1");
-        const access = (PAGES as Record<string, PageAccess>)[name] ?? { role: "admin" };
+        const access = pageAccessOf(method, pattern) ?? { role: "admin" };
         return [name, { name, method, path, access }] as const;
       }),
   ).values(),

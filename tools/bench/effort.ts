@@ -5,13 +5,12 @@ export type Effort = {
   cycles: number;
   warmUpCycles: number;
   starts: number;
-  /** The sizes of directories, in groups, between which GET is compared. */
-  growth: number[];
-  directories: number;
   /** How often, and for how long each time, viewers are measured beside lists. */
   besideLists: { turns: number; seconds: number };
   /** What the directories hold in which single calls are timed. */
   objects: { responses: number; groups: number };
+  /** How many groups the directories hold in which viewers are measured beside searches. */
+  besideSearches: number[];
   /** What the directories hold that are searched: a kind of groups, or events, and how many. */
   searched: [kind: string, size: number][];
 };
@@ -21,10 +20,9 @@ export const FULL: Effort = {
   cycles: 4,
   warmUpCycles: 2,
   starts: 25,
-  growth: [1000, 100_000, 1_000_000],
-  directories: 8,
   besideLists: { turns: 5, seconds: 3 },
   objects: { responses: 2_000_000, groups: 100_000 },
+  besideSearches: [10_000, 1_000_000],
   searched: [
     ["plain", 10_000],
     ["plain", 1_000_000],
@@ -40,10 +38,9 @@ export const QUICK: Effort = {
   cycles: 5,
   warmUpCycles: 1,
   starts: 7,
-  growth: [1000, 10_000, 100_000],
-  directories: 8,
   besideLists: { turns: 2, seconds: 1 },
   objects: { responses: 100_000, groups: 10_000 },
+  besideSearches: [10_000],
   searched: [
     ["plain", 10_000],
     ["long", 10_000],

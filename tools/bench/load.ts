@@ -65,5 +65,3 @@ export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
-
-export const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;

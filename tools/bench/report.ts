@@ -14,15 +14,11 @@ import {
   PRICES_DATE,
   STALE_COPIES,
 } from "./costs.ts";
-import type { DirectoriesResult } from "./directories.ts";
-import type { Growth } from "./growth.ts";
 import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
 import { BESIDE_SEARCH_RATIO_MAX, type BesideSearch } from "./searches.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
-  growth: Growth[];
-  directories: DirectoriesResult[];
   besideLists: BesideLists;
   besideSearches: BesideSearch[];
   objects: ObjectTimes[];
@@ -36,7 +32,7 @@ const round = (value: number, digits: number): number => Number(value.toFixed(di
 
 /** The results for machines, with rounded figures. */
 export function jsonOf(results: Results): string {
-  const { calls, growth, directories, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
+  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
     ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
       name,
@@ -64,8 +60,6 @@ export function jsonOf(results: Results): string {
       ...period,
       dollars_per_million: round(dollarsPerMillion(period, period.views), 3),
     })),
-    growth: growth.map(({ groups, p50Ms }) => ({ groups, p50_ms: round(p50Ms, 3) })),
-    directories: directories.map(({ directories: count, rps }) => ({ directories: count, rps: round(rps, 0) })),
     viewer_beside_lists: {
       alone_p50_ms: round(aloneMs, 3),
       at_limit_p50_ms: round(atLimitMs, 3),
@@ -98,7 +92,7 @@ export function jsonOf(results: Results): string {
 
 /** The results for people. */
 export function textOf(results: Results): string {
-  const { calls, growth, directories, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
+  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
   return [
     tableOf([
       [
@@ -125,14 +119,6 @@ export function textOf(results: Results): string {
       ["stale views a minute", "views a lease", "RPC", "KV reads", "KV writes", "$ per million", "$ per month"],
       ...LEASE_PERIODS.map((period) => leaseRow(period, "")),
       leaseRow(STALE_COPIES, " (copies of 30 s)"),
-    ]),
-    tableOf([
-      ["groups", "GET p50 ms"],
-      ...growth.map(({ groups, p50Ms }) => [groups.toLocaleString("en"), p50Ms.toFixed(2)]),
-    ]),
-    tableOf([
-      ["directories", "GET requests/s"],
-      ...directories.map(({ directories: count, rps }) => [String(count), rps.toFixed(0)]),
     ]),
     besideListsText(besideLists),
     tableOf([

@@ -1,4 +1,4 @@
-import { PAGES } from "../../src/http/console/access.ts";
+import { ALL_PAGES, pageAccessOf } from "../../src/http/console/access.ts";
 
 /** The pages that the fixture can show. They derive from the console's own table, which has each new page. */
 
@@ -7,9 +7,7 @@ const OF_ENVIRONMENT = "/console/environments/:workspace/:environment";
 /** The group of the fixture's shop on which a page makes sense: the first one, unless it is suspended or deleted. */
 const TEAM_IDS: Record<string, string> = { resume: "4", restore: "12", purge: "12" };
 
-const patterns = Object.keys(PAGES)
-  .filter((name) => name.startsWith("GET ") && name !== "GET /console")
-  .map((name) => name.slice("GET ".length));
+const patterns = [...ALL_PAGES.keys()].filter((path) => pageAccessOf("GET", path) && path !== "/console");
 
 const lastWord = (pattern: string) => pattern.slice(pattern.lastIndexOf("/") + 1);
 

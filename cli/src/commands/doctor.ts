@@ -4,6 +4,7 @@ import { styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
 import { CommandError } from "../../../common/command-error.ts";
+import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
 import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { type ServiceOptions, serviceCommand } from "../command.ts";
@@ -13,7 +14,7 @@ import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
 import { jsonLineOf } from "../support/printable.ts";
-import { isLoopback, LOCAL_URL, serviceUrl } from "../support/service.ts";
+import { LOCAL_URL, serviceUrl } from "../support/service.ts";
 import { callerOf } from "./whoami.ts";
 
 type Options = ServiceOptions & { envFile?: string };

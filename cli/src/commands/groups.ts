@@ -2,8 +2,14 @@
 import { createReadStream, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { type Command, Option } from "commander";
-import { type Environment, type EnvironmentClient, UserGroupClient } from "../../../client/src/index.ts";
+import {
+  type Environment,
+  type EnvironmentClient,
+  type GroupState,
+  UserGroupClient,
+} from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { type Access, accessToEnvironment } from "../access.ts";
 import {
   commandGroup,
@@ -21,6 +27,7 @@ import {
   withReason,
 } from "../command.ts";
 import { readDays, readSeconds } from "../duration.ts";
+import { JSON_OPTIONS, withContent } from "../groups/content-options.ts";
 import { exportGroups } from "../groups/export.ts";
 import { importGroups } from "../groups/import.ts";
 import { list, purge, remove, restore, resume, rotate, show, suspend, update } from "../groups/manage.ts";
@@ -35,7 +42,10 @@ const CONCURRENCY_MAX = 64;
 const CONCURRENCY_DEFAULT = 16;
 const LIMIT_DEFAULT = 1_000;
 const LIMIT_MAX = 100_000;
-const STATES = ["active", "suspended", "deleted"];
+const STATES = Object.keys({ active: 1, suspended: 1, deleted: 1 } satisfies Record<GroupState, 1>);
+
+/** What a line of an import may give. */
+const FIELDS = GROUP_FIELDS.map((field) => CONTENT[field].column).join(", ");
 
 const WHOSE =
   "The API key in API_KEY decides the environment. An operator names it with --workspace and --environment, and has the key in\nOPERATOR_KEY.";
@@ -112,16 +122,15 @@ const showCommand = () =>
   ]).action(managed(show));
 
 const updateCommand = () =>
-  changeOf("update", "change fields of a group; those that are not given stay", [
-    ["ug groups update 7 --name 'Acme Inc.'", "another name"],
-    ['ug groups update --id acme --properties \'{"region":"eu"}\'', "other properties, as a whole"],
-    ["ug groups update 7 --merge --properties '{\"region\":null}'", "removes one key, and keeps the others"],
-    ["ug groups update 7 --mapping null", "clears the mapping"],
-  ])
-    .option("--name <name>", "the name that people see")
-    .option("--properties <json>", "an object, or null to clear it")
-    .option("--mapping <json>", "an object of schema ids and data sources, or null to clear it")
-    .option("--merge", "merge --properties and --mapping into what is there; null removes a key (RFC 7396)")
+  withContent(
+    changeOf("update", "change fields of a group; those that are not given stay", [
+      ["ug groups update 7 --name 'Acme Inc.'", "another name"],
+      ['ug groups update --id acme --properties \'{"region":"eu"}\'', "other properties, as a whole"],
+      ["ug groups update 7 --merge --properties '{\"region\":null}'", "removes one key, and keeps the others"],
+      ["ug groups update 7 --mapping null", "clears the mapping"],
+    ]),
+  )
+    .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
     .option("--new-id <id>", "another user_group_id")
     .action(managed(update));
 
@@ -263,7 +272,7 @@ const importCommand = () =>
       ["zcat groups.ndjson.gz | ug groups import -", "reads standard input"],
     ],
     notes:
-      "A line is an object with user_group_id and optional name, mapping, properties and state; the lines of an export can be imported as\n" +
+      `A line is an object with user_group_id and optional ${FIELDS} and state; the lines of an export can be imported as\n` +
       "they are. A group that somebody else changes during the import is reported as a conflict, and not overwritten. Refused lines are\n" +
       "reported with their numbers. The command takes an API key, in API_KEY.",
   })

@@ -1,7 +1,7 @@
 /** `ug operators`: the people and jobs that run the deployment. */
 
 import { type Command, Option } from "commander";
-import type { IssuedOperator, Operator, OperatorClient } from "../../../client/src/index.ts";
+import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import {
@@ -20,7 +20,7 @@ import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
-const ROLES = ["viewer", "support", "admin", "backup"] as const;
+const ROLES = Object.keys({ viewer: 1, support: 1, admin: 1, backup: 1 } satisfies Record<Role, 1>);
 
 /** `ug operators` and the commands below it. */
 export const operatorsCommand = (): Command =>
@@ -39,7 +39,7 @@ export const operatorsCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
-type IssueOptions = ReasonOptions & { name: string; role: (typeof ROLES)[number]; expiresIn?: number };
+type IssueOptions = ReasonOptions & { name: string; role: Role; expiresIn?: number };
 
 const issueCommand = () =>
   withReason(

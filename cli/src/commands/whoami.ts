@@ -21,7 +21,7 @@ export async function callerOf(url: URL, { kind, text }: Credential): Promise<Re
 
 export const whoamiCommand = (): Command =>
   serviceCommand("whoami", {
-    summary: "say what a credential may do, and until when",
+    summary: "show the rights of a credential, and until when it is valid",
     examples: [
       ["ug whoami", "the credential in API_KEY, or else OPERATOR_KEY"],
       ["ug whoami --key-file key.txt --url https://groups.example.com", "the credential in a file"],

@@ -3,11 +3,11 @@ import { createECDH, hkdfSync } from "node:crypto";
 import { statSync } from "node:fs";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
+import { isLoopback } from "../../../common/origin.ts";
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
 import { readSetting, SETTING_NAMES, type SettingName } from "../../../common/settings/settings.ts";
 import { DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
 import { settingsFileIn, unknownNames } from "../serve/settings-file.ts";
-import { isLoopback } from "../support/service.ts";
 import { type Finding, failed, ok, skipped, warning } from "./finding.ts";
 import { loadedSettings } from "./loaded-settings.ts";
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { findInexact } from "../../../common/exact-json.ts";
 import type { Refusal } from "../support/http.ts";
 import type { Line } from "../support/lines.ts";
@@ -15,18 +16,14 @@ const IGNORED = [
   "purge_at",
   "api_environment_tag",
 ];
-const COMPARED = ["name", "mapping", "properties"] as const;
+/** The published names of the fields that an update can change. */
+const COMPARED = GROUP_FIELDS.map((field) => CONTENT[field].column);
 
 /** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */
 export type GroupLine = { fields: Record<string, unknown>; suspended: boolean | undefined };
 
 /** A group as GET /api/user_groups/{team_id} returns it. */
-export const CurrentGroup = z.object({
-  name: z.unknown(),
-  mapping: z.unknown(),
-  properties: z.unknown(),
-  state: z.enum(["active", "suspended"]),
-});
+export const CurrentGroup = z.looseObject({ state: z.enum(["active", "suspended"]) });
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

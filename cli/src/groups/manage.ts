@@ -2,12 +2,13 @@
 
 import type { GroupState, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import type { Output, ReasonOptions } from "../command.ts";
 import { given } from "../support/given.ts";
 import { tableOf } from "../support/table.ts";
+import { CONTENT_OPTIONS, type ContentOptions, contentIn } from "./content-options.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
-import { objectOrNull } from "./json-option.ts";
 import { reworded } from "./service-errors.ts";
 import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup, unconfirmed } from "./task.ts";
 
@@ -40,30 +41,24 @@ export async function list({ client, values }: Task<Listing>) {
 /** Shows a group with its contents. */
 export async function show(task: Task<ById>): Promise<Output> {
   const group = await findAny(task.client, nameOf(task));
-  const contents = tableOf([
-    ["mapping", JSON.stringify(group.mapping)],
-    ["properties", JSON.stringify(group.properties)],
+  const contents = GROUP_FIELDS.filter((field) => CONTENT[field].isNullable).map((field) => [
+    CONTENT[field].column,
+    JSON.stringify(group[field]),
   ]);
-  return outputOf(group, contents);
+  return outputOf(group, tableOf(contents));
 }
 
 /** Changes the fields that are given. */
 export async function update(
-  task: Task<Change & { name?: string; mapping?: string; properties?: string; merge?: boolean; newId?: string }>,
+  task: Task<Change & ContentOptions & { merge?: boolean; newId?: string }>,
 ): Promise<Output> {
-  const { name, mapping, properties, newId, reason } = task.values;
-  if ([name, mapping, properties, newId].every((value) => value === undefined))
-    throw new UsageError("Give what to change: --name, --mapping, --properties or --new-id.");
-  const changes = {
-    name,
-    mapping: objectOrNull("mapping", mapping) as Record<string, string> | null | undefined,
-    properties: objectOrNull("properties", properties),
-    newUserGroupId: newId,
-    reason,
-  };
+  const { newId: newUserGroupId, reason } = task.values;
+  const changes = contentIn(task.values);
+  if (Object.keys(changes).length === 0 && newUserGroupId === undefined)
+    throw new UsageError(`Give what to change: ${CONTENT_OPTIONS.join(", ")} or --new-id.`);
   const { teamId } = await existing(task);
   const call = task.values.merge ? task.client.mergeByNumber : task.client.updateByNumber;
-  const group = await call({ teamId, ...changes }).catch((error: unknown) => {
+  const group = await call({ teamId, ...changes, newUserGroupId, reason }).catch((error: unknown) => {
     throw reworded(error, "user_group_id_taken", "Another group has this id. Give another one as --new-id.");
   });
   return outputOf(group, `Group ${teamId} is updated.`);

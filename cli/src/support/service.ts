@@ -1,11 +1,8 @@
 /** The service that a command calls, and the credential of an integrator. */
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { isLoopback } from "../../../common/origin.ts";
 
 export const LOCAL_URL = "http://localhost:8787";
-
-/** Whether only this machine can receive what is sent to the URL (RFC 6890; `URL` writes addresses in their usual form). */
-export const isLoopback = ({ hostname }: URL): boolean =>
-  hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 
 /**
  * The service that the option `--url` names, or else the variable SERVICE_URL. It is safe to send a credential there.

@@ -1,3 +1,4 @@
+import { toBase64url } from "../base64url.ts";
 import type { SigningRing } from "../credentials/credential.ts";
 
 /**
@@ -13,7 +14,6 @@ const INFOS: Record<Purpose, string> = {
 };
 const KEY_BITS = 256;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
 
@@ -29,7 +29,7 @@ async function backupMac(
   const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(INFOS[purpose]) };
   const derived = await crypto.subtle.deriveBits(hkdf, seed, KEY_BITS);
   const key = await crypto.subtle.importKey("raw", derived, HMAC, false, ["sign"]);
-  return new Uint8Array(await crypto.subtle.sign("HMAC", key, utf8.encode(text))).toBase64(BASE64URL);
+  return toBase64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, utf8.encode(text))));
 }
 
 /** The MAC of a text under the ring's first key, and the id of that key. */

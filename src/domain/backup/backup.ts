@@ -17,7 +17,7 @@ export type Records = {
 };
 export type RecordKind = keyof Records;
 
-/** One line of a backup. A footer says of how many of each kind it is. */
+/** One line of a backup. The footer has the number of lines of each kind. */
 export type BackupItem =
   | { [Kind in RecordKind]: { kind: Kind; record: Records[Kind] } }[RecordKind]
   | { kind: "header"; record: { takenAt: number; schema: number } }

@@ -8,6 +8,7 @@ import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
 import { nameOfEnded } from "../user-groups/ended-sessions.ts";
+import { bytesOf } from "../user-groups/user-group.ts";
 import {
   type BackupPage,
   type BackupPosition,
@@ -121,8 +122,7 @@ export class DirectoryBackup {
     if (teamId !== null && !corrected.has(teamId)) {
       corrected.add(teamId);
       const record = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
-      if (record)
-        page.add({ kind: "user_group", record }, (record.mapping?.length ?? 0) + (record.properties?.length ?? 0));
+      if (record) page.add({ kind: "user_group", record }, bytesOf(record));
     }
     const name = event.type === "viewer_sessions.ended" ? nameOfEnded(event) : undefined;
     const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.row(name);

@@ -6,15 +6,12 @@ import type { GraveyardStore } from "../../storage/graveyard-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
-import {
-  type BackupItem,
-  type BackupPage,
-  type BackupPosition,
-  bytesOfEvent,
-  counted,
-  OpenPage,
-  positionIn,
-} from "./backup.ts";
+import { type BackupItem, type BackupPage, type BackupPosition, bytesOfEvent, OpenPage, positionIn } from "./backup.ts";
+
+/** The tables in the order in which each page goes on with them. */
+const TABLES = ["environments", "tombstones", "events"] as const;
+/** What an environment or a tombstone takes in memory, nearly. */
+const ROW_BYTES = 200;
 
 /** The stores of the registry. */
 export type RegistryStores = {
@@ -54,50 +51,61 @@ export class RegistryBackup {
   }
 
   read(position: BackupPosition | undefined): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
-    const { events, environments, graveyard, operators } = this.#stores;
-    const begun = positionIn(events, position);
+    const begun = positionIn(this.#stores.events, position);
     if (!begun.ok) return begun;
     const page = new OpenPage();
     if (!position) page.add({ kind: "header", record: { takenAt: Date.now(), schema: this.#schema } }, 0);
-    let { counts } = begun.value;
-    const take = (kind: string, items: { item: BackupItem; id: number; bytes: number }[]): boolean => {
-      for (const { item, id, bytes } of items) {
-        if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) return false;
-        page.add(item, bytes);
-        counts = { ...counted(counts, kind), [afterOf(kind)]: id };
-      }
-      return items.length < BACKUP_ROWS_MAX;
-    };
-    const after = (kind: string) => counts[afterOf(kind)] ?? 0;
-    const isComplete =
-      take(
-        "environments",
-        environments
-          .page(after("environments") + 1, BACKUP_ROWS_MAX)
-          .map((record) => ({ item: { kind: "environment", record }, id: record.id, bytes: 200 })),
-      ) &&
-      take(
-        "tombstones",
-        graveyard
-          .page(after("tombstones"), BACKUP_ROWS_MAX)
-          .map((record) => ({ item: { kind: "tombstone", record }, id: record.id, bytes: 200 })),
-      ) &&
-      take(
-        "events",
-        events
-          .page(after("events"), BACKUP_ROWS_MAX)
-          .map((record) => ({ item: { kind: "event", record }, id: record.id, bytes: bytesOfEvent(record) })),
-      );
+    const progress = progressIn(begun.value);
+    const isComplete = TABLES.every((table) => this.#readTable(table, page, progress[table]));
     const share = Math.min(1, page.items.length / BACKUP_ROWS_MAX);
-    if (!isComplete) return ok({ page: { items: page.items, next: { ...begun.value, counts } }, share });
-    const all = operators.page(0, Number.MAX_SAFE_INTEGER);
-    for (const record of all) page.add({ kind: "operator", record }, 0);
-    const { environments: known = 0, tombstones = 0, events: changes = 0 } = counts;
-    const footer = { operators: all.length, environments: known, tombstones, events: changes };
-    page.add({ kind: "footer", record: footer }, 0);
+    if (!isComplete) return ok({ page: { items: page.items, next: positionAfter(begun.value, progress) }, share });
+    const operators = this.#stores.operators.page(0, Number.MAX_SAFE_INTEGER);
+    for (const record of operators) page.add({ kind: "operator", record }, 0);
+    const { environments, tombstones, events } = progress;
+    const counts = { environments: environments.rows, tombstones: tombstones.rows, events: events.rows };
+    page.add({ kind: "footer", record: { operators: operators.length, ...counts } }, 0);
     return ok({ page: { items: page.items, next: null }, share });
+  }
+
+  /** Reads a table on from its last row while the page has room. Returns whether it has come to the end. */
+  #readTable(table: Table, page: OpenPage, progress: TableProgress): boolean {
+    const items = this.#itemsAfter(table, progress.last);
+    for (const item of items) {
+      if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) return false;
+      page.add(item, item.kind === "event" ? bytesOfEvent(item.record) : ROW_BYTES);
+      progress.rows += 1;
+      progress.last = item.record.id;
+    }
+    return items.length < BACKUP_ROWS_MAX;
+  }
+
+  #itemsAfter(table: Table, last: number): TableItem[] {
+    const { environments, graveyard, events } = this.#stores;
+    if (table === "environments")
+      return environments.page(last + 1, BACKUP_ROWS_MAX).map((record) => ({ kind: "environment", record }));
+    if (table === "tombstones")
+      return graveyard.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "tombstone", record }));
+    return events.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "event", record }));
   }
 }
 
-/** The name under which a position has the last row of a table. */
-const afterOf = (kind: string): string => `after_${kind}`;
+/** How many rows of a table the file has, and the number of the last one. */
+type TableProgress = { rows: number; last: number };
+type Table = (typeof TABLES)[number];
+type TableItem = Extract<BackupItem, { kind: "environment" | "tombstone" | "event" }>;
+
+/** The progress in each table. A position has it among its counts, because the Workers of 1.0 pass on no other numbers. */
+const progressIn = ({ counts }: BackupPosition): Record<Table, TableProgress> => {
+  const of = (table: Table) => ({ rows: counts[table] ?? 0, last: counts[`after_${table}`] ?? 0 });
+  return { environments: of("environments"), tombstones: of("tombstones"), events: of("events") };
+};
+
+const positionAfter = (position: BackupPosition, progress: Record<Table, TableProgress>): BackupPosition => ({
+  ...position,
+  counts: Object.fromEntries(
+    TABLES.flatMap((table) => [
+      [table, progress[table].rows],
+      [`after_${table}`, progress[table].last],
+    ]),
+  ),
+});

@@ -95,7 +95,7 @@ export class Restore {
 
   /**
    * Whether the page that was taken last may be taken for a repeated call whose answer was lost. After the last page of a restore
-   * that is not so if the call asks for something else, or if the database has changed: its caller would believe that it was set back.
+   * that is not so if the call asks for something else, or if the database has changed: its caller would take a database for restored that is not.
    */
   #isAsBefore({ rotateTokens, revokeKeys }: RestorePage): boolean {
     const state = this.#schema.isRestoring ? undefined : this.#store.get();
@@ -157,19 +157,19 @@ const reasonOf = (error: Error): string =>
 
 /**
  * Takes the next page of a backup into an object. The first page begins again from the start; after an invalid one nothing is left.
- * `erase` empties the object, and returns its parts after that.
+ * `clear` empties the object, and returns its parts after that.
  */
 export async function takePage(
   restore: Restore,
   page: RestorePage,
-  erase: () => Promise<{ restore: Restore }>,
+  clear: () => Promise<{ restore: Restore }>,
 ): Promise<Result<Taken, RestoreFailure>> {
   const refusal = restore.refusalOf(page);
   if (refusal === "repeated") return ok({ isDone: restore.progress().isDone, isRepeated: true });
   if (refusal) return fail(refusal);
-  const target = page.number === 1 ? (await erase()).restore : restore;
+  const target = page.number === 1 ? (await clear()).restore : restore;
   const taken = target.take(page);
-  if (!taken.ok) await erase();
+  if (!taken.ok) await clear();
   return taken;
 }
 

@@ -12,7 +12,7 @@ export type Admitted = { author: Author; keyId: number | null; may: (scope: Scop
 export type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
 
 /** Admits an operator, whose role the registry has checked. Each role that reaches a group may read events, and none may read tokens. */
-export const admitOperator = (operator: Operator): Admitted => ({
+export const admittedOperator = (operator: Operator): Admitted => ({
   author: authorOf(operator),
   keyId: null,
   may: (scope) => scope === "events:read",

@@ -1,4 +1,5 @@
 import { CONSOLE_COOKIE_BYTES, MAC_BYTES } from "../../../common/limits.ts";
+import { toBase64url } from "../base64url.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { hashOf, type SigningRing } from "./credential.ts";
 
@@ -7,7 +8,6 @@ import { hashOf, type SigningRing } from "./credential.ts";
  * guessed cookie is refused without I/O. The registry stores only the SHA-256 of the random bytes.
  */
 const COOKIE = /^([\w-]{1,32})\.([\w-]{43})\.([\w-]{22})$/;
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 /** What is signed begins with a word of its own. No credential begins with one of these, so no signature counts as another. */
 type Purpose = "console-cookie" | "console-bootstrap" | "console-form";
@@ -29,10 +29,10 @@ export async function mintConsoleSession(
   ring: SigningRing,
   operatorToken: string | undefined,
 ): Promise<{ cookie: string; session: ConsoleSession }> {
-  const secret = crypto.getRandomValues(new Uint8Array(CONSOLE_COOKIE_BYTES)).toBase64(BASE64URL);
+  const secret = toBase64url(crypto.getRandomValues(new Uint8Array(CONSOLE_COOKIE_BYTES)));
   const mac = await macOf(ring, ring.signingId, "console-cookie", secret);
   if (!mac) throw new Error("The signing ring lacks its own first key.");
-  const cookie = `${ring.signingId}.${secret}.${cut(mac).toBase64(BASE64URL)}`;
+  const cookie = `${ring.signingId}.${secret}.${toBase64url(cut(mac))}`;
   const session = await verifyConsoleCookie(ring, operatorToken, cookie);
   if (!session) throw new Error("A new cookie was refused.");
   return { cookie, session };
@@ -46,7 +46,7 @@ export async function verifyConsoleCookie(
 ): Promise<ConsoleSession | undefined> {
   const [, signingId = "", secret = "", signature = ""] = COOKIE.exec(cookie) ?? [];
   const mac = await macOf(ring, signingId, "console-cookie", secret);
-  if (!mac || !sameText(cut(mac).toBase64(BASE64URL), signature)) return undefined;
+  if (!mac || !sameText(toBase64url(cut(mac)), signature)) return undefined;
   const bootstrapMac =
     operatorToken === undefined ? undefined : await macOf(ring, signingId, "console-bootstrap", operatorToken);
   return { signingId, sessionHash: await hashOf(utf8.encode(secret)), bootstrapMac: bootstrapMac ?? null };
@@ -65,7 +65,7 @@ export async function mintFormToken(ring: SigningRing, session: ConsoleSession, 
 function newFormId(now: number): string {
   const id = crypto.getRandomValues(new Uint8Array(MAC_BYTES));
   new DataView(id.buffer).setBigUint64(0, 0xffff_0000_0000_0000n | BigInt(now));
-  return id.toBase64(BASE64URL);
+  return toBase64url(id);
 }
 
 /** The order of ids by time, the newest first. */
@@ -87,7 +87,7 @@ export async function verifyFormToken(
 async function formSignature(ring: SigningRing, { signingId, sessionHash }: ConsoleSession, path: string, id: string) {
   const text = `${new Uint8Array(sessionHash).toHex()} ${path} ${id}`;
   const mac = await macOf(ring, signingId, "console-form", text);
-  return mac ? cut(mac).toBase64(BASE64URL) : "";
+  return mac ? toBase64url(cut(mac)) : "";
 }
 
 /** Compares texts in a time that depends on their lengths alone. */

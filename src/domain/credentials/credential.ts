@@ -2,6 +2,7 @@ import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/env
 import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
 import { ok, type Result } from "../../../common/result.ts";
 import { readSigningKeys, type SigningKey } from "../../../common/settings/signing-keys.ts";
+import { toBase64url } from "../base64url.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
 /**
@@ -59,7 +60,6 @@ const TAG_WORDS = [...TAGS.keys()].join("|");
 // The payload is of 45 to 115 bytes, by the lengths of the key id and the workspace; an operator's key has no workspace.
 const CREDENTIAL = new RegExp(`^(?:(ug[kt])_(${TAG_WORDS})_([\\w-]{60,154})|ugo_([\\w-]{59,100}))$`);
 const HMAC = { name: "HMAC", hash: "SHA-256" };
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
 const ascii = new TextDecoder();
@@ -118,7 +118,7 @@ export async function mintCredential(ring: SigningRing, claim: Claim, signingId 
   const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
   if (!mac) throw new Error("The signing ring lacks its own first key.");
   bytes.set(mac.subarray(0, MAC_BYTES), macAt);
-  return prefix + bytes.subarray(prefix.length).toBase64(BASE64URL);
+  return prefix + toBase64url(bytes.subarray(prefix.length));
 }
 
 const prefixOf = (claim: Claim): string =>
@@ -148,7 +148,7 @@ function parse(credential: string) {
   const payload = environmentPayload ?? operatorPayload;
   if (!matched || !payload) return undefined;
   const bytes = decode(payload, "base64url");
-  if (!bytes || bytes.toBase64(BASE64URL) !== payload) return undefined;
+  if (!bytes || toBase64url(bytes) !== payload) return undefined;
   const body = bytes.subarray(0, -MAC_BYTES);
   const fields = readFields(body);
   return fields && { prefix, word, payload, bytes, body, fields };

@@ -1,4 +1,5 @@
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
+import { toBase64url } from "../base64url.ts";
 
 /** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
 export type SessionSeed = CryptoKey;
@@ -18,7 +19,6 @@ export type SessionKey = {
 /** PKCS #8 (RFC 5958) of an ECPrivateKey (RFC 5915) on P-256 without its public part, in hex, up to the scalar. */
 const PKCS8_START = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
 const ECDSA = { name: "ECDSA", namedCurve: "P-256" };
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 
 const utf8 = new TextEncoder();
 
@@ -40,7 +40,7 @@ export async function deriveSessionKey(seed: SessionSeed): Promise<SessionKey> {
     privateKey: await crypto.subtle.importKey("pkcs8", pkcs8, ECDSA, false, ["sign"]),
     publicKey: await crypto.subtle.importKey("jwk", point, ECDSA, false, ["verify"]),
     jwk: { ...point, kid, alg: "ES256", use: "sig" },
-    header: utf8.encode(JSON.stringify({ alg: "ES256", typ: "JWT", kid })).toBase64(BASE64URL),
+    header: toBase64url(utf8.encode(JSON.stringify({ alg: "ES256", typ: "JWT", kid }))),
   };
 }
 
@@ -56,5 +56,5 @@ async function pkcs8Of(seed: SessionSeed): Promise<Uint8Array<ArrayBuffer>> {
 /** The name of a public key (RFC 7638): a hash of exactly these members, in this order. */
 async function thumbprintOf({ crv, kty, x, y }: Omit<PublicJwk, "kid" | "alg" | "use">): Promise<string> {
   const members = utf8.encode(JSON.stringify({ crv, kty, x, y }));
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", members)).toBase64(BASE64URL);
+  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
 }

@@ -12,6 +12,9 @@ import {
   VERIFIED_SESSIONS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
+import { toBase64url } from "../base64url.ts";
+import { isObject } from "../json.ts";
+import { isSessionContent, type SessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
 
@@ -45,13 +48,10 @@ export type SessionClaims = {
   /** A copy for verifiers that do not call the service. The service itself reads the group. */
   variables?: Record<string, unknown>;
   /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
-  stale?: { seconds: number; group: StaleGroup };
+  stale?: { seconds: number; group: SessionContent };
   /** What the integrator adds for other verifiers, under names of `isFreeClaim`. The service itself does not read it. */
   extraClaims?: object;
 };
-
-/** What a session says of its group: what a viewer's answer needs besides the number and the id. */
-export type StaleGroup = { name: string; properties: object | null; mapping: object | null };
 
 /**
  * A session that this service has signed, with the key `signingId` of the ring. Only the directory knows whether it was revoked.
@@ -84,7 +84,6 @@ type Payload = {
 /** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
 const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
-const BASE64URL = { alphabet: "base64url", omitPadding: true } as const;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 const utf8 = new TextEncoder();
@@ -100,10 +99,10 @@ export async function jwksOf(ring: SigningRing): Promise<{ keys: PublicJwk[] }> 
 export async function mintSession(ring: SigningRing, claims: SessionClaims): Promise<string> {
   const [signer] = await sessionKeysOf(ring);
   if (!signer) throw new Error("The signing ring has no key.");
-  const payload = utf8.encode(JSON.stringify(payloadOf(claims))).toBase64(BASE64URL);
+  const payload = toBase64url(utf8.encode(JSON.stringify(payloadOf(claims))));
   const signed = `${signer.header}.${payload}`;
   const signature = await crypto.subtle.sign(ES256, signer.privateKey, utf8.encode(signed));
-  return `${signed}.${new Uint8Array(signature).toBase64(BASE64URL)}`;
+  return `${signed}.${toBase64url(new Uint8Array(signature))}`;
 }
 
 /**
@@ -203,7 +202,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
   aud: directoryName(claims.environment),
   sub: claims.providedId,
   team_id: claims.teamId,
-  gen: claims.generation.toBase64(BASE64URL),
+  gen: toBase64url(claims.generation),
   key: claims.keyId,
   jti: claims.id,
   seq: claims.seq,
@@ -254,30 +253,17 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string" && value.length > 0 && value.length <= TEXT_UNITS_MAX;
 const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isOrigin: Check = (value) => {
   const origin = typeof value === "string" ? normalizeOrigin(value) : undefined;
   return origin?.ok === true && origin.value === value;
 };
-
-const isObjectOrNull: Check = (value) => value === null || isObject(value);
-
-const STALE_GROUP: Record<keyof StaleGroup, Check> = {
-  name: isText,
-  properties: isObjectOrNull,
-  mapping: isObjectOrNull,
-};
-
-const isStaleGroup = (value: unknown): value is StaleGroup =>
-  isObject(value) && Object.entries(STALE_GROUP).every(([field, check]) => check(Reflect.get(value, field)));
 
 /**
  * What answers the viewer without the directory. Fields that this release does not know are ignored. Of another release, `group`
  * may lack a field that this one needs: then there is no stale answer, and the directory answers.
  */
 function staleOf({ max_stale_seconds: seconds, group }: Payload): SessionClaims["stale"] {
-  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isStaleGroup(group);
+  const isUsable = isNumber(seconds) && seconds <= SESSION_STALE_SECONDS_MAX && isSessionContent(group);
   return isUsable ? { seconds, group } : undefined;
 }
 
@@ -321,7 +307,7 @@ function isPayload(value: unknown): value is Payload {
 function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
-    return bytes.toBase64(BASE64URL) === text ? bytes : undefined;
+    return toBase64url(bytes) === text ? bytes : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,3 @@
-import { MAPPING_ENTRIES_MAX } from "../../../common/limits.ts";
-
 const utf8 = new TextEncoder();
 
 /** Why `what` may not be this JSON, if it may not: it has more than `bytesMax` bytes. */
@@ -9,7 +7,5 @@ export function sizeRefusal(what: string, json: string, bytesMax: number): strin
 }
 
 /** Why a mapping may not have so many entries, if it may not. */
-export const entriesRefusal = (entries: number): string | undefined =>
-  entries > MAPPING_ENTRIES_MAX
-    ? `A mapping of ${entries} entries is too large; ${MAPPING_ENTRIES_MAX} is the most.`
-    : undefined;
+export const entriesRefusal = (entries: number, most: number): string | undefined =>
+  entries > most ? `A mapping of ${entries} entries is too large; ${most} is the most.` : undefined;

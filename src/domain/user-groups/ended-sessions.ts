@@ -54,7 +54,7 @@ export class EndedSessions {
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
   }
 
-  /** Deletes what no session can be refused for any more. */
+  /** Deletes ends that are older than any session. */
   get sweep(): Chore {
     const endsAt = ({ endedAt }: { endedAt: number }) => endedAt + ENDED_SESSION_SECONDS * 1000;
     return {

@@ -47,7 +47,7 @@ export type EnsureFailure = FailureOf<"user_group_not_found" | "environment_full
 type ChangeFailure = FailureOf<"user_group_id_taken" | "environment_full">;
 export type UpdateFailure = StateFailure | ChangeFailure;
 export type ViewFailure = FailureOf<"credential_revoked" | "user_group_suspended">;
-export type EraseFailure = StateFailure | FailureOf<"user_group_not_deleted">;
+export type PurgeFailure = StateFailure | FailureOf<"user_group_not_deleted">;
 export type TokenFailure = StateFailure | FailureOf<"token_superseded">;
 
 /** How a group is restored: under another id, and with another token. */
@@ -289,19 +289,19 @@ export class Groups {
     return ok({ group, endedLeases: [] });
   }
 
-  /** Erases a deleted group now. */
-  erase(author: Author, teamId: number, ifMatch: IfMatch | undefined): Result<undefined, EraseFailure> {
+  /** Purges a deleted group now. */
+  purge(author: Author, teamId: number, ifMatch: IfMatch | undefined): Result<undefined, PurgeFailure> {
     if (this.#store.findByTeamId(teamId)) return fail({ code: "user_group_not_deleted" });
     const deleted = inState(this.#store.findDeleted(teamId), ifMatch);
     if (!deleted.ok) return deleted;
-    this.#erase(author, deleted.value);
+    this.#purge(author, deleted.value);
     return ok(undefined);
   }
 
-  /** Erases a deleted group, and ends the responses that are stored about it. */
-  #erase(author: Author, group: Pick<UserGroup, "teamId" | "providedId" | "createdAt">): void {
+  /** Purges a deleted group, and ends the responses that are stored about it. */
+  #purge(author: Author, group: Pick<UserGroup, "teamId" | "providedId" | "createdAt">): void {
     this.#changes.commit(author, (record) => {
-      this.#store.erase(group.teamId);
+      this.#store.purge(group.teamId);
       this.#responses.end(group.teamId);
       this.#tombstones.put(group);
       record({ type: "user_group.purged", group });
@@ -309,8 +309,8 @@ export class Groups {
     this.#changes.schedule(Date.now());
   }
 
-  /** Erases deleted groups that can no longer be restored. */
-  get purge(): Chore {
+  /** Purges deleted groups that can no longer be restored. */
+  get purgeDue(): Chore {
     return {
       name: "purge deleted groups",
       dueAt: () => {
@@ -320,7 +320,7 @@ export class Groups {
       run: (now) => {
         const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
         for (const deleted of this.#store.oldestDeleted(GROUPS_PER_PURGE_MAX))
-          if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#erase(author, deleted);
+          if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#purge(author, deleted);
       },
     };
   }

@@ -3,7 +3,8 @@ import type { ListedGroup } from "../../records.ts";
 import type { Admitted } from "../credentials/admission.ts";
 import type { PresentedToken } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Changed, EraseFailure, Groups, TokenFailure } from "./groups.ts";
+import { inState, type StateFailure } from "./entity-tag.ts";
+import type { Changed, Groups, PurgeFailure, RestoreOptions, TokenFailure } from "./groups.ts";
 import type { Conditions, OnceFailure, Outcome, Responses } from "./responses.ts";
 import { type Guards, type RotatedWithToken, toListedGroup, toRotatedGroup } from "./user-group.ts";
 
@@ -60,18 +61,53 @@ export class RepeatableChanges {
     return ok({ endedLeases, isReplay });
   }
 
-  /** Erases a deleted group. Nothing is stored about a purged group, so a repeat finds none. The key may belong to another call. */
+  /** Purges a deleted group. Nothing is stored about a purged group, so a repeat finds none. The key may belong to another call. */
   purge(
     { author }: Admitted,
     teamId: number,
     { ifMatch, idempotency }: Conditions,
-  ): Result<undefined, OnceFailure | EraseFailure> {
+  ): Result<undefined, OnceFailure | PurgeFailure> {
     const stored = this.#responses.find(idempotency);
-    return stored.ok ? this.#groups.erase(author, teamId, ifMatch) : stored;
+    return stored.ok ? this.#groups.purge(author, teamId, ifMatch) : stored;
+  }
+
+  /** Replaces the token of the group with this number. */
+  rotateByNumber(
+    admitted: Admitted,
+    teamId: number,
+    graceSeconds: number,
+    conditions: Conditions,
+  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+    return this.#change(admitted, conditions, () => {
+      const found = inState(this.#groups.find(teamId), conditions.ifMatch);
+      return found.ok ? ok(this.#groups.rotate(admitted.author, found.value, graceSeconds)) : found;
+    });
+  }
+
+  /** Deletes the group with this number. */
+  removeByNumber(
+    admitted: Admitted,
+    teamId: number,
+    conditions: Conditions,
+  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+    return this.#change(admitted, conditions, () => {
+      const found = inState(this.#groups.find(teamId), conditions.ifMatch);
+      return found.ok ? ok(this.#groups.delete(admitted.author, found.value)) : found;
+    });
+  }
+
+  /** Restores a deleted group, as `Groups.restore` does. */
+  restore(
+    admitted: Admitted,
+    teamId: number,
+    options: RestoreOptions,
+    conditions: Conditions,
+  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
+    return this.#change(admitted, conditions, () => this.#groups.restore(admitted.author, teamId, options, conditions));
   }
 
   /** Makes a change whose answer is the group as lists show it. */
-  list<Failure>(
+  #change<Failure>(
     { keyId }: Admitted,
     { idempotency }: Conditions,
     change: () => Result<Changed, Failure>,

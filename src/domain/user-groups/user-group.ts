@@ -1,21 +1,21 @@
-import {
-  CONTENT,
-  type GroupContent,
-  type GroupSnapshot,
-  type GroupState,
-  type GroupToken,
-  type Lease,
-  type ListedGroup,
-  type PublicGroup,
-  type RotatedGroup,
-  type UserGroup,
+import { COLUMNS, CONTENT_FIELDS, type ContentField, type GroupField } from "../../../common/content.ts";
+import type {
+  GroupContent,
+  GroupSnapshot,
+  GroupState,
+  GroupToken,
+  Lease,
+  ListedGroup,
+  PublicGroup,
+  RotatedGroup,
+  UserGroup,
 } from "../../records.ts";
 import { newNonce, sameBytes } from "../credentials/credential.ts";
 import type { FailureOf } from "../failure.ts";
 
 /** The content of a new group. */
 export type UserGroupDraft = Pick<GroupContent, "providedId"> & {
-  [Field in Exclude<keyof GroupContent, "providedId">]?: GroupContent[Field] | undefined;
+  [Field in GroupField]?: GroupContent[Field] | undefined;
 };
 
 /** The changes of an update; an absent field stays as it is, and `null` clears it. */
@@ -28,10 +28,10 @@ export type UserGroupChanges = Omit<UserGroupDraft, "providedId"> & {
 export type GroupWithToken = Omit<PublicGroup, "mapping"> & { revision: number; nonce: ArrayBuffer | undefined };
 
 /** The group for a caller that may read its token, or may not. */
-export const toGroupWithToken = (
-  { teamId, providedId, name, properties, revision, nonce }: UserGroup,
-  { mayReadToken }: { mayReadToken: boolean },
-): GroupWithToken => ({ teamId, providedId, name, properties, revision, nonce: mayReadToken ? nonce : undefined });
+export function toGroupWithToken(group: UserGroup, { mayReadToken }: { mayReadToken: boolean }): GroupWithToken {
+  const { mapping: _, ...content } = toPublicGroup(group);
+  return { ...content, revision: group.revision, nonce: mayReadToken ? group.nonce : undefined };
+}
 
 /** The answer to a rotation. `nonce` is missing if the caller may not read the token. */
 export type RotatedWithToken = Omit<RotatedGroup, "nonce"> & { nonce: ArrayBuffer | undefined };
@@ -53,13 +53,19 @@ export function toListedGroup(group: UserGroup): ListedGroup {
 }
 
 /** What viewers see of the group. */
-export const toPublicGroup = ({ teamId, providedId, name, mapping, properties }: PublicGroup): PublicGroup => ({
-  teamId,
-  providedId,
-  name,
-  mapping,
-  properties,
-});
+export const toPublicGroup = (group: PublicGroup): PublicGroup => ({ teamId: group.teamId, ...contentOf(group) });
+
+type SomeContent = { [Field in ContentField]?: string | null | undefined };
+
+/** The content of a group after some changes. A field of which neither has a value is `null`. */
+function contentOf(group: Partial<GroupContent>, changes: SomeContent = {}): GroupContent {
+  const content: SomeContent = {};
+  for (const field of CONTENT_FIELDS) {
+    const changed = changes[field];
+    content[field] = changed === undefined ? (group[field] ?? null) : changed;
+  }
+  return content as GroupContent;
+}
 
 /** What a token is made of in the directory: two times 128 random bits. */
 export const newToken = (): Pick<GroupToken, "nonce" | "generation"> => ({
@@ -73,14 +79,8 @@ export const NO_GRACE = { graceNonce: null, graceGeneration: null, graceEndsAt: 
 const NOT_SUSPENDED = { suspendedAt: null, suspendedReason: null };
 
 /** A group that is created at the time `now`. */
-export const newGroup = (
-  { providedId, name = providedId, mapping = null, properties = null }: UserGroupDraft,
-  now: number,
-): Omit<UserGroup, "teamId"> => ({
-  providedId,
-  name,
-  mapping,
-  properties,
+export const newGroup = (draft: UserGroupDraft, now: number): Omit<UserGroup, "teamId"> => ({
+  ...contentOf({ providedId: draft.providedId, name: draft.providedId }, draft),
   ...newToken(),
   ...NO_GRACE,
   ...NOT_SUSPENDED,
@@ -104,8 +104,7 @@ export function withChanges(
   changes: UserGroupChanges & { reason: string | undefined },
   now: number,
 ): UserGroup {
-  const { name = group.name, mapping = group.mapping, properties = group.properties } = changes;
-  const content: GroupContent = { providedId: changes.newProvidedId ?? group.providedId, name, mapping, properties };
+  const content = contentOf(group, { ...changes, providedId: changes.newProvidedId });
   const suspension = suspensionOf(group, changes, now);
   const isContentChanged = changedFields(group, content).length > 0;
   if (!isContentChanged && suspension.suspendedAt === group.suspendedAt) return group;
@@ -124,11 +123,9 @@ function suspensionOf(
     : { suspendedAt, suspendedReason };
 }
 
-const CONTENT_FIELDS = Object.keys(CONTENT) as (keyof GroupContent)[];
-
 /** The published names of the fields whose content differs. */
 export const changedFields = (before: GroupContent, after: GroupContent): string[] =>
-  CONTENT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => CONTENT[field]);
+  CONTENT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => COLUMNS[field]);
 
 const utf8 = new TextEncoder();
 

@@ -1,90 +1,87 @@
 import type { LadderRole } from "../../domain/credentials/rights.ts";
 
-/** Who may see a page or send a form of the console. A page of an environment names the environment in its path. */
-export type PageAccess =
-  | {
-      /** An operator with this role, or a higher one. */
-      role: LadderRole;
-      /** Whether the page reads much at once, and has a limit of its own. */
-      isList?: true;
-      /** Whether a form changes nothing, so that it may be sent again. */
-      changesNothing?: true;
-      /** Why a form asks for the operator's own key, besides the session. A thief of the cookie lacks the key. */
-      asksForKey?: KeyReason;
-    }
-  /** Everybody, without a session. */
-  | { role?: never; isList?: never; changesNothing?: never; asksForKey?: never };
+/** Who may see a page of the console, and who may send its form. A page of an environment names the environment in its path. */
+export type PageAccess = {
+  /** An operator with this role, or a higher one. Without it, everybody, also without a session. */
+  role?: LadderRole;
+  /** Whether the page reads much at once, and has a limit of its own. */
+  isList?: true;
+  /** The form of the page, which is sent to the page's own path; `undefined` if it has none. */
+  form?: {
+    /** Whether the form changes nothing, so that it may be sent again. */
+    changesNothing?: true;
+    /** Why the form asks for the operator's own key, besides the session. A thief of the cookie lacks the key. */
+    asksForKey?: KeyReason;
+    /** Whether the form is on other pages, and its path shows none. */
+    hasNoPage?: true;
+  };
+};
 
 /** The next page shows a credential, which outlives the session, or what the form erases cannot be restored. */
 export type KeyReason = "credential" | "erasure";
 
-/**
- * Who may see each page and send each form, by its method and the pattern of its path. A route of the console without an entry
- * does not compile (console.tsx).
- */
-export const PAGES = {
-  "GET /console": {},
-  "GET /console/sign-in": {},
-  "POST /console/sign-in": {},
-  "POST /console/sign-out": { role: "viewer" },
-  "GET /console/sessions": { role: "viewer" },
-  "POST /console/sessions": { role: "viewer" },
-  "GET /console/environments": { role: "viewer", isList: true },
-  "GET /console/environments/create": { role: "admin" },
-  "POST /console/environments/create": { role: "admin", asksForKey: "credential" },
-  "GET /console/events": { role: "viewer", isList: true },
-  "GET /console/find-key": { role: "viewer" },
-  "POST /console/find-key": { role: "viewer", changesNothing: true },
-  "GET /console/operators": { role: "viewer", isList: true },
-  "GET /console/operators/issue": { role: "admin" },
-  "POST /console/operators/issue": { role: "admin", asksForKey: "credential" },
-  "GET /console/operators/:id/roll": { role: "admin" },
-  "POST /console/operators/:id/roll": { role: "admin", asksForKey: "credential" },
-  "GET /console/operators/:id/revoke": { role: "admin" },
-  "POST /console/operators/:id/revoke": { role: "admin" },
-  "GET /console/environments/:workspace/:environment": { role: "viewer", isList: true },
-  "GET /console/environments/:workspace/:environment/erase": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/erase": { role: "admin", asksForKey: "erasure" },
-  "GET /console/environments/:workspace/:environment/events": { role: "viewer", isList: true },
-  "GET /console/environments/:workspace/:environment/keys": { role: "viewer", isList: true },
-  "GET /console/environments/:workspace/:environment/keys/issue": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/keys/issue": { role: "admin", asksForKey: "credential" },
-  "GET /console/environments/:workspace/:environment/keys/:id/roll": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/keys/:id/roll": { role: "admin", asksForKey: "credential" },
-  "GET /console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin" },
-  "GET /console/environments/:workspace/:environment/groups": { role: "viewer", isList: true },
-  "GET /console/environments/:workspace/:environment/groups/:team_id": { role: "viewer" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/view-as": { role: "viewer" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/view-as": {
-    role: "viewer",
-    changesNothing: true,
-  },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/rotate": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/rotate": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/suspend": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/suspend": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/resume": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/resume": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/end-sessions": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/end-sessions": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/delete": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/delete": { role: "admin" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/restore": { role: "support" },
-  "GET /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin" },
-  "POST /console/environments/:workspace/:environment/groups/:team_id/purge": { role: "admin", asksForKey: "erasure" },
+/** The pages below that of a group which change it, by the last word of their paths. */
+const GROUP_CHANGES = {
+  rotate: { role: "support", form: {} },
+  suspend: { role: "support", form: {} },
+  resume: { role: "support", form: {} },
+  "end-sessions": { role: "support", form: {} },
+  delete: { role: "admin", form: {} },
+  restore: { role: "support", form: {} },
+  purge: { role: "admin", form: { asksForKey: "erasure" } },
 } as const satisfies Record<string, PageAccess>;
 
-/** The name of a page in the table. */
-export type PageName = keyof typeof PAGES;
+export type GroupChange = keyof typeof GROUP_CHANGES;
 
-/** The table's entry for a request, if it has one. */
-export const pageAccessOf = (method: string, pattern: string): PageAccess | undefined => {
-  const name = `${method === "HEAD" ? "GET" : method} ${pattern}`;
-  return isPage(name) ? PAGES[name] : undefined;
-};
+/** The pattern of the path of a group's page. */
+export const GROUP_PATTERN = "/console/environments/:workspace/:environment/groups/:team_id";
 
-const isPage = (name: string): name is PageName => Object.hasOwn(PAGES, name);
+/**
+ * Who may see each other page and send its form, by the pattern of its path. A route of the console without an entry does not
+ * compile (console.tsx).
+ */
+const PAGES = {
+  "/console": {},
+  "/console/sign-in": { form: {} },
+  "/console/sign-out": { role: "viewer", form: { hasNoPage: true } },
+  "/console/sessions": { role: "viewer", form: {} },
+  "/console/environments": { role: "viewer", isList: true },
+  "/console/environments/create": { role: "admin", form: { asksForKey: "credential" } },
+  "/console/events": { role: "viewer", isList: true },
+  "/console/find-key": { role: "viewer", form: { changesNothing: true } },
+  "/console/operators": { role: "viewer", isList: true },
+  "/console/operators/issue": { role: "admin", form: { asksForKey: "credential" } },
+  "/console/operators/:id/roll": { role: "admin", form: { asksForKey: "credential" } },
+  "/console/operators/:id/revoke": { role: "admin", form: {} },
+  "/console/environments/:workspace/:environment": { role: "viewer", isList: true },
+  "/console/environments/:workspace/:environment/erase": { role: "admin", form: { asksForKey: "erasure" } },
+  "/console/environments/:workspace/:environment/events": { role: "viewer", isList: true },
+  "/console/environments/:workspace/:environment/keys": { role: "viewer", isList: true },
+  "/console/environments/:workspace/:environment/keys/issue": { role: "admin", form: { asksForKey: "credential" } },
+  "/console/environments/:workspace/:environment/keys/:id/roll": { role: "admin", form: { asksForKey: "credential" } },
+  "/console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin", form: {} },
+  "/console/environments/:workspace/:environment/groups": { role: "viewer", isList: true },
+  "/console/environments/:workspace/:environment/groups/:team_id": { role: "viewer" },
+  "/console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support", form: {} },
+  "/console/environments/:workspace/:environment/groups/:team_id/view-as": {
+    role: "viewer",
+    form: { changesNothing: true },
+  },
+} as const satisfies Record<string, PageAccess>;
+
+/** The pattern of a page's path in the table. */
+export type PagePattern = keyof typeof PAGES;
+
+/** Every page of the console, by the pattern of its path. */
+export const ALL_PAGES: ReadonlyMap<string, PageAccess> = new Map<string, PageAccess>([
+  ...Object.entries(PAGES),
+  ...Object.entries(GROUP_CHANGES).map(([word, access]) => [`${GROUP_PATTERN}/${word}`, access] as const),
+]);
+
+/** Who may make a request to a path of this pattern: see its page, or with POST send its form. `undefined` if there is none. */
+export function pageAccessOf(method: string, pattern: string): PageAccess | undefined {
+  const access = ALL_PAGES.get(pattern);
+  const isThere =
+    method === "POST" ? access?.form : (method === "GET" || method === "HEAD") && !access?.form?.hasNoPage;
+  return isThere ? access : undefined;
+}

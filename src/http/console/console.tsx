@@ -1,15 +1,14 @@
 import { Hono } from "hono";
 import type { ExtractSchema } from "hono/types";
-import type { RoutesOf } from "../access.ts";
 import type { AppEnv } from "../app-env.ts";
-import type { PageName } from "./access.ts";
+import { GROUP_PATTERN, type PagePattern } from "./access.ts";
 import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
 import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
 import { listEnvironments } from "./pages/environments/list.tsx";
 import { showOverview } from "./pages/environments/overview.tsx";
 import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
 import { findKey, findKeyPage } from "./pages/find-key.tsx";
-import { changePage, makeChange } from "./pages/groups/changes.tsx";
+import { GROUP_CHANGE_PAGES } from "./pages/groups/changes.tsx";
 import { editGroup, editPage } from "./pages/groups/edit.tsx";
 import { listGroups } from "./pages/groups/list.tsx";
 import { showGroup } from "./pages/groups/show.tsx";
@@ -65,23 +64,12 @@ const pages = new Hono<AppEnv>()
   .get("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editPage)
   .post("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editGroup)
   .get("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAsPage)
-  .post("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAs)
-  .get("/console/environments/:workspace/:environment/groups/:team_id/rotate", ...changePage("rotate"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/rotate", ...makeChange("rotate"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/suspend", ...changePage("suspend"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/suspend", ...makeChange("suspend"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/resume", ...changePage("resume"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/resume", ...makeChange("resume"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/end-sessions", ...changePage("end-sessions"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/end-sessions", ...makeChange("end-sessions"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/delete", ...changePage("delete"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/delete", ...makeChange("delete"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/restore", ...changePage("restore"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/restore", ...makeChange("restore"))
-  .get("/console/environments/:workspace/:environment/groups/:team_id/purge", ...changePage("purge"))
-  .post("/console/environments/:workspace/:environment/groups/:team_id/purge", ...makeChange("purge"));
+  .post("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAs);
 
-type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof pages>>, PageName>;
+for (const { word, show, make } of GROUP_CHANGE_PAGES)
+  pages.get(`${GROUP_PATTERN}/${word}`, ...show).post(`${GROUP_PATTERN}/${word}`, ...make);
+
+type Unlisted = Exclude<keyof ExtractSchema<typeof pages>, PagePattern>;
 
 /** The router of the console. It does not compile while a page lacks its entry in the table of who may see which page. */
 export const operatorConsole: [Unlisted] extends [never] ? typeof pages : Unlisted = pages;

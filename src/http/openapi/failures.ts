@@ -17,15 +17,14 @@ const Issue = z
   })
   .meta({ id: "Issue", description: "One fault of a request." });
 
-/** The fields of each failure besides its code and message. A new code or field without its schema does not compile. */
-const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z.ZodType<FailureOf<C>[Field]> } } = {
-  malformed_json: {},
-  malformed_request: {},
-  body_required: {},
-  body_timeout: {},
-  unauthenticated: {},
-  credential_expired: {},
-  credential_revoked: {},
+/** A failure's fields besides its code. */
+type FieldsOf<C extends Code> = Exclude<keyof FailureOf<C>, "code">;
+
+/** The codes of the failures that have fields. */
+type CodeWithFields = { [C in Code]: FieldsOf<C> extends never ? never : C }[Code];
+
+/** The fields of the failures that have some, besides code and message. A new field without its schema does not compile. */
+const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<FailureOf<C>[Field]> } } = {
   insufficient_access: {
     required_scope: z
       .enum(SCOPES)
@@ -33,34 +32,20 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       .meta({ description: "The scope that the API key lacks.", examples: ["groups:write"] }),
     required_role: z.enum(ROLES).optional().meta({ description: "The role that the operator lacks." }),
   },
-  secret_key_in_browser: {},
-  token_in_browser: {},
-  origin_not_allowed: {},
   audience_mismatch: {
     audience: Audience.meta({ description: "The environment of the credential.", examples: ["acme/Testing"] }),
     expected_audience: Audience.meta({ description: "The environment that the call expects." }),
   },
-  user_group_suspended: {},
-  user_group_not_found: {},
-  api_key_not_found: {},
-  operator_not_found: {},
-  environment_not_found: {},
-  route_not_found: {},
   method_not_allowed: {
     allow: z
       .array(z.string())
       .meta({ description: "The methods that this path takes.", examples: [["GET", "PUT", "POST", "DELETE"]] }),
   },
-  cursor_expired: {},
-  user_group_id_taken: {},
-  token_superseded: {},
   user_group_mismatch: {
     guard: z
       .enum(["user_group_id", "data_source_provided_id"])
       .meta({ description: "The field that does not match.", examples: ["user_group_id"] }),
   },
-  user_group_not_deleted: {},
-  environment_not_empty: {},
   unexpected_page: {
     expected_page: z.int().meta({ description: "The number of the page to send next.", examples: [2] }),
   },
@@ -68,9 +53,6 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
     line: z.int().meta({ description: "The number of the line within the page, from 1.", examples: [17] }),
     reason: z.string().meta({ description: "What is wrong.", examples: ["The line is not a JSON object."] }),
   },
-  revision_mismatch: {},
-  body_too_large: {},
-  unsupported_media_type: {},
   invalid_body: {
     issues: z
       .array(Issue)
@@ -97,25 +79,20 @@ const FIELDS: { [C in Code]: { [Field in Exclude<keyof FailureOf<C>, "code">]: z
       examples: ["A variable in a string cannot be a parameter. Move it outside."],
     }),
   },
-  variables_too_large: {},
-  idempotency_key_reused: {},
-  rate_limited: {},
-  internal_error: {},
-  overloaded: {},
-  directory_unavailable: {},
-  service_not_configured: {},
   not_ready: {
     failed: z.array(z.enum(UNREADY)).meta({
       description: "What was found to be wrong.",
       examples: [["registry"]],
     }),
   },
-  environment_restoring: {},
-  environment_full: {},
 };
 
+const hasFields = (code: Code): code is CodeWithFields => Object.hasOwn(FIELDS, code);
+
+const fieldsOf = (code: Code): Record<string, z.ZodType> => (hasFields(code) ? FIELDS[code] : {});
+
 /** Every code, in the order of `FAILURES`. */
-const CODES = Object.keys(FAILURES).filter((code): code is Code => code in FIELDS);
+const CODES = Object.keys(FAILURES).filter((code): code is Code => Object.hasOwn(FAILURES, code));
 
 /** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
 const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -134,7 +111,7 @@ export const errorSchemas = () => ({
           message: z
             .string()
             .meta({ description: "How to fix it, for people; it may be reworded.", examples: [message] }),
-          ...FIELDS[code],
+          ...fieldsOf(code),
         })
         .meta({ description: `Status ${status}. ${message}` });
       return components(schemaName(code), error, "output");
@@ -187,7 +164,7 @@ function headersOf(status: number): string[] {
 }
 
 function exampleOf(code: Code) {
-  const fields = Object.entries(FIELDS[code]).map(([name, schema]: [string, z.ZodType]) => [
+  const fields = Object.entries(fieldsOf(code)).map(([name, schema]) => [
     name,
     jsonSchema(schema, "output").examples?.[0],
   ]);

@@ -1,11 +1,9 @@
 import type * as z from "zod";
 import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../../common/limits.ts";
-import type { Access } from "../access.ts";
+import type { ACCESS, Access } from "../access.ts";
 import type { Code } from "./failures.ts";
 
 /** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
-
-type Method = "get" | "put" | "post" | "delete";
 
 type Content = { name: string; schema: z.core.$ZodType; example: object };
 
@@ -35,15 +33,21 @@ export type Operation = {
   };
   /** What a 302 means, of a call that sends browsers elsewhere. */
   redirectDescription?: string;
-  /** The refusals of this call, besides those that come from its credentials and its body. */
+  /** The refusals of this call, besides those that come from its credentials, its body and its headers. */
   refusals: Code[];
 };
 
 /** The kinds of credentials, by the names of their security schemes. */
 export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "viewer_session";
 
-/** Operations by path and method. */
-export type Operations = Record<string, Partial<Record<Method, Operation>>>;
+/** The calls that the document describes: those below /api, and those that the table of access does not name. */
+export type DescribedCall =
+  | keyof typeof ACCESS
+  | "GET /"
+  | `GET /${"health" | "ready" | "openapi.json" | "docs" | ".well-known/jwks.json" | ".well-known/openid-configuration"}`;
+
+/** The operations of a resource, by method and pattern of the path, as in the table of access. */
+export type Operations = Partial<Record<DescribedCall, Operation>>;
 
 const EVERYWHERE: Code[] = [
   "malformed_request",
@@ -61,7 +65,7 @@ const WITH_OPTIONAL_BODY: Code[] = [
 ];
 
 /** All refusals of a call, sorted by where they come from. */
-export const refusalsOf = ({ refusals }: Operation, access: Access | undefined): Code[] => {
+export const refusalsOf = ({ refusals, headers = [] }: Operation, access: Access | undefined): Code[] => {
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
   return [
     ...EVERYWHERE,
@@ -82,6 +86,8 @@ export const refusalsOf = ({ refusals }: Operation, access: Access | undefined):
     ...(access?.environmentQuery ? (["environment_not_found"] as const) : []),
     ...(access?.body ? WITH_OPTIONAL_BODY : []),
     ...(access?.body === "required" ? (["body_required"] as const) : []),
+    ...(headers.includes("If-Match") ? (["revision_mismatch"] as const) : []),
+    ...(headers.includes("Idempotency-Key") ? (["idempotency_key_reused"] as const) : []),
     ...refusals,
   ];
 };

@@ -30,53 +30,45 @@ const Service = z.strictObject({
 });
 
 /** The calls that take no credential. */
-export const referenceOperations: Operations = {
-  "/": {
-    get: {
-      id: "describeService",
-      tag: "About",
-      summary: "Get the name, the version and the links of the service",
-      description: "HEAD is answered as well.",
-      answer: {
-        status: 200,
-        description: "What is here.",
-        content: { name: "Service", schema: Service },
-        headers: ["Vary"],
-      },
-      redirectDescription:
-        "The request accepts `text/html`, as that of a browser does: the console is there, or `/docs` if the console is turned off.",
-      refusals: [],
+export const referenceOperations = {
+  "GET /": {
+    id: "describeService",
+    tag: "About",
+    summary: "Get the name, the version and the links of the service",
+    description: "HEAD is answered as well.",
+    answer: {
+      status: 200,
+      description: "What is here.",
+      content: { name: "Service", schema: Service },
+      headers: ["Vary"],
     },
+    redirectDescription:
+      "The request accepts `text/html`, as that of a browser does: the console is there, or `/docs` if the console is turned off.",
+    refusals: [],
   },
-  "/health": {
-    get: {
-      id: "checkHealth",
-      tag: "About",
-      summary: "Check that the service is configured",
-      description: "HEAD is answered as well.",
-      answer: { status: 200, description: "It is.", content: { name: "Health", schema: Health } },
-      refusals: [],
-    },
+  "GET /health": {
+    id: "checkHealth",
+    tag: "About",
+    summary: "Check that the service is configured",
+    description: "HEAD is answered as well.",
+    answer: { status: 200, description: "It is.", content: { name: "Health", schema: Health } },
+    refusals: [],
   },
-  "/openapi.json": {
-    get: {
-      id: "describeApi",
-      tag: "About",
-      summary: "Get this document",
-      description: "HEAD is answered as well.",
-      answer: { status: 200, description: "An OpenAPI 3.1 document.", content: "application/json" },
-      refusals: [],
-    },
+  "GET /openapi.json": {
+    id: "describeApi",
+    tag: "About",
+    summary: "Get this document",
+    description: "HEAD is answered as well.",
+    answer: { status: 200, description: "An OpenAPI 3.1 document.", content: "application/json" },
+    refusals: [],
   },
-  "/docs": {
-    get: {
-      id: "showReference",
-      tag: "About",
-      summary: "Read this document",
-      description: "A page that shows this document. HEAD is answered as well.",
-      answer: { status: 200, description: "The page.", content: "text/html" },
-      // The Worker was deployed without the files of public/.
-      refusals: ["route_not_found"],
-    },
+  "GET /docs": {
+    id: "showReference",
+    tag: "About",
+    summary: "Read this document",
+    description: "A page that shows this document. HEAD is answered as well.",
+    answer: { status: 200, description: "The page.", content: "text/html" },
+    // The Worker was deployed without the files of public/.
+    refusals: ["route_not_found"],
   },
-};
+} satisfies Operations;

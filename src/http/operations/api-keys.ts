@@ -6,7 +6,7 @@ import { type Grant, toRights } from "../../domain/credentials/rights.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { By } from "../../domain/registry.ts";
 import type { Location } from "../../records.ts";
-import { type Directory, directoryOf, registryOf } from "../durable-objects.ts";
+import { type Directory, directoryOf } from "../durable-objects.ts";
 import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";
 
 /** A new API key. Only the first one of an environment may have a `location`. */
@@ -22,7 +22,7 @@ export type ApiKeyDraft = {
 export async function issueApiKey(
   call: OperatorCall,
   { environment, location, name, grant, expiresInSeconds }: ApiKeyDraft,
-): Promise<Result<IssuedKey & By, Failure>> {
+): Promise<Result<IssuedKey, Failure>> {
   const opened = await openDirectory(call, environment, location);
   if (!opened.ok) return opened;
   const { directory, operator } = opened.value;
@@ -32,8 +32,8 @@ export async function issueApiKey(
   );
   if (!issued.ok) return issued;
   // If the environment was erased between the two calls, it exists again now.
-  const recorded = await registryOf(call.env).recordEnvironment(call.presentedOperator, environment, location);
-  return recorded.ok ? ok({ ...issued.value, operator }) : recorded;
+  const recorded = await call.registry.recordEnvironment(call.presentedOperator, environment, location);
+  return recorded.ok ? issued : recorded;
 }
 
 /** An operator who has named an environment, and the values of the request that an operation needs. */
@@ -54,11 +54,11 @@ export function rollApiKey(
  * platform places a directory once. An environment that was recorded by a call that then failed has no key yet.
  */
 async function openDirectory(
-  { env, presentedOperator }: OperatorCall,
+  { env, registry, presentedOperator }: OperatorCall,
   environment: Environment,
   location: Location | undefined,
 ): Promise<Result<{ directory: Directory } & By, Failure>> {
-  const recorded = await registryOf(env).recordEnvironment(presentedOperator, environment, location);
+  const recorded = await registry.recordEnvironment(presentedOperator, environment, location);
   if (!recorded.ok) return recorded;
   const { isNew, location: recordedLocation, operator } = recorded.value;
   const directory = directoryOf(env, environment, recordedLocation);

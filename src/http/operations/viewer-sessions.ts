@@ -3,11 +3,11 @@ import { SESSION_UNITS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Caller } from "../../domain/credentials/caller.ts";
 import type { SigningRing } from "../../domain/credentials/credential.ts";
-import { mintSession, type StaleGroup, variablesFit } from "../../domain/credentials/viewer-session.ts";
+import { mintSession, variablesFit } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
+import { publishedContent } from "../../domain/user-groups/published-content.ts";
 import type { NewSession, SessionGroup } from "../../domain/user-groups/viewer-sessions.ts";
-import type { GroupSnapshot } from "../../records.ts";
 import type { Directory } from "../durable-objects.ts";
 
 /** The API key that mints a session, and the issuer that the session names. */
@@ -75,7 +75,8 @@ export async function mintViewerSession(
   };
   const { id, teamId } = claims;
   if (maxStaleSeconds > 0) {
-    const stale = { seconds: maxStaleSeconds, group: staleGroupOf(group) };
+    const { provided_id: _, ...content } = publishedContent(group);
+    const stale = { seconds: maxStaleSeconds, group: content };
     const token = await mintSession(ring, { ...claims, stale });
     if (token.length <= SESSION_UNITS_MAX) return ok({ ...times, token, id, teamId, maxStaleSeconds });
   }
@@ -83,12 +84,6 @@ export async function mintViewerSession(
   if (token.length > SESSION_UNITS_MAX) return fail({ code: "variables_too_large" });
   return ok({ ...times, token, id, teamId, maxStaleSeconds: 0 });
 }
-
-const staleGroupOf = ({ name, properties, mapping }: GroupSnapshot): StaleGroup => ({
-  name,
-  properties: JSON.parse(properties ?? "null"),
-  mapping: JSON.parse(mapping ?? "null"),
-});
 
 function personOf({ viewerId, viewerProperties }: Pick<SessionDraft, "viewerId" | "viewerProperties">) {
   return {

@@ -5,14 +5,15 @@ import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type {
   AdmittedOperator,
+  AppEnv,
   CallEnv,
   DirectoryCaller,
   ManagerEnv,
-  OperatorEnv,
   RequestContext,
   UncheckedOperator,
+  With,
 } from "../app-env.ts";
-import { directoryOf, registryOf } from "../durable-objects.ts";
+import { directoryOf, type RemoteRegistry, registryOf } from "../durable-objects.ts";
 import type { Manager } from "../operations/api-keys.ts";
 import type { OperatorCall } from "../operations/issue-credential.ts";
 import { failureAfterCheck } from "../response/refuse-request.ts";
@@ -20,6 +21,10 @@ import { environmentFieldsOf, namedEnvironment } from "./query.ts";
 
 /** The key of an operator that this service signed, or OPERATOR_TOKEN. */
 export type OperatorKey = VerifiedClaimOf<"operator_key"> | "bootstrap";
+
+/** The registry, for the caller of this request: whom it admits is the operator of the request, in its log line too. */
+export const registryFor = (c: RequestContext): RemoteRegistry =>
+  registryOf(c.env, (operator) => c.set("operator", operator));
 
 /** Admits an API key that this service signed. The directory checks the rest within the call's own RPC. */
 export async function admitApiKey(
@@ -63,29 +68,28 @@ export async function admitOperator(
   if (environment.ok && environment.value) c.set("environment", environment.value);
   const admitted = await admitTo(c, presentedOperator, c.get("environment"));
   if (!admitted.ok) return admitted;
-  c.set("operator", admitted.value);
   c.set("checkCaller", async () => undefined);
   return environment.ok ? ok({ presentedOperator, operator: admitted.value }) : environment;
 }
 
 /**
- * Admits an operator again whose list of an environment has waited for its turn: the key may have been revoked meanwhile. The
- * directory admits API keys again itself.
+ * Admits an operator again whose list of an environment has waited for its turn: the key or the session may have ended meanwhile.
+ * Returns the failure. The directory admits API keys again itself.
  */
 export async function admitAgain(
-  c: RequestContext<CallEnv>,
-  presentedOperator: PresentedOperator | undefined,
+  c: RequestContext<With<AppEnv, Partial<UncheckedOperator>>>,
   { hasWaited }: { hasWaited: boolean },
 ): Promise<Failure | undefined> {
+  const presentedOperator = c.get("presentedOperator");
   if (!hasWaited || !presentedOperator) return undefined;
   const admitted = await admitTo(c, presentedOperator, c.get("environment"));
   return admitted.ok ? undefined : admitted.failure;
 }
 
 /** Has the registry admit an operator who has a role that the table of access names for this call. */
-function admitTo(c: RequestContext<CallEnv>, presented: PresentedOperator, environment: Environment | undefined) {
-  const { role = "admin", isForBackups = false } = c.get("access");
-  return registryOf(c.env).admit(presented, role, environment, isForBackups);
+function admitTo(c: RequestContext, presented: PresentedOperator, environment: Environment | undefined) {
+  const { role = "admin", isForBackups = false } = c.get("access") ?? {};
+  return registryFor(c).admit(presented, role, environment, isForBackups);
 }
 
 /** An admitted operator as the caller of the directory of the environment that the query names. */
@@ -107,8 +111,9 @@ export const managerCall = (c: RequestContext<ManagerEnv>): Manager => ({
 });
 
 /** An operator as operations take it. */
-export const operatorCall = (c: RequestContext<OperatorEnv>): OperatorCall => ({
+export const operatorCall = (c: RequestContext<With<AppEnv, UncheckedOperator>>): OperatorCall => ({
   env: c.env,
+  registry: registryFor(c),
   ring: c.get("ring"),
   presentedOperator: c.get("presentedOperator"),
 });

@@ -10,6 +10,7 @@ import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
+import { storedContent } from "../../domain/user-groups/published-content.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
@@ -112,9 +113,7 @@ function staleAnswerOf(
   if (!stale || oldest === undefined) return undefined;
   const age = now / 1000 - issuedAtSeconds;
   if (age < -SESSION_STALE_CLOCK_SECONDS_MAX || age > Math.min(stale.seconds, oldest)) return undefined;
-  const { name, properties, mapping } = stale.group;
-  const text = (value: object | null) => (value === null ? null : JSON.stringify(value));
-  const group = { teamId, providedId, name, properties: text(properties), mapping: text(mapping), validUntil: null };
+  const group = { teamId, providedId, ...storedContent(stale.group), validUntil: null };
   return { group, ageSeconds: Math.max(0, Math.floor(age)) };
 }
 

@@ -67,7 +67,10 @@ export const authorizeFeedReaders = authorizing<FeedEnv, FeedReader>(
     operator: async (c, key) =>
       environmentFieldsOf(c).length === 0 ? ok(presentOperator(c, key)) : admitToDirectory(c, key),
   },
-  (c, reader) => c.set("feedReader", reader),
+  (c, reader) => {
+    c.set("feedReader", reader);
+    if (reader.presentedOperator) c.set("presentedOperator", reader.presentedOperator);
+  },
 );
 
 /** Admits viewers. */

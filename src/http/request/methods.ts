@@ -1,6 +1,8 @@
+import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
 import { log } from "../../domain/log.ts";
+import { ACCESS, type Access } from "../access.ts";
 import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
@@ -12,6 +14,18 @@ export const allowMethods = (...allow: string[]) =>
   createMiddleware<RequestEnv>((c, next) =>
     allow.includes(c.req.method) ? next() : Promise.resolve(refuse(c, { code: "method_not_allowed", allow })),
   );
+
+/** Refuses the methods that the table of access does not name for the path of a call. */
+export function methodsOfCalls(): Hono<RequestEnv> {
+  const calls = Object.entries<Access>(ACCESS).map(([call, { takesHead }]) => {
+    const [method = "", path = ""] = call.split(" ");
+    return { path, methods: takesHead ? [method, "HEAD"] : [method] };
+  });
+  const router = new Hono<RequestEnv>();
+  for (const [path, ofPath] of Map.groupBy(calls, ({ path }) => path))
+    router.use(path, allowMethods(...ofPath.flatMap(({ methods }) => methods)));
+  return router;
+}
 
 /**
  * Refuses a CONNECT: closes its connection, through which nothing is sent. The runtime answers 200 before it calls this handler, and

@@ -27,12 +27,12 @@ export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
   };
 };
 
-/** Whether a value is a string of 1 to `TEXT_UNITS_MAX` UTF-16 code units. */
-export const isText = (value: unknown) =>
-  typeof value === "string" && value.length >= 1 && value.length <= TEXT_UNITS_MAX;
+/** Whether a value is a string of 1 to `unitsMax` UTF-16 code units. */
+export const isText = (value: unknown, unitsMax: number = TEXT_UNITS_MAX) =>
+  typeof value === "string" && value.length >= 1 && value.length <= unitsMax;
 
 /** What `isText` accepts, for messages. */
-export const TEXT_DESCRIPTION = `a string of 1 to ${TEXT_UNITS_MAX} characters`;
+export const describeText = (unitsMax: number = TEXT_UNITS_MAX) => `a string of 1 to ${unitsMax} characters`;
 
 type Meta = Parameters<typeof z.globalRegistry.add>[1];
 export type Payload = z.core.ParsePayload;
@@ -48,16 +48,16 @@ export const refuseValue = (payload: Payload, message: string, path: string[] = 
   payload.issues.push({ code: "custom", message, path, input: payload.value });
 };
 
-/** A text of one line: 1 to `TEXT_UNITS_MAX` UTF-16 code units, without control characters. */
-const label = (meta: Meta = {}) =>
+/** A text of one line: 1 to `unitsMax` UTF-16 code units, without control characters. */
+export const label = (meta: Meta = {}, unitsMax: number = TEXT_UNITS_MAX) =>
   withMeta(
-    z.string({ error: `Give ${TEXT_DESCRIPTION}.` }).check(
-      z.refine(isText, { error: `Give ${TEXT_DESCRIPTION}.` }),
+    z.string({ error: `Give ${describeText(unitsMax)}.` }).check(
+      z.refine((value) => isText(value, unitsMax), { error: `Give ${describeText(unitsMax)}.` }),
       z.refine((value) => !/\p{Cc}/u.test(value), {
         error: "Leave out control characters, such as line breaks and tabs.",
       }),
     ),
-    { minLength: 1, maxLength: TEXT_UNITS_MAX, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
+    { minLength: 1, maxLength: unitsMax, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", ...meta },
   );
 
 /** An id or a name of one line. */

@@ -170,8 +170,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 422,
     message:
       "There is no such variable. Check the name (user_group_id, user_group_name, user_group.<property>; in a session that was minted with " +
-      "them, viewer_id and viewer.<property>). Give the group or the session the property. A clause in [[ ]] may lack variables of the group, " +
-      "but never those of the viewer.",
+      "them, viewer_id and viewer.<property>; of the call's values value.<name>). Give the group or the session the property, or the call the value. " +
+      "A clause in [[ ]] may lack variables of the group, but never those of the viewer, and values only if it names no variable of the group or viewer.",
   },
   unusable_variable: {
     status: 422,

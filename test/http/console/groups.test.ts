@@ -263,12 +263,26 @@ describe("view as a group", () => {
     expect((await shownGroup()).last_viewed_on).toBeNull();
   });
 
+  it("binds values of a page, with the names that placeholders of ClickHouse have", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer");
+    const sql = "a = {{value.from}} [[AND b = {{value.to}}]]";
+    const fields = { sql, placeholders: "{p1:String}", values: '{"from": "<i>"}' };
+    const { status, body } = await visitor.send(`${GROUP}/view-as`, fields);
+    expect(status).toBe(200);
+    expect(body).toContain("a = {p1:String}<span");
+    expect(body).toMatch(/<ul><li><code>p1: <bdi>&quot;&lt;i&gt;&quot;/);
+    expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{value\.to\}\}\]\]<\/bdi><\/del>/);
+  });
+
   it("says what is wrong with a template or a person", async ({ expect }) => {
     const { visitor } = await newVisitor("viewer");
     for (const [fields, field] of [
       [{ sql: "a = {{nothing}}" }, "sql"],
       [{ sql: "a = {{viewer_id}}" }, "sql"],
       [{ sql: "[[ a" }, "sql"],
+      [{ sql: "1", values: "[]" }, "values"],
+      [{ sql: "1", values: '{"From": 1}' }, "values"],
+      [{ sql: "1", values: '{"a": 1e999}' }, "values"],
       [{ sql: "1", viewer_properties: "{" }, "viewer_properties"],
       [{ sql: "1", viewer_id: "a\u0007" }, "viewer_id"],
     ] as const) {

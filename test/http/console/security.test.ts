@@ -1,6 +1,5 @@
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { PAGES } from "../../../src/http/console/access.ts";
 import { call } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import {
@@ -11,13 +10,14 @@ import {
   type VisitOptions,
   visit,
 } from "../../support/console.ts";
+import { PAGE_NAMES } from "../../support/console-pages.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { limiter } from "../../support/limiter.ts";
 import { inEnvironment, issueKey, issueOperator, operator } from "../../support/states.ts";
 
 const SIGNED_IN = CONSOLE_ROUTES.filter(({ access }) => access.role !== undefined);
 const FORMS = SIGNED_IN.filter(({ method }) => method === "POST");
-const CHANGES = FORMS.filter(({ access }) => !access.changesNothing);
+const CHANGES = FORMS.filter(({ access }) => !access.form?.changesNothing);
 
 /** Where a request without a valid session is led to. */
 const isLedToSignIn = ({ status, headers }: { status: number; headers: Headers }) =>
@@ -37,7 +37,7 @@ const adminCookie = async () => {
 };
 
 it("has an entry for each route of the router, and no other", ({ expect }) => {
-  expect(CONSOLE_ROUTES.map(({ name }) => name).toSorted()).toEqual(Object.keys(PAGES).toSorted());
+  expect(CONSOLE_ROUTES.map(({ name }) => name).toSorted()).toEqual(PAGE_NAMES.toSorted());
 });
 
 describe.for(CONSOLE_ROUTES)("$name", (route) => {
@@ -165,7 +165,7 @@ const FIELDS = {
   environment: "Testing",
   grace_seconds: "0",
 };
-const SHOWS_CREDENTIAL = FORMS.filter(({ access }) => access.asksForKey === "credential");
+const SHOWS_CREDENTIAL = FORMS.filter(({ access }) => access.form?.asksForKey === "credential");
 
 /** An admin who has signed in, whose cookie a thief has. */
 async function newAdmin() {
@@ -190,7 +190,7 @@ it.for(CONSOLE_ROUTES)(
   "$name shows a credential only if it asks for the operator's own key",
   async (route, { expect }) => {
     const { key, cookie } = await newAdmin();
-    const asks = route.access.asksForKey === "credential";
+    const asks = route.method === "POST" && route.access.form?.asksForKey === "credential";
     const without = await request(route, cookie, { fields: FIELDS });
     expect(without.body ?? "").not.toMatch(CREDENTIAL_PATTERN);
     const { body = "" } = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
@@ -205,7 +205,7 @@ it.for(SIGNED_IN.filter(({ method }) => method === "GET"))(
     const { body } = await request(route, cookie);
     const form = FORMS.find(({ path }) => path === route.path);
     const isOffered = body.includes(`action="${route.path}"`);
-    expect(body.includes('name="operator_key"')).toBe(isOffered && form?.access.asksForKey !== undefined);
+    expect(body.includes('name="operator_key"')).toBe(isOffered && form?.access.form?.asksForKey !== undefined);
   },
 );
 

@@ -143,6 +143,12 @@ describe.for(CONSOLE_ROUTES.filter(({ name }) => !WITHOUT_OPERATOR.includes(name
   });
 });
 
+it("the line of a call that is refused for its content names the operator", async () => {
+  const credential = await issueOperator("admin", { name: "ada" });
+  await call("POST", "/api/operators", { credential, body: { name: 7 } });
+  expect(logLines.at(-1)).toMatchObject({ status: 422, operator_id: 1, operator: "ada" });
+});
+
 describe("the line of a sign-in", () => {
   it("names the operator", async () => {
     await signIn(await issueOperator("viewer", { name: "ada" }));

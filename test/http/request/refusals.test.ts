@@ -220,8 +220,11 @@ it.for([
   "/api/operators/1/nothing",
   "/API/USER",
 ])("serves nothing at %s", async (path, { expect }) => {
-  const answer = await call("PUT", path, { credential: await issueKey() });
-  expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
+  const credential = await issueKey();
+  for (const method of ["PUT", "PATCH"]) {
+    const answer = await call(method, path, { credential });
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: "route_not_found" } } });
+  }
 });
 
 describe("X-HTTP-Method-Override", () => {

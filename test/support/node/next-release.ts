@@ -6,7 +6,7 @@ export const GROWN_OBJECTS: Edit[] = [
   {
     file: "src/storage/schema.ts",
     from: "];\n\n/** The schema of the registry. */",
-    to: `  { number: 99, readableBy: 18, statements: "ALTER TABLE user_groups ADD COLUMN locale TEXT; ALTER TABLE deleted_groups ADD COLUMN locale TEXT;" },
+    to: `  { number: 99, readableBy: 18, statements: "ALTER TABLE user_groups ADD COLUMN colour TEXT; ALTER TABLE deleted_groups ADD COLUMN colour TEXT;" },
 ];
 
 /** The schema of the registry. */`,
@@ -24,7 +24,7 @@ export const GROWN_OBJECTS: Edit[] = [
   {
     file: "src/domain/group-directory.ts",
     from: "  /** Writes to the disk, and keeps nothing.",
-    to: "  countLocales(): number {\n    return 0;\n  }\n\n  /** Writes to the disk, and keeps nothing.",
+    to: "  countColours(): number {\n    return 0;\n  }\n\n  /** Writes to the disk, and keeps nothing.",
   },
 ];
 
@@ -33,11 +33,11 @@ export const GROWN_SESSIONS: Edit[] = [
   {
     file: "src/domain/credentials/viewer-session.ts",
     from: "  exp: claims.expiresAtSeconds,\n",
-    to: '  exp: claims.expiresAtSeconds,\n  ug_locale: "de",\n',
+    to: '  exp: claims.expiresAtSeconds,\n  ug_colour: "red",\n',
   },
   {
     file: "src/domain/credentials/viewer-session.ts",
     from: "group: claims.stale.group }",
-    to: 'group: { ...claims.stale.group, locale: "de" } }',
+    to: 'group: { ...claims.stale.group, colour: "red" } }',
   },
 ];

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { NewestPage, NewestQuery } from "../../../domain/feed/newest-events.ts";
 import { EVENT_TYPES } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { ActorQuery, Since } from "../../resources/events/schemas.ts";
 import { Label, lazy } from "../../resources/fields.ts";
 import { EventTable } from "../components/events.tsx";
@@ -13,7 +13,6 @@ import { Filter } from "../components/form.tsx";
 import { Paging } from "../components/paging.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath } from "../paths.ts";
-import { admitAgain } from "../request/admit-again.ts";
 import { type PageQuery, readPageQuery } from "../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
@@ -97,8 +96,7 @@ export const listEvents = createFactory<EnvironmentEnv>().createHandlers(async (
 /** The events of the deployment, newest first. */
 export const listDeploymentEvents = createFactory<SignedInEnv>().createHandlers(async (c) => {
   const filtered = readPageQuery(c, FeedQuery());
-  const listed = await registryOf(c.env).listNewestEvents(c.get("presentedOperator"), toQuery(filtered));
+  const listed = await registryFor(c).listNewestEvents(c.get("presentedOperator"), toQuery(filtered));
   if (!listed.ok) return refuseWithPage(c, listed.failure);
-  c.set("operator", listed.value.operator);
   return respondWithFeed(c, { path: DEPLOYMENT_EVENTS, hasGroups: false, filtered, page: listed.value });
 });

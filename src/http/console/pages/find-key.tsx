@@ -14,7 +14,8 @@ import { type CredentialBeginning, readBeginning } from "../../../domain/credent
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { directoryOf, registryOf } from "../../durable-objects.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { TextField } from "../components/fields.tsx";
 import { Form } from "../components/form.tsx";
 import { Ending } from "../components/keys.tsx";
@@ -60,18 +61,16 @@ const factory = createFactory<SignedInEnv>();
 
 /** The page on which to find a key by its text. */
 export const findKeyPage = factory.createHandlers(async (c) => {
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "viewer", undefined);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   return respond(c, null);
 });
 
 /** Shows which keys the text may belong to, and the state of each. */
 export const findKey = factory.createHandlers(async (c) => {
   const text = (c.get("form").get("text") ?? "").trim();
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "viewer", undefined);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   const beginning = readBeginning(text);
   const message = "Give a credential of this service, ugk_…, ugo_… or ugt_…, or its beginning.";
   if (!beginning) return respond(c, null, [{ path: ["text"], message }]);
@@ -130,10 +129,10 @@ async function foundKeys(
 ): Promise<Result<FoundKey[], Failure>> {
   const presented = c.get("presentedOperator");
   if (!environment) {
-    const found = await registryOf(c.env).findOperators(presented, ids);
+    const found = await registryFor(c).findOperators(presented, ids);
     return found.ok ? ok(found.value.found) : fail(found.failure);
   }
-  const admitted = await registryOf(c.env).admit(presented, "viewer", environment);
+  const admitted = await registryFor(c).admit(presented, "viewer", environment);
   return admitted.ok ? directoryOf(c.env, environment).findKeys(operator, ids) : admitted;
 }
 

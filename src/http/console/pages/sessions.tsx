@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { Done } from "../components/done.tsx";
 import { Form } from "../components/form.tsx";
@@ -18,10 +18,9 @@ const DONE = { ended: "The session has ended." };
 
 /** The sessions of the operator, with a button to end each one, and all. */
 export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c) => {
-  const listed = await registryOf(c.env).listConsoleSessions(c.get("presentedOperator"));
+  const listed = await registryFor(c).listConsoleSessions(c.get("presentedOperator"));
   if (!listed.ok) return refuseWithPage(c, listed.failure);
-  const { sessions, operator } = listed.value;
-  c.set("operator", operator);
+  const { sessions } = listed.value;
   return respondWithPage(c, {
     title: "Your sessions",
     children: (
@@ -42,7 +41,7 @@ export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c
 export const endSessions = createFactory<FormEnv>().createHandlers(async (c) => {
   const field = c.get("form").get("session") ?? "";
   const which = field === "all" ? field : pathNumber(field);
-  const ended = await registryOf(c.env).endConsoleSessions(c.get("presentedOperator"), which);
+  const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), which);
   if (!ended.ok) return refuseWithPage(c, ended.failure);
   return which === "all"
     ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), ""))

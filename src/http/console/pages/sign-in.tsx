@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { mintConsoleSession } from "../../../domain/credentials/console-cookie.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import { OperatorKeyField } from "../components/fields.tsx";
 import type { SignedInEnv } from "../console-env.ts";
@@ -24,12 +24,11 @@ export const signIn = new Hono<SignedInEnv>()
     const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env));
     const { sessionHash, bootstrapMac } = session;
     const presented = { key, requestId: c.get("requestId") };
-    const started = await registryOf(c.env).startConsoleSession(presented, { sessionHash, bootstrapMac });
+    const started = await registryFor(c).startConsoleSession(presented, { sessionHash, bootstrapMac });
     if (!started.ok) {
       c.set("failureCode", started.failure.code);
       return signInPage(c, nextOf(c), ENDED[started.failure.code] ?? UNKNOWN);
     }
-    c.set("operator", started.value.operator);
     return redirect(c, nextOf(c), cookieHeader(c.get("origin"), cookie));
   });
 

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { registryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import type { FormEnv } from "../console-env.ts";
 import { SIGN_IN } from "../paths.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
@@ -8,6 +8,6 @@ import { refuseWithPage } from "../response/respond-with-page.tsx";
 
 /** Ends the session of the request. */
 export const signOut = new Hono<FormEnv>().post("/", async (c) => {
-  const ended = await registryOf(c.env).endConsoleSessions(c.get("presentedOperator"), "current");
+  const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), "current");
   return ended.ok ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), "")) : refuseWithPage(c, ended.failure);
 });

@@ -5,7 +5,8 @@ import type { PresentedConsoleSession, PresentedOperator } from "../../../domain
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { directoryOf, registryOf } from "../../durable-objects.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
@@ -28,13 +29,14 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (!access) return refuseWithPage(c, { code: "route_not_found" });
+  c.set("access", access);
   if (access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
   if (session === "none" || session === "forged") return toSignIn(c);
   c.set("session", session);
-  c.set("asksForKey", pageAccessOf("POST", pattern)?.asksForKey);
+  c.set("asksForKey", access.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
   const refused =
     (await limited(c, name, access)) ?? (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
@@ -61,7 +63,7 @@ async function limited(c: RequestContext<SignedInEnv>, key: string, { isList }: 
 
 async function admit(
   c: RequestContext<EnvironmentEnv>,
-  { role = "admin", changesNothing }: PageAccess,
+  { role = "admin", form: { changesNothing } = {} }: PageAccess,
   isOfEnvironment: boolean,
 ): Promise<Response | undefined> {
   const environment = isOfEnvironment ? environmentOfPath(c.req.path) : undefined;
@@ -77,9 +79,8 @@ async function admit(
   }
   // Without an environment, the page's own RPC checks the session.
   if (!environment) return undefined;
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), role, environment);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), role, environment);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   return undefined;
 }
 
@@ -103,9 +104,8 @@ async function admitForm(
   formId: string,
 ): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
-  const admitted = await registryOf(c.env).admitForm(presentedOperator, role, c.get("environment"), formId);
+  const admitted = await registryFor(c).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value.operator);
   if (admitted.value.isTooOld)
     return respondWithMessage(
       c,

@@ -48,56 +48,50 @@ const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 const BY_ID = byId("The key's number, as the list shows it.");
 
 /** The calls of operators on API keys. */
-export const apiKeyOperations: Operations = {
-  "/api/keys": {
-    post: {
-      id: "issueKey",
-      tag: "API keys",
-      summary: "Issue an API key",
-      description:
-        "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
-      body: {
-        name: "IssueKeyBody",
-        schema: IssueKeyBody(),
-        example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
-      },
-      answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: [],
+export const apiKeyOperations = {
+  "POST /api/keys": {
+    id: "issueKey",
+    tag: "API keys",
+    summary: "Issue an API key",
+    description:
+      "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
+    body: {
+      name: "IssueKeyBody",
+      schema: IssueKeyBody(),
+      example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
     },
-    get: {
-      id: "listKeys",
-      tag: "API keys",
-      summary: "List API keys",
-      description:
-        "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
-      query: { schema: KeysQuery(), example: { limit: 10 } },
-      answer: page("ListedKeys", ListedKeys),
-      refusals: [],
-    },
+    answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
+    refusals: [],
   },
-  "/api/keys/{id}/roll": {
-    post: {
-      id: "rollKey",
-      tag: "API keys",
-      summary: "Roll an API key",
-      description:
-        "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
-      ...BY_ID,
-      body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
-      answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
-      refusals: ["api_key_not_found"],
-    },
+  "GET /api/keys": {
+    id: "listKeys",
+    tag: "API keys",
+    summary: "List API keys",
+    description:
+      "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
+    query: { schema: KeysQuery(), example: { limit: 10 } },
+    answer: page("ListedKeys", ListedKeys),
+    refusals: [],
   },
-  "/api/keys/{id}": {
-    delete: {
-      id: "revokeKey",
-      tag: "API keys",
-      summary: "Revoke an API key",
-      description: "The key is refused from the answer on. A second call changes nothing.",
-      ...BY_ID,
-      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
-      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
-      refusals: ["api_key_not_found"],
-    },
+  "POST /api/keys/:id/roll": {
+    id: "rollKey",
+    tag: "API keys",
+    summary: "Roll an API key",
+    description:
+      "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
+    ...BY_ID,
+    body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
+    answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
+    refusals: ["api_key_not_found"],
   },
-};
+  "DELETE /api/keys/:id": {
+    id: "revokeKey",
+    tag: "API keys",
+    summary: "Revoke an API key",
+    description: "The key is refused from the answer on. A second call changes nothing.",
+    ...BY_ID,
+    body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
+    answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    refusals: ["api_key_not_found"],
+  },
+} satisfies Operations;

@@ -6,7 +6,6 @@ import type { IssuedKey } from "../../operations/issue-credential.ts";
 import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
 import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
@@ -18,9 +17,6 @@ import { apiKeyBody } from "./wire.ts";
 
 /** The API keys of an environment, for operators. */
 export const apiKeys = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:id", allowMethods("DELETE"))
-  .use("/:id/roll", allowMethods("POST"))
 
   .post("/", authorizeOperators, jsonBody(IssueKeyBody), async (c) => {
     const { workspace, environment: tag, expires_in_seconds: expiresInSeconds, ...draft } = c.req.valid("json");
@@ -28,14 +24,13 @@ export const apiKeys = new Hono<AppEnv>()
     c.set("environment", environment);
     const issued = await issueApiKey(operatorCall(c), { environment, expiresInSeconds, ...draft });
     if (!issued.ok) return refuse(c, issued.failure);
-    c.set("operator", issued.value.operator);
     return respondWithKey(c, issued.value, environment);
   })
 
   .get("/", authorizeManagers, validQuery(KeysQuery), async (c) => {
     const listed = await c.get("directory").listKeys(c.get("caller"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { keys, next } = listed.value;
     const apiKeys = keys.map((key) => apiKeyBody(key, c.get("environment")));

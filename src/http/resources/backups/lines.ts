@@ -1,234 +1,166 @@
 import * as z from "zod/mini";
-import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../../common/environment.ts";
-import {
-  CHANGED_FIELDS_MAX,
-  ENDED_NAME_UNITS_MAX,
-  NONCE_BYTES,
-  NUMBER_MAX,
-  PROPERTIES_BYTES_MAX,
-  SHA256_BYTES,
-} from "../../../../common/limits.ts";
+import { CONTENT, CONTENT_FIELDS, type ContentField, type StoredValue } from "../../../../common/content.ts";
+import { directoryName, type Environment, parseDirectoryName } from "../../../../common/environment.ts";
+import { ENDED_NAME_UNITS_MAX, NONCE_BYTES, SHA256_BYTES } from "../../../../common/limits.ts";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
-import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
-import { JsonObject, KeyName, Label, lazy } from "../fields.ts";
+import { ROLES } from "../../../domain/credentials/rights.ts";
+import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
+import { EVENT_TYPES, LOCATIONS, type StoredKey } from "../../../records.ts";
+import { KeyName, Label, lazy } from "../fields.ts";
 import { OperatorName } from "../operators/schemas.ts";
-import { Mapping } from "../user-groups/schemas.ts";
+import { valueSchema } from "../user-groups/schemas.ts";
+import { apiKeyRights, bytes, type Codec, details, nullable, number, place, plain, time } from "./codecs.ts";
 
 /**
- * The lines of a backup. `lineOf` writes them, and one schema for each kind reads them, within the bounds of the calls that make such
- * rows: a larger row could be neither listed nor backed up again.
+ * The lines of a backup: a table of the fields of each kind of record, with the codec of each. It writes the lines and reads them, within
+ * the bounds of the calls that make such rows: a larger row could be neither listed nor backed up again.
  */
 
 /** The version of the format. A service refuses the files of a later one. The pages of format 1 were not signed. */
 export const FORMAT = 2;
-
-const timeCodec = () =>
-  z.codec(z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)), z.int(), {
-    decode: (text) => Date.parse(text),
-    encode: (milliseconds) => new Date(milliseconds).toISOString(),
-  });
 
 /** A path may contain a key of a mapping, of any length. */
 const PATH_UNITS_SHOWN = 100;
 /** A message may name fields that the line should not have. */
 const MESSAGE_UNITS_SHOWN = 500;
 
-/** Exactly `length` bytes. */
-const bytesOf = (length: number) =>
-  z.codec(z.string().check(z.regex(/^[\w-]*$/), z.length(Math.ceil((length * 4) / 3))), z.instanceof(ArrayBuffer), {
-    decode: (text) => Uint8Array.fromBase64(text, { alphabet: "base64url" }).buffer,
-    encode: (bytes) => new Uint8Array(bytes).toBase64({ alphabet: "base64url", omitPadding: true }),
-  });
+/** The content of each group of release 1.0.0. A field that was added since may be missing in a line, and is `null` then. */
+const IN_EVERY_LINE: readonly string[] = ["provided_id", "name", "mapping", "properties"];
 
-/** The rights of an API key, as `toRights` writes them. */
-const apiKeyRights = () =>
-  z.string().check(
-    z.refine((rights) => grantOf(rights).access !== null || rights.split(" ").every(isScope), {
-      error: "Give read, write, or scopes with blanks between them.",
-    }),
-  );
-
-const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word);
-
-const tag = () => z.nullable(z.enum(["Customer", "Testing"]));
-const workspace = () => z.string().check(z.regex(WORKSPACE));
-
-/** The fields of a record that names an environment: `workspace` and `environment` replace the name of its directory. */
-const placed = <Fields extends z.core.$ZodShape>(fields: Fields) => ({
-  workspace: workspace(),
-  environment: tag(),
-  ...fields,
-});
-
-/** What an event says besides its group. The object stays as it is, because its fields have the order of the event. */
-const detailsSchema = () => {
-  const number = id();
-  const label = Label();
-  const named = z.strictObject({ id: number, name: label });
-  const schema = z.strictObject({
-    changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
-    previous_provided_id: z.exactOptional(label),
-    session_id: z.exactOptional(label),
-    viewer_id: z.exactOptional(label),
-    reason: z.exactOptional(label),
-    api_key: z.exactOptional(named),
-    operator: z.exactOptional(named),
-    successor_id: z.exactOptional(number),
-    environment: z.exactOptional(z.strictObject(placed({}))),
-    unsigned: z.exactOptional(z.literal(true)),
-  } satisfies Record<keyof EventDetails, z.ZodMiniType>);
-  return z.custom<EventDetails>().check(({ value, issues }) => {
-    const { error } = schema.safeParse(value);
-    for (const { path, message } of error?.issues ?? []) issues.push({ code: "custom", path, message, input: value });
-  });
-};
-
-/** The number of a group, a key or an event, or a revision: counters go on above it. */
-const id = () => z.int().check(z.gte(1), z.lte(NUMBER_MAX));
-
-const SCHEMAS = lazy(() => {
-  const number = id();
-  const label = Label();
-  const time = timeCodec();
-  const nonce = bytesOf(NONCE_BYTES);
-  const json = JsonObject(PROPERTIES_BYTES_MAX, "properties");
-  const key = {
-    id: number,
-    name: KeyName(),
-    nonce_hash: bytesOf(SHA256_BYTES),
-    created_at: time,
-    expires_at: z.nullable(time),
-    last_used_at: z.nullable(time),
-    revoked_at: z.nullable(time),
-  };
-  return {
-    user_group: z.strictObject({
-      kind: z.literal("user_group"),
-      team_id: number,
-      provided_id: label,
-      name: label,
-      mapping: z.nullable(Mapping()),
-      properties: z.nullable(json),
-      nonce,
-      generation: nonce,
-      grace_nonce: z.nullable(nonce),
-      grace_generation: z.nullable(nonce),
-      grace_ends_at: z.nullable(time),
-      suspended_at: z.nullable(time),
-      suspended_reason: z.nullable(label),
-      last_viewed_on: z.nullable(z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/))),
-      revision: number,
-      created_at: time,
-      updated_at: time,
-      deleted_at: z.nullable(time),
-    }),
-    api_key: z.strictObject({ kind: z.literal("api_key"), ...key, rights: apiKeyRights() }),
-    operator: z.strictObject({ kind: z.literal("operator"), ...key, name: OperatorName(), rights: z.enum(ROLES) }),
-    event: z.strictObject({
-      kind: z.literal("event"),
-      id: number,
-      at: time,
-      type: z.enum(EVENT_TYPES),
-      actor: z.strictObject({
-        kind: z.enum(["api_key", "operator", "system"]),
-        id: z.nullable(number),
-        name: label,
-      }),
-      request_id: label,
-      team_id: z.nullable(number),
-      provided_id: z.nullable(label),
-      details: detailsSchema(),
-    }),
-    ended_session: z.strictObject({
-      kind: z.literal("ended_session"),
-      id: number,
-      name: z.string().check(z.minLength(1), z.maxLength(ENDED_NAME_UNITS_MAX)),
-      ended_at: time,
-    }),
-    environment: z.strictObject({
-      kind: z.literal("environment"),
-      ...placed({ id: number, location: z.nullable(z.enum(LOCATIONS)), created_at: time }),
-    }),
-    tombstone: z.strictObject({
-      kind: z.literal("tombstone"),
-      ...placed({ id: number, team_id: number, created_at: time }),
-    }),
-  };
-});
-
-type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
-  : Name;
-/** A line of a record: its fields in snake_case, with `workspace` and `environment` in place of the name of a directory. */
-type Line<Kind extends RecordKind> = { kind: Kind } & {
-  [Field in keyof Records[Kind] as Kind extends "environment" | "tombstone"
-    ? Field extends "name" | "environment"
-      ? never
-      : SnakeCase<Field>
-    : SnakeCase<Field>]: Records[Kind][Field];
-} & (Kind extends "environment" | "tombstone" ? { workspace: string; environment: Environment["tag"] } : unknown);
-
-/** The schema of a kind's lines. A kind without a schema, or a record with a field that its schema lacks, does not compile. */
-const schemaOf = <Kind extends RecordKind>(kind: Kind) =>
-  (SCHEMAS() satisfies { [K in RecordKind]: z.ZodMiniType<Line<K>> })[kind];
-
-const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const toCamelCase = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter) => letter.toUpperCase());
-const renamed = (fields: object, rename: (name: string) => string): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name), value]));
-
-/** The field of a record that contains the name of a directory. */
-const DIRECTORY_FIELDS: Partial<Record<RecordKind, string>> = { environment: "name", tombstone: "environment" };
-
-/** Caches the names of fields in lines: there are few fields, and many records. */
-const NAMES = new Map<string, string>();
-function nameOf(field: string): string {
-  const known = NAMES.get(field);
-  if (known !== undefined) return known;
-  const name = toSnakeCase(field);
-  NAMES.set(field, name);
-  return name;
+function contentCodec(field: ContentField): Codec<string | null> {
+  const { column, isNullable } = CONTENT[field];
+  const schema = isNullable ? z.nullable(valueSchema(field)) : valueSchema(field);
+  const isRequired = IN_EVERY_LINE.includes(column);
+  return plain<string | null>(isRequired ? schema : z._default(schema, null), (value) => jsonOfStored(field, value));
 }
 
-/** Encodes a record as a line of JSON, by hand: encoding by the schema takes five times as long, and viewers wait meanwhile. */
+/** The codec of each field. Of the name of a directory, a line has the workspace and the environment. */
+type Fields<Kind extends RecordKind> = {
+  [Field in keyof Records[Kind]]: Codec<Records[Kind][Field]> | "directory";
+};
+
+/** The fields of each kind in the order of its lines. A kind that is missing does not compile, nor one without a field of its record. */
+const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
+  const id = number();
+  const at = time();
+  const nonce = bytes(NONCE_BYTES);
+  const label = plain(Label());
+  const content = Object.fromEntries(CONTENT_FIELDS.map((field) => [field, contentCodec(field)])) as {
+    [Field in ContentField]: Codec<StoredValue<Field>>;
+  };
+  const key = (
+    name: Codec<string>,
+    rights: Codec<string>,
+  ): { [Field in keyof StoredKey]: Codec<StoredKey[Field]> } => ({
+    id,
+    name,
+    rights,
+    nonceHash: bytes(SHA256_BYTES),
+    createdAt: at,
+    expiresAt: nullable(at),
+    lastUsedAt: nullable(at),
+    revokedAt: nullable(at),
+  });
+  return {
+    user_group: {
+      teamId: id,
+      ...content,
+      suspendedAt: nullable(at),
+      suspendedReason: nullable(label),
+      lastViewedOn: nullable(plain(z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/)))),
+      revision: id,
+      createdAt: at,
+      updatedAt: at,
+      deletedAt: nullable(at),
+      nonce,
+      generation: nonce,
+      graceNonce: nullable(nonce),
+      graceGeneration: nullable(nonce),
+      graceEndsAt: nullable(at),
+    },
+    api_key: key(plain(KeyName()), apiKeyRights()),
+    operator: key(plain(OperatorName()), plain<string>(z.enum(ROLES))),
+    event: {
+      id,
+      at,
+      type: plain(z.enum(EVENT_TYPES)),
+      actor: plain(
+        z.strictObject({
+          kind: z.enum(["api_key", "operator", "system"]),
+          id: z.nullable(id.schema),
+          name: Label(),
+        }),
+      ),
+      requestId: label,
+      teamId: nullable(id),
+      providedId: nullable(label),
+      details: details(),
+    },
+    ended_session: {
+      id,
+      name: plain(z.string().check(z.minLength(1), z.maxLength(ENDED_NAME_UNITS_MAX))),
+      endedAt: at,
+    },
+    environment: {
+      id,
+      name: "directory",
+      location: nullable(plain(z.enum(LOCATIONS))),
+      createdAt: at,
+    },
+    tombstone: { id, environment: "directory", teamId: id, createdAt: at },
+  };
+});
+
+/** A field with the name of its member. A field without a codec is the name of a directory. */
+type Member = { field: string; name: string; codec?: Codec<unknown> };
+type LineFormat = { members: Member[]; schema: z.ZodMiniType<Record<string, unknown>> };
+
+const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const FORMATS = lazy(
+  () =>
+    new Map<string, LineFormat>(
+      Object.entries(FIELDS()).map(([kind, fields]) => {
+        const members: Member[] = Object.entries(fields).map(([field, codec]) => ({
+          field,
+          name: toSnakeCase(field),
+          ...(typeof codec !== "string" && { codec }),
+        }));
+        const shapes = members.map(({ name, codec }) => (codec ? { [name]: codec.schema } : place()));
+        return [kind, { members, schema: z.strictObject(Object.assign({ kind: z.literal(kind) }, ...shapes)) }];
+      }),
+    ),
+);
+
+/** Encodes a record as a line of JSON. */
 export function lineOf({ kind, record }: Extract<BackupItem, { kind: RecordKind }>): string {
-  const named = DIRECTORY_FIELDS[kind];
+  const values = record as Record<string, unknown>;
   let line = `{"kind":"${kind}"`;
-  for (const [field, value] of Object.entries(record)) {
-    if (field === named) {
-      const { workspace: slug, tag: environment } = parseDirectoryName(value);
-      line += `,"workspace":"${slug}","environment":${JSON.stringify(environment)}`;
-    } else line += `,"${nameOf(field)}":${jsonOf(field, value)}`;
-  }
+  for (const { field, name, codec } of FORMATS().get(kind)?.members ?? [])
+    line += codec ? `,"${name}":${codec.encode(values[field])}` : `,${placeOf(String(values[field]))}`;
   return `${line}}`;
 }
 
-/** Encodes the value of a field. `mapping` and `properties` are copied, because they are stored as JSON text. */
-function jsonOf(field: string, value: unknown): string {
-  if (value instanceof ArrayBuffer)
-    return `"${new Uint8Array(value).toBase64({ alphabet: "base64url", omitPadding: true })}"`;
-  if (typeof value === "number" && (field === "at" || field.endsWith("At")))
-    return `"${new Date(value).toISOString()}"`;
-  if (typeof value === "string" && (field === "mapping" || field === "properties")) return value;
-  return JSON.stringify(value);
+function placeOf(directory: string): string {
+  const { workspace, tag } = parseDirectoryName(directory);
+  return `"workspace":"${workspace}","environment":${JSON.stringify(tag)}`;
 }
 
 /** Parses the record of a line. Throws for an unknown kind and for an invalid field, with a message for the operator. */
 export function itemOf(line: Record<string, unknown>): BackupItem {
-  const kind = Object.keys(SCHEMAS()).find((each) => each === line.kind) as RecordKind | undefined;
-  if (!kind) throw new Error(`There is no line of the kind ${JSON.stringify(line.kind)?.slice(0, 40)}.`);
-  const parsed = z.safeDecode(schemaOf(kind) as z.ZodMiniType, line);
+  const { kind } = line;
+  const format = typeof kind === "string" ? FORMATS().get(kind) : undefined;
+  if (!format) throw new Error(`There is no line of the kind ${JSON.stringify(kind)?.slice(0, 40)}.`);
+  const parsed = format.schema.safeParse(line);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
     const what =
       path.length === 0 ? `This line of the kind ${kind}` : `The field ${path.join(".").slice(0, PATH_UNITS_SHOWN)}`;
     throw new Error(`${what} is not valid: ${message.slice(0, MESSAGE_UNITS_SHOWN)}`);
   }
-  const { kind: _, ...fields } = parsed.data as Record<string, unknown>;
-  const named = DIRECTORY_FIELDS[kind];
-  if (named === undefined) return { kind, record: renamed(fields, toCamelCase) } as BackupItem;
-  const { workspace: slug, environment, ...rest } = fields as { workspace: string; environment: Environment["tag"] };
-  const name = directoryName({ workspace: slug, tag: environment });
-  return { kind, record: { ...renamed(rest, toCamelCase), [named]: name } } as BackupItem;
+  const values = parsed.data;
+  const directory = () =>
+    directoryName({ workspace: String(values.workspace), tag: values.environment as Environment["tag"] });
+  const fields = format.members.map(({ field, name, codec }) => [field, codec ? values[name] : directory()]);
+  return { kind, record: Object.fromEntries(fields) } as BackupItem;
 }

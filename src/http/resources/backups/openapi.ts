@@ -10,32 +10,28 @@ const Restored = z.strictObject({
 });
 
 /** The calls that back up and restore. */
-export const backupOperations: Operations = {
-  "/api/backup": {
-    get: {
-      id: "backUp",
-      tag: "Operators",
-      summary: "Back up an environment, or the registry",
-      description:
-        "One page of a backup, as lines of JSON. A file is its pages in order, until `next_cursor` is null. It has hashes and halves of " +
-        "secrets, and no credential. Without an environment, it is the backup of operators and environments.",
-      query: { schema: BackupQuery(), example: {} },
-      answer: { status: 200, description: "One page.", content: "application/x-ndjson" },
-      refusals: ["cursor_expired"],
-    },
+export const backupOperations = {
+  "GET /api/backup": {
+    id: "backUp",
+    tag: "Operators",
+    summary: "Back up an environment, or the registry",
+    description:
+      "One page of a backup, as lines of JSON. A file is its pages in order, until `next_cursor` is null. It has hashes and halves of " +
+      "secrets, and no credential. Without an environment, it is the backup of operators and environments.",
+    query: { schema: BackupQuery(), example: {} },
+    answer: { status: 200, description: "One page.", content: "application/x-ndjson" },
+    refusals: ["cursor_expired"],
   },
-  "/api/restore": {
-    post: {
-      id: "restore",
-      tag: "Operators",
-      summary: "Restore a backup",
-      description:
-        "Takes the pages of a backup, one at a time and in their order, into an environment without keys and groups, or without one into a " +
-        "registry without operators and environments. Until the last page, all other calls are refused.",
-      query: { schema: RestoreQuery(), example: {} },
-      rawBody: "application/x-ndjson",
-      answer: { status: 200, description: "The page was taken.", content: { name: "Restored", schema: Restored } },
-      refusals: ["environment_not_empty", "unexpected_page", "invalid_backup"],
-    },
+  "POST /api/restore": {
+    id: "restore",
+    tag: "Operators",
+    summary: "Restore a backup",
+    description:
+      "Takes the pages of a backup, one at a time and in their order, into an environment without keys and groups, or without one into a " +
+      "registry without operators and environments. Until the last page, all other calls are refused.",
+    query: { schema: RestoreQuery(), example: {} },
+    rawBody: "application/x-ndjson",
+    answer: { status: 200, description: "The page was taken.", content: { name: "Restored", schema: Restored } },
+    refusals: ["environment_not_empty", "unexpected_page", "invalid_backup"],
   },
-};
+} satisfies Operations;

@@ -5,10 +5,9 @@ import type { BackupPage } from "../../../domain/backup/backup.ts";
 import type { RestorePage, RestoreProgress } from "../../../domain/backup/restore.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
-import { directoryOf, registryOf } from "../../durable-objects.ts";
-import { admitAgain } from "../../request/admit-caller.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -20,7 +19,7 @@ const CURSOR_MESSAGE = "Give the next_cursor of a page of this backup, as it cam
 
 /** One page of an environment's backup, or of the registry's for an operator who names none. */
 export const backups = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeFeedReaders)
+  .use(authorizeFeedReaders)
 
   .get("/", validQuery(BackupQuery), async (c) => {
     const { cursor: text } = c.req.valid("query");
@@ -30,16 +29,15 @@ export const backups = new Hono<AppEnv>()
     if (text !== undefined && !cursor)
       return refuseRequest(c, { code: "invalid_body", issues: [{ path: ["cursor"], message: CURSOR_MESSAGE }] });
     if (!reader.environment) {
-      const read = await registryOf(c.env).backup(reader.presentedOperator, cursor?.position);
+      const read = await registryFor(c).backup(reader.presentedOperator, cursor?.position);
       if (!read.ok) return refuse(c, read.failure);
-      c.set("operator", read.value.operator);
       return respondWithPage(c, undefined, read.value, cursor);
     }
     const { caller, directory, environment } = reader;
     if (caller.kind !== "operator") return refuse(c, { code: "unauthenticated" });
     const read = await directory.backup(caller, cursor?.position);
     if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, reader.presentedOperator, read.value);
+    const failure = await admitAgain(c, read.value);
     return failure ? refuse(c, failure) : respondWithPage(c, environment, read.value, cursor);
   });
 
@@ -55,7 +53,7 @@ async function respondWithPage(
 
 /** Takes the pages of a backup into an empty environment, or into an empty registry. */
 export const restores = new Hono<AppEnv>()
-  .use(allowMethods("POST"), authorizeOperators)
+  .use(authorizeOperators)
 
   .post("/", validQuery(RestoreQuery), async (c) => {
     const { rotate_tokens: rotateTokens, revoke_keys: revokeKeys, unsigned: isUnsigned } = c.req.valid("query");
@@ -106,7 +104,7 @@ async function readNext(
 }
 
 function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environment): Target {
-  const registry = registryOf(c.env);
+  const registry = registryFor(c);
   const operator = c.get("presentedOperator");
   const directory = directoryOf(c.env, environment);
   c.set("environment", environment);
@@ -114,7 +112,6 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
     progress: async () => {
       const admitted = await registry.admit(operator, "admin", undefined);
       if (!admitted.ok) return admitted;
-      c.set("operator", admitted.value);
       return ok(await directory.restoreProgress());
     },
     take: async (page, isUnsigned) => {
@@ -138,14 +135,10 @@ function directoryTarget(c: RequestContext<OperatorEnv>, environment: Environmen
 }
 
 function registryTarget(c: RequestContext<OperatorEnv>): Target {
-  const registry = registryOf(c.env);
+  const registry = registryFor(c);
   const operator = c.get("presentedOperator");
   return {
-    progress: async () => {
-      const progress = await registry.restoreProgress(operator);
-      if (progress.ok) c.set("operator", progress.value.operator);
-      return progress;
-    },
+    progress: () => registry.restoreProgress(operator),
     take: (page) => registry.restorePage(operator, { ...page, skipped: [] }),
     abandon: () => registry.abandonRestore(operator),
   };

@@ -27,28 +27,26 @@ const ListedEnvironments = z.strictObject({
 });
 
 /** The calls on environments. */
-export const environmentOperations: Operations = {
-  "/api/environments": {
-    get: {
-      id: "listEnvironments",
-      tag: "Operators",
-      summary: "List environments",
-      description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
-      query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
-      answer: page("ListedEnvironments", ListedEnvironments),
-      refusals: [],
-    },
-    delete: {
-      id: "eraseEnvironment",
-      tag: "Operators",
-      summary: "Erase an environment",
-      description:
-        "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
-        "service finishes it by itself too. The name may be used again: no old credential works then.",
-      query: { schema: EraseQuery(), example: { confirm: "acme/Testing" } },
-      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
-      answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },
-      refusals: ["environment_not_found"],
-    },
+export const environmentOperations = {
+  "GET /api/environments": {
+    id: "listEnvironments",
+    tag: "Operators",
+    summary: "List environments",
+    description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
+    query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
+    answer: page("ListedEnvironments", ListedEnvironments),
+    refusals: [],
   },
-};
+  "DELETE /api/environments": {
+    id: "eraseEnvironment",
+    tag: "Operators",
+    summary: "Erase an environment",
+    description:
+      "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
+      "service finishes it by itself too. The name may be used again: no old credential works then.",
+    query: { schema: EraseQuery(), example: { confirm: "acme/Testing" } },
+    body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
+    answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },
+    refusals: ["environment_not_found"],
+  },
+} satisfies Operations;

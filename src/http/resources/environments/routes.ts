@@ -3,10 +3,9 @@ import { createMiddleware } from "hono/factory";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { requiredEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -26,13 +25,12 @@ const environmentToErase = createMiddleware<With<OperatorEnv, { environment: Env
 
 /** The environments of the deployment. */
 export const environments = new Hono<AppEnv>()
-  .use(allowMethods("GET", "DELETE"), authorizeOperators)
+  .use(authorizeOperators)
 
   .get("/", validQuery(EnvironmentsQuery), async (c) => {
-    const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));
+    const listed = await registryFor(c).listEnvironments(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const { environments: page, next, operator } = listed.value;
-    c.set("operator", operator);
+    const { environments: page, next } = listed.value;
     return respond(c, { success: 1, environments: page.map(environmentBody), next_cursor: numberCursorOf(next) });
   })
 
@@ -40,9 +38,8 @@ export const environments = new Hono<AppEnv>()
     const environment = c.get("environment");
     const name = directoryName(environment);
     if (c.req.valid("query").confirm !== name) return refuseRequest(c, unconfirmed(name));
-    const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);
+    const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
     if (!erased.ok) return refuse(c, erased.failure);
-    c.set("operator", erased.value.operator);
     return respond(c, { success: 1 });
   });
 

@@ -16,19 +16,17 @@ const ListedEvents = z.strictObject({
 });
 
 /** The feed of changes. */
-export const eventOperations: Operations = {
-  "/api/events": {
-    get: {
-      id: "listEvents",
-      tag: "Events",
-      summary: "List the changes of an environment or of the deployment",
-      description:
-        "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +
-        "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
-        "after it. An operator who names no environment gets the changes of the deployment.",
-      query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
-      answer: page("ListedEvents", ListedEvents),
-      refusals: ["cursor_expired"],
-    },
+export const eventOperations = {
+  "GET /api/events": {
+    id: "listEvents",
+    tag: "Events",
+    summary: "List the changes of an environment or of the deployment",
+    description:
+      "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +
+      "`next_cursor`, which is always there. A page with a filter examines 1,000 events, so it may be empty and have more " +
+      "after it. An operator who names no environment gets the changes of the deployment.",
+    query: { schema: EventsQuery(), example: { limit: 10, type: "user_group.updated" } },
+    answer: page("ListedEvents", ListedEvents),
+    refusals: ["cursor_expired"],
   },
-};
+} satisfies Operations;

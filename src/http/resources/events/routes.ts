@@ -3,10 +3,8 @@ import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { EventPage, EventQuery } from "../../../domain/feed/event.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
-import { admitAgain } from "../../request/admit-caller.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
@@ -23,7 +21,7 @@ const DEPLOYMENT_FEED = "deployment";
 
 /** The feed of changes, oldest first: of an environment, or for an operator who names none, of the deployment. */
 export const events = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeFeedReaders)
+  .use(authorizeFeedReaders)
 
   .get("/", validQuery(EventsQuery), async (c) => {
     const { cursor, limit, type, user_group_id: providedId, actor, since, include } = c.req.valid("query");
@@ -39,14 +37,13 @@ export const events = new Hono<AppEnv>()
     const withGroups = include !== undefined;
     const query = { from, limit, type, providedId, actor, withGroups };
     if (!reader.environment) {
-      const listed = await registryOf(c.env).listEvents(reader.presentedOperator, query);
+      const listed = await registryFor(c).listEvents(reader.presentedOperator, query);
       if (!listed.ok) return refuse(c, listed.failure);
-      c.set("operator", listed.value.operator);
       return respondWithPage(c, feed, { ...listed.value, ...(withGroups && { groups: [] }) });
     }
     const listed = await reader.directory.listEvents(reader.caller, query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, reader.presentedOperator, listed.value);
+    const failure = await admitAgain(c, listed.value);
     return failure ? refuse(c, failure) : respondWithPage(c, feed, listed.value);
   });
 

@@ -35,60 +35,54 @@ const ListedOperators = z.strictObject({
 const BY_ID = byId("The operator's number, as the list shows it.");
 
 /** The calls on operators. */
-export const operatorOperations: Operations = {
-  "/api/operators": {
-    post: {
-      id: "issueOperator",
-      tag: "Operators",
-      summary: "Issue the key of an operator",
-      description:
-        "Names a person or a job that runs the deployment. The answer is the only one that shows the key. The first operator " +
-        "is issued with OPERATOR_TOKEN, the admin named bootstrap.",
-      body: {
-        name: "IssueOperatorBody",
-        schema: IssueOperatorBody(),
-        example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
-      },
-      answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-      refusals: [],
+export const operatorOperations = {
+  "POST /api/operators": {
+    id: "issueOperator",
+    tag: "Operators",
+    summary: "Issue the key of an operator",
+    description:
+      "Names a person or a job that runs the deployment. The answer is the only one that shows the key. The first operator " +
+      "is issued with OPERATOR_TOKEN, the admin named bootstrap.",
+    body: {
+      name: "IssueOperatorBody",
+      schema: IssueOperatorBody(),
+      example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
     },
-    get: {
-      id: "listOperators",
-      tag: "Operators",
-      summary: "List operators",
-      description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
-      query: { schema: OperatorsQuery(), example: { limit: 10 } },
-      answer: page("ListedOperators", ListedOperators),
-      refusals: [],
-    },
+    answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+    refusals: [],
   },
-  "/api/operators/{id}/roll": {
-    post: {
-      id: "rollOperator",
-      tag: "Operators",
-      summary: "Roll the key of an operator",
-      description:
-        "Makes a key with the same name, role and expiry, and revokes the old one after the grace; at once where none is given.",
-      ...BY_ID,
-      body: {
-        name: "RollOperatorBody",
-        schema: RollKeyBody(),
-        example: { grace_seconds: 3600 },
-      },
-      answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-      refusals: ["operator_not_found"],
-    },
+  "GET /api/operators": {
+    id: "listOperators",
+    tag: "Operators",
+    summary: "List operators",
+    description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
+    query: { schema: OperatorsQuery(), example: { limit: 10 } },
+    answer: page("ListedOperators", ListedOperators),
+    refusals: [],
   },
-  "/api/operators/{id}": {
-    delete: {
-      id: "revokeOperator",
-      tag: "Operators",
-      summary: "Revoke the key of an operator",
-      description: "The key is refused from the answer on. A second call changes nothing.",
-      ...BY_ID,
-      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
-      answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
-      refusals: ["operator_not_found"],
+  "POST /api/operators/:id/roll": {
+    id: "rollOperator",
+    tag: "Operators",
+    summary: "Roll the key of an operator",
+    description:
+      "Makes a key with the same name, role and expiry, and revokes the old one after the grace; at once where none is given.",
+    ...BY_ID,
+    body: {
+      name: "RollOperatorBody",
+      schema: RollKeyBody(),
+      example: { grace_seconds: 3600 },
     },
+    answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+    refusals: ["operator_not_found"],
   },
-};
+  "DELETE /api/operators/:id": {
+    id: "revokeOperator",
+    tag: "Operators",
+    summary: "Revoke the key of an operator",
+    description: "The key is refused from the answer on. A second call changes nothing.",
+    ...BY_ID,
+    body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
+    answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    refusals: ["operator_not_found"],
+  },
+} satisfies Operations;

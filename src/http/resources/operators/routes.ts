@@ -1,14 +1,10 @@
 import { Hono } from "hono";
-import type { By } from "../../../domain/registry.ts";
-import type { StoredKey } from "../../../records.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import { registryOf } from "../../durable-objects.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
 import { issueOperator, rollOperator } from "../../operations/operators.ts";
-import { operatorCall } from "../../request/admit-caller.ts";
+import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
@@ -20,9 +16,6 @@ import { operatorBody } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
 export const operators = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:id", allowMethods("DELETE"))
-  .use("/:id/roll", allowMethods("POST"))
   .use(authorizeOperators)
 
   .post("/", jsonBody(IssueOperatorBody), async (c) => {
@@ -32,18 +25,16 @@ export const operators = new Hono<AppEnv>()
   })
 
   .get("/", validQuery(OperatorsQuery), async (c) => {
-    const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"), c.req.valid("query"));
+    const listed = await registryFor(c).listOperators(c.get("presentedOperator"), c.req.valid("query"));
     if (!listed.ok) return refuse(c, listed.failure);
-    const { keys, next, operator } = listed.value;
-    c.set("operator", operator);
+    const { keys, next } = listed.value;
     return respond(c, { success: 1, operators: keys.map(operatorBody), next_cursor: numberCursorOf(next) });
   })
 
   .delete("/:id", jsonBody(ReasonBody), async (c) => {
     const id = pathNumber(c.req.param("id"));
-    const revoked = await registryOf(c.env).revokeOperator(c.get("presentedOperator"), id);
+    const revoked = await registryFor(c).revokeOperator(c.get("presentedOperator"), id);
     if (!revoked.ok) return refuse(c, revoked.failure);
-    c.set("operator", revoked.value.operator);
     c.set("subjectOperatorId", id);
     return respond(c, { success: 1 });
   })
@@ -55,8 +46,7 @@ export const operators = new Hono<AppEnv>()
   });
 
 /** Answers with an operator's key, which is shown only here. */
-function respondWithKey(c: RequestContext, { stored, text }: IssuedKey<StoredKey & By>): Response {
-  c.set("operator", stored.operator);
+function respondWithKey(c: RequestContext, { stored, text }: IssuedKey): Response {
   c.set("subjectOperatorId", stored.id);
   return respond(c, { success: 1, operator: operatorBody(stored), key: text }, {}, 201);
 }

@@ -14,16 +14,14 @@ const Readiness = z.strictObject({
 });
 
 /** The call of load balancers and monitors. */
-export const readinessOperations: Operations = {
-  "/ready": {
-    get: {
-      id: "checkReadiness",
-      tag: "About",
-      summary: "Check that the service can serve calls",
-      description:
-        "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read and written. It takes no credential. HEAD is answered as well.",
-      answer: { status: 200, description: "It can.", content: { name: "Readiness", schema: Readiness } },
-      refusals: ["not_ready"],
-    },
+export const readinessOperations = {
+  "GET /ready": {
+    id: "checkReadiness",
+    tag: "About",
+    summary: "Check that the service can serve calls",
+    description:
+      "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read and written. It takes no credential. HEAD is answered as well.",
+    answer: { status: 200, description: "It can.", content: { name: "Readiness", schema: Readiness } },
+    refusals: ["not_ready"],
   },
-};
+} satisfies Operations;

@@ -85,128 +85,116 @@ const SHOWN = {
 const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
 
 /** The list of user groups, and the calls on one of them by its number. */
-export const userGroupByNumberOperations: Operations = {
-  "/api/user_groups": {
-    get: {
-      id: "listUserGroups",
-      tag: "User groups",
-      summary: "List user groups",
-      description:
-        "The groups of the environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
-        "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
-        "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
-        "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
-        "cursor.",
-      query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
-      answer: page("Listed", Listed),
-      refusals: [],
-    },
-    post: createUserGroup,
+export const userGroupByNumberOperations = {
+  "GET /api/user_groups": {
+    id: "listUserGroups",
+    tag: "User groups",
+    summary: "List user groups",
+    description:
+      "The groups of the environment in the order of `team_id`, or with a prefix in the order of their ids, page " +
+      "by page, and never a token. A page holds at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
+      "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
+      "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
+      "cursor.",
+    query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
+    answer: page("Listed", Listed),
+    refusals: [],
   },
-  "/api/user_groups/{team_id}": {
-    get: {
-      id: "showUserGroup",
-      tag: "User groups",
-      summary: "Get a user group by its number",
-      description:
-        "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
-      ...BY_NUMBER,
-      query: { schema: ShowQuery(), example: {} },
-      answer: SHOWN,
-      refusals: ["user_group_not_found"],
-    },
-    put: {
-      id: "updateUserGroupByNumber",
-      tag: "User groups",
-      summary: "Change a user group by its number",
-      description:
-        "Changes only the fields that you send. As `application/merge-patch+json`, `mapping` and `properties` are merged. `new_user_group_id` renames the group, for which an operator needs the role " +
-        "`admin`. The answer has no token.",
-      ...BY_NUMBER,
-      headers: ["If-Match"],
-      body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
-      patch: { name: "PatchByNumberBody", schema: PatchByNumberBody(), example: { properties: { plan: null } } },
-      answer: SHOWN,
-      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch"],
-    },
-    delete: {
-      id: "removeUserGroupByNumber",
-      tag: "User groups",
-      summary: "Delete a user group by its number",
-      description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
-      ...BY_NUMBER,
-      headers: ["Idempotency-Key", "If-Match"],
-      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
-      answer: { ...OUTCOME, description: "The deleted group, and until when it can be restored." },
-      refusals: ["user_group_not_found", "revision_mismatch", "idempotency_key_reused"],
-    },
+  "POST /api/user_groups": createUserGroup,
+  "GET /api/user_groups/:team_id": {
+    id: "showUserGroup",
+    tag: "User groups",
+    summary: "Get a user group by its number",
+    description:
+      "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
+    ...BY_NUMBER,
+    query: { schema: ShowQuery(), example: {} },
+    answer: SHOWN,
+    refusals: ["user_group_not_found"],
   },
-  "/api/user_groups/{team_id}/events": {
-    get: {
-      id: "listUserGroupEvents",
-      tag: "Events",
-      summary: "List the changes of one user group, newest first",
-      description:
-        "The events of the group with this number, also of a deleted or purged one, for as long as events are kept. One call examines " +
-        "100,000 events of the environment, so a page may have fewer than `limit` and still a cursor: `searched_back_to` says how far it " +
-        "has looked, and only `next_cursor: null` is the end.",
-      ...BY_NUMBER,
-      query: { schema: HistoryQuery(), example: { limit: 10 } },
-      answer: page("History", History),
-      refusals: ["user_group_not_found", "cursor_expired"],
-    },
+  "GET /api/user_groups/:team_id/events": {
+    id: "listUserGroupEvents",
+    tag: "Events",
+    summary: "List the changes of one user group, newest first",
+    description:
+      "The events of the group with this number, also of a deleted or purged one, for as long as events are kept. One call examines " +
+      "100,000 events of the environment, so a page may have fewer than `limit` and still a cursor: `searched_back_to` says how far it " +
+      "has looked, and only `next_cursor: null` is the end.",
+    ...BY_NUMBER,
+    query: { schema: HistoryQuery(), example: { limit: 10 } },
+    answer: page("History", History),
+    refusals: ["user_group_not_found", "cursor_expired"],
   },
-  "/api/user_groups/{team_id}/restore": {
-    post: {
-      id: "restoreUserGroup",
-      tag: "User groups",
-      summary: "Restore a deleted user group",
-      description:
-        "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one, for which an " +
-        "operator needs the role `admin`. A group that exists is answered as it is.",
-      ...BY_NUMBER,
-      body: {
-        name: "RestoreBody",
-        schema: RestoreBody(),
-        example: { new_user_group_id: "acme-2", rotate_token: true },
-      },
-      headers: ["Idempotency-Key", "If-Match"],
-      answer: OUTCOME,
-      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch", "idempotency_key_reused"],
-    },
+  "PUT /api/user_groups/:team_id": {
+    id: "updateUserGroupByNumber",
+    tag: "User groups",
+    summary: "Change a user group by its number",
+    description:
+      "Changes only the fields that you send. As `application/merge-patch+json`, `mapping` and `properties` are merged. `new_user_group_id` renames the group, for which an operator needs the role " +
+      "`admin`. The answer has no token.",
+    ...BY_NUMBER,
+    headers: ["If-Match"],
+    body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
+    patch: { name: "PatchByNumberBody", schema: PatchByNumberBody(), example: { properties: { plan: null } } },
+    answer: SHOWN,
+    refusals: ["user_group_not_found", "user_group_id_taken"],
   },
-  "/api/user_groups/{team_id}/purge": {
-    post: {
-      id: "purgeUserGroup",
-      tag: "User groups",
-      summary: "Erase a deleted user group",
-      description:
-        "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
-        "`user_group_not_found`, with an `Idempotency-Key` too.",
-      ...BY_NUMBER,
-      headers: ["Idempotency-Key", "If-Match"],
-      body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
-      answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
-      refusals: ["user_group_not_found", "user_group_not_deleted", "revision_mismatch", "idempotency_key_reused"],
-    },
+  "DELETE /api/user_groups/:team_id": {
+    id: "removeUserGroupByNumber",
+    tag: "User groups",
+    summary: "Delete a user group by its number",
+    description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
+    ...BY_NUMBER,
+    headers: ["Idempotency-Key", "If-Match"],
+    body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
+    answer: { ...OUTCOME, description: "The deleted group, and until when it can be restored." },
+    refusals: ["user_group_not_found"],
   },
-  "/api/user_groups/{team_id}/rotate": {
-    post: {
-      id: "rotateTokenByNumber",
-      tag: "User groups",
-      summary: "Rotate a token by the number of its group",
-      description:
-        "Replaces the current token by a new one, which the answer does not show: GET /api/user does, to a key with " +
-        "`tokens:read`. From the answer on the old token is refused, except for viewers within the grace.",
-      ...BY_NUMBER,
-      headers: ["Idempotency-Key", "If-Match"],
-      body: {
-        name: "RotateByNumberBody",
-        schema: RotateByNumberBody(),
-        example: { grace_seconds: 3600 },
-      },
-      answer: OUTCOME,
-      refusals: ["user_group_not_found", "revision_mismatch", "idempotency_key_reused"],
+  "POST /api/user_groups/:team_id/restore": {
+    id: "restoreUserGroup",
+    tag: "User groups",
+    summary: "Restore a deleted user group",
+    description:
+      "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one, for which an " +
+      "operator needs the role `admin`. A group that exists is answered as it is.",
+    ...BY_NUMBER,
+    body: {
+      name: "RestoreBody",
+      schema: RestoreBody(),
+      example: { new_user_group_id: "acme-2", rotate_token: true },
     },
+    headers: ["Idempotency-Key", "If-Match"],
+    answer: OUTCOME,
+    refusals: ["user_group_not_found", "user_group_id_taken"],
   },
-};
+  "POST /api/user_groups/:team_id/purge": {
+    id: "purgeUserGroup",
+    tag: "User groups",
+    summary: "Erase a deleted user group",
+    description:
+      "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
+      "`user_group_not_found`, with an `Idempotency-Key` too.",
+    ...BY_NUMBER,
+    headers: ["Idempotency-Key", "If-Match"],
+    body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
+    answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
+    refusals: ["user_group_not_found", "user_group_not_deleted"],
+  },
+  "POST /api/user_groups/:team_id/rotate": {
+    id: "rotateTokenByNumber",
+    tag: "User groups",
+    summary: "Rotate a token by the number of its group",
+    description:
+      "Replaces the current token by a new one, which the answer does not show: GET /api/user does, to a key with " +
+      "`tokens:read`. From the answer on the old token is refused, except for viewers within the grace.",
+    ...BY_NUMBER,
+    headers: ["Idempotency-Key", "If-Match"],
+    body: {
+      name: "RotateByNumberBody",
+      schema: RotateByNumberBody(),
+      example: { grace_seconds: 3600 },
+    },
+    answer: OUTCOME,
+    refusals: ["user_group_not_found"],
+  },
+} satisfies Operations;

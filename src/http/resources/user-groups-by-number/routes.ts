@@ -11,7 +11,6 @@ import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { pathNumber } from "../../request/path-number.ts";
 import { validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
@@ -23,7 +22,7 @@ import { eventBody } from "../events/wire.ts";
 import { ReasonBody } from "../fields.ts";
 import { time } from "../times.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
-import { EnsureBody } from "../user-groups/schemas.ts";
+import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
   HistoryQuery,
@@ -42,19 +41,13 @@ const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one
  * integrators, GET /api/user under a method that has a body.
  */
 export const userGroupsByNumber = new Hono<AppEnv>()
-  .use("/", allowMethods("GET", "POST"))
-  .use("/:team_id", allowMethods("GET", "PUT", "DELETE"))
-  .use("/:team_id/events", allowMethods("GET"))
-  .use("/:team_id/rotate", allowMethods("POST"))
-  .use("/:team_id/restore", allowMethods("POST"))
-  .use("/:team_id/purge", allowMethods("POST"))
   .use(authorizeCallers)
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
     const listed = await listGroups(c.get("directory"), c.get("caller"), query);
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), listed.value);
+    const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query.prefix)));
@@ -80,7 +73,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
       });
     const read = await c.get("directory").history(c.get("caller"), teamId, { from, limit });
     if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, c.get("presentedOperator"), read.value);
+    const failure = await admitAgain(c, read.value);
     if (failure) return refuse(c, failure);
     c.set("teamId", teamId);
     const { events, next, searchedBackTo } = read.value;
@@ -93,12 +86,10 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   })
 
   .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
-    const { new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const changes = changesIn(c.req.valid("json"));
     const teamId = pathNumber(c.req.param("team_id"));
     const options = { ifMatch: c.get("ifMatch"), isMergePatch: isMergePatch(c.req.header("Content-Type")) };
-    const updated = await c
-      .get("directory")
-      .updateByNumber(c.get("caller"), teamId, { newProvidedId, ...changes }, options);
+    const updated = await c.get("directory").updateByNumber(c.get("caller"), teamId, changes, options);
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
     deleteLeases(c, updated.value);

@@ -102,95 +102,81 @@ export const createUserGroup: Operation = {
 };
 
 /** The calls on one user group. */
-export const userGroupOperations: Operations = {
-  "/api/user": {
-    get: {
-      id: "ensureUserGroup",
-      tag: "User groups",
-      summary: "Get or create a user group",
-      description:
-        "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
-        "body contains. An API key without `groups:write` creates none, and one without `tokens:read` gets no `token`.\n\n" +
-        "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
-        "refuse or drop it. Then send the same body with `POST /api/user_groups`. A GET whose body was lost gets " +
-        "`body_required` and creates nothing. Send a Content-Length, not chunks.",
-      ...ENSURE,
-      answer: { ...ENSURED, status: 200, description: "The group, and whether this call has created it." },
-    },
-    put: {
-      id: "updateUserGroup",
-      tag: "User groups",
-      summary: "Change a user group",
-      description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
-      headers: ["If-Match"],
-      body: {
-        name: "UpdateBody",
-        schema: UpdateBody(),
-        example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
-      },
-      answer: {
-        status: 200,
-        description: "The group as it is now.",
-        content: { name: "Updated", schema: Updated },
-        headers: ["ETag"],
-      },
-      refusals: ["user_group_not_found", "user_group_id_taken", "revision_mismatch"],
-    },
-    post: {
-      id: "rotateToken",
-      tag: "User groups",
-      summary: "Rotate a token",
-      description:
-        "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace. " +
-        "It creates no group: `POST /api/user_groups` does.\n\n" +
-        "With the header `X-HTTP-Method-Override: GET`, `PUT` or `DELETE`, a POST is a call of that method instead, with its body and " +
-        "its answer, for clients and proxies that send no body with it.",
-      headers: ["Idempotency-Key", "If-Match"],
-      body: {
-        name: "RotateBody",
-        schema: RotateBody(),
-        example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
-      },
-      answer: {
-        status: 200,
-        description: "The group with its new token.",
-        content: { name: "Rotated", schema: Rotated },
-        headers: ["ETag", "Idempotent-Replayed"],
-      },
-      refusals: [
-        "user_group_not_found",
-        "method_not_allowed",
-        "token_superseded",
-        "revision_mismatch",
-        "idempotency_key_reused",
-      ],
-    },
-    delete: {
-      id: "removeUserGroup",
-      tag: "User groups",
-      summary: "Delete a user group",
-      description:
-        "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
-        "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
-      headers: ["Idempotency-Key", "If-Match"],
-      body: {
-        name: "RemoveBody",
-        schema: RemoveBody(),
-        example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
-      },
-      answer: {
-        status: 200,
-        description: "The group is deleted.",
-        content: { name: "Done", schema: Done },
-        headers: ["Idempotent-Replayed"],
-      },
-      refusals: [
-        "user_group_not_found",
-        "token_superseded",
-        "user_group_mismatch",
-        "revision_mismatch",
-        "idempotency_key_reused",
-      ],
-    },
+export const userGroupOperations = {
+  "GET /api/user": {
+    id: "ensureUserGroup",
+    tag: "User groups",
+    summary: "Get or create a user group",
+    description:
+      "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
+      "body contains. An API key without `groups:write` creates none, and one without `tokens:read` gets no `token`.\n\n" +
+      "This GET has a body. HTTP defines no meaning for such a body (RFC 9110, section 9.3.1), and `fetch` and some proxies " +
+      "refuse or drop it. Then send the same body with `POST /api/user_groups`. A GET whose body was lost gets " +
+      "`body_required` and creates nothing. Send a Content-Length, not chunks.",
+    ...ENSURE,
+    answer: { ...ENSURED, status: 200, description: "The group, and whether this call has created it." },
   },
-};
+  "PUT /api/user": {
+    id: "updateUserGroup",
+    tag: "User groups",
+    summary: "Change a user group",
+    description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
+    headers: ["If-Match"],
+    body: {
+      name: "UpdateBody",
+      schema: UpdateBody(),
+      example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
+    },
+    answer: {
+      status: 200,
+      description: "The group as it is now.",
+      content: { name: "Updated", schema: Updated },
+      headers: ["ETag"],
+    },
+    refusals: ["user_group_not_found", "user_group_id_taken"],
+  },
+  "POST /api/user": {
+    id: "rotateToken",
+    tag: "User groups",
+    summary: "Rotate a token",
+    description:
+      "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace. " +
+      "It creates no group: `POST /api/user_groups` does.\n\n" +
+      "With the header `X-HTTP-Method-Override: GET`, `PUT` or `DELETE`, a POST is a call of that method instead, with its body and " +
+      "its answer, for clients and proxies that send no body with it.",
+    headers: ["Idempotency-Key", "If-Match"],
+    body: {
+      name: "RotateBody",
+      schema: RotateBody(),
+      example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
+    },
+    answer: {
+      status: 200,
+      description: "The group with its new token.",
+      content: { name: "Rotated", schema: Rotated },
+      headers: ["ETag", "Idempotent-Replayed"],
+    },
+    refusals: ["user_group_not_found", "method_not_allowed", "token_superseded"],
+  },
+  "DELETE /api/user": {
+    id: "removeUserGroup",
+    tag: "User groups",
+    summary: "Delete a user group",
+    description:
+      "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
+      "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
+    headers: ["Idempotency-Key", "If-Match"],
+    body: {
+      name: "RemoveBody",
+      schema: RemoveBody(),
+      example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
+    },
+    answer: {
+      status: 200,
+      description: "The group is deleted.",
+      content: { name: "Done", schema: Done },
+      headers: ["Idempotent-Replayed"],
+    },
+    refusals: ["user_group_not_found", "token_superseded", "user_group_mismatch"],
+  },
+} satisfies Operations;

@@ -1,29 +1,29 @@
 import { Hono } from "hono";
+import type * as z from "zod/mini";
 import type { PresentedToken } from "../../../domain/credentials/caller.ts";
 import { mintCredential, verifyCredential } from "../../../domain/credentials/credential.ts";
-import { etagOf, type UserGroupDraft } from "../../../domain/user-groups/user-group.ts";
+import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
+import { changesIn, contentIn, EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
 import { getBody, postBody, putBody } from "./wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()
-  .use(allowMethods("GET", "PUT", "POST", "DELETE"), authorizeKeys)
+  .use(authorizeKeys)
 
   .get("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 200 }))
 
   .put("/", jsonBody(UpdateBody), ifMatch, async (c) => {
-    const { user_group_id: providedId, new_user_group_id: newProvidedId, ...changes } = c.req.valid("json");
+    const body = c.req.valid("json");
     const updated = await c
       .get("directory")
-      .update(c.get("caller"), providedId, { newProvidedId, ...changes }, { ifMatch: c.get("ifMatch") });
+      .update(c.get("caller"), body.user_group_id, changesIn(body), { ifMatch: c.get("ifMatch") });
     if (!updated.ok) return refuse(c, updated.failure);
     const group = updated.value;
     c.set("teamId", group.teamId);
@@ -60,10 +60,12 @@ export const userGroups = new Hono<AppEnv>()
 /** Gets the group, or creates it, and responds with it and its token. */
 export async function ensureGroup(
   c: RequestContext<CallerEnv>,
-  { user_group_id: providedId, ...draft }: { user_group_id: string } & Omit<UserGroupDraft, "providedId">,
+  given: z.output<ReturnType<typeof EnsureBody>>,
   { createdStatus }: { createdStatus: 200 | 201 },
 ): Promise<Response> {
-  const ensured = await c.get("directory").ensure(c.get("caller"), { providedId, ...draft });
+  const ensured = await c
+    .get("directory")
+    .ensure(c.get("caller"), { providedId: given.user_group_id, ...contentIn(given) });
   if (!ensured.ok) return refuse(c, ensured.failure);
   const { created, group } = ensured.value;
   if (created) c.set("teamId", group.teamId);

@@ -1,18 +1,17 @@
+import { COLUMNS, CONTENT_FIELDS, type ContentField } from "../../../../common/content.ts";
 import type { EnvironmentTag } from "../../../../common/environment.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
+import { jsonOfStored, publishedContent } from "../../../domain/user-groups/published-content.ts";
 import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
-import type { GroupSnapshot, ListedGroup } from "../../../records.ts";
+import type { GroupContent, GroupSnapshot, ListedGroup, PublicGroup } from "../../../records.ts";
 import { time } from "../times.ts";
 
 /** A group by its published names. Each function gives exactly the fields that the answer to one call has. */
 
+/** The published names of what lists show of a group besides its content. */
 type WireNames = {
   teamId: "team_id";
-  providedId: "provided_id";
-  name: "name";
-  mapping: "mapping";
-  properties: "properties";
   suspendedAt: "state";
   suspendedReason: "suspended_reason";
   lastViewedOn: "last_viewed_on";
@@ -20,29 +19,25 @@ type WireNames = {
   updatedAt: "updated_at";
   deletedAt: "deleted_at";
 };
+type ListedName = WireNames[Exclude<keyof ListedGroup, ContentField | "revision">];
 
 /** What the JSON of a group has besides its record: the tag of its environment, and for how long a deletion can be undone. */
 export type ListOptions = { tag: EnvironmentTag; undoMs: number };
 
-/** A body with all these fields: a new field of a group does not compile until each answer has it. */
-type Body<Field extends keyof WireNames> = Record<WireNames[Field], unknown> & Record<string, unknown>;
-
-const parsed = (json: string | null): object | null => JSON.parse(json ?? "null");
-
-/** Without a token the field is absent: the caller may not read it. */
-const common = (group: Pick<GroupWithToken, "teamId" | "name" | "providedId">, token: string | undefined) => ({
-  team_id: group.teamId,
-  ...(token !== undefined && { token }),
-  name: group.name,
-  provided_id: group.providedId,
+/** `user_group` in the answer to GET. The token is absent if the caller may not read it. */
+export const getBody = (group: GroupWithToken, token: string | undefined) => ({
+  ...identity(group, token),
+  ...publishedContent(group),
 });
 
-/** `user_group` in the answer to GET. */
-export const getBody = (group: GroupWithToken, token: string | undefined) =>
-  ({
-    ...common(group, token),
-    properties: parsed(group.properties),
-  }) satisfies Body<Exclude<keyof GroupWithToken, "revision" | "nonce">>;
+const identity = ({ teamId, name, providedId }: Identity, token: string | undefined) => ({
+  team_id: teamId,
+  ...(token !== undefined && { token }),
+  name,
+  provided_id: providedId,
+});
+
+type Identity = Pick<PublicGroup, "teamId" | "name" | "providedId">;
 
 /** `user_group` in the answer to PUT. */
 export const putBody = (group: GroupWithToken, token: string | undefined, tag: EnvironmentTag) => ({
@@ -52,20 +47,15 @@ export const putBody = (group: GroupWithToken, token: string | undefined, tag: E
 
 /** `user_group` in the answer to POST. */
 export const postBody = (group: RotatedWithToken, token: string | undefined, tag: EnvironmentTag) => ({
-  ...common(group, token),
+  ...identity(group, token),
   api_environment_tag: tag,
 });
 
 /** `user_group` as its viewers see it, without the token. */
-export const viewBody = (group: GroupSnapshot, tag: EnvironmentTag) =>
-  ({
-    team_id: group.teamId,
-    name: group.name,
-    provided_id: group.providedId,
-    properties: parsed(group.properties),
-    mapping: parsed(group.mapping),
-    api_environment_tag: tag,
-  }) satisfies Body<Exclude<keyof GroupSnapshot, "validUntil">>;
+export function viewBody(group: GroupSnapshot, tag: EnvironmentTag) {
+  const { name, provided_id, properties, ...content } = publishedContent(group);
+  return { team_id: group.teamId, name, provided_id, properties, ...content, api_environment_tag: tag };
+}
 
 const utf8 = new TextEncoder();
 
@@ -90,10 +80,7 @@ function listedGroup(group: ShownGroup, { tag, undoMs }: ListOptions): string {
   const { deletedAt, suspendedAt, suspendedBy, deletedBy } = group;
   const fields = {
     team_id: JSON.stringify(group.teamId),
-    provided_id: JSON.stringify(group.providedId),
-    name: JSON.stringify(group.name),
-    mapping: group.mapping ?? "null",
-    properties: group.properties ?? "null",
+    ...contentAsJson(group),
     api_environment_tag: JSON.stringify(tag),
     state: JSON.stringify(stateOf(group)),
     suspended_at: suspendedAt === null ? undefined : JSON.stringify(time(suspendedAt)),
@@ -105,12 +92,16 @@ function listedGroup(group: ShownGroup, { tag, undoMs }: ListOptions): string {
     deleted_at: deletedAt === null ? undefined : JSON.stringify(time(deletedAt)),
     deleted_by: JSON.stringify(deletedBy),
     purge_at: deletedAt === null ? undefined : JSON.stringify(time(purgeAtOf(deletedAt, undoMs))),
-  } satisfies Body<Exclude<keyof ListedGroup, "revision">>;
+  } satisfies Record<ListedName, unknown> & Record<string, string | undefined>;
   const members = Object.entries(fields)
     .filter(([, json]) => json !== undefined)
     .map(([name, json]) => `"${name}":${json}`);
   return `{${members.join(",")}}`;
 }
+
+/** The content of a group by its published names, as JSON text. */
+const contentAsJson = (group: GroupContent): Record<string, string> =>
+  Object.fromEntries(CONTENT_FIELDS.map((field) => [COLUMNS[field], jsonOfStored(field, group[field])]));
 
 /** The answer with one group as a list shows it, and who suspended and deleted it, as JSON text. */
 export const groupBody = (group: ShownGroup, options: ListOptions): string =>

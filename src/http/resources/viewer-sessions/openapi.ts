@@ -56,79 +56,71 @@ const IssuerConfiguration = z.strictObject({
 }) satisfies z.ZodType<ReturnType<typeof configurationBody>>;
 
 /** The call that mints viewer sessions. */
-export const viewerSessionOperations: Operations = {
-  "/api/viewer_sessions": {
-    post: {
-      id: "mintSession",
-      tag: "Dashboards",
-      summary: "Mint a viewer session",
-      description:
-        "Makes a short-lived credential for a page, a JWT signed with ES256. The page presents it to /api/viewer in place of the " +
-        "group's token. The rotation, suspension and deletion of the group, and the revocation of the API key that minted it, end it at " +
-        "once. This call never creates a group.",
-      body: {
-        name: "SessionBody",
-        schema: SessionBody(),
-        example: { user_group_id: "acme", expires_in_seconds: 300, origins: ["https://app.example.com"] },
-      },
-      answer: { status: 201, description: "The session.", content: { name: "MintedSession", schema: Minted } },
-      refusals: ["user_group_not_found", "user_group_suspended", "variables_too_large"],
+export const viewerSessionOperations = {
+  "POST /api/viewer_sessions": {
+    id: "mintSession",
+    tag: "Dashboards",
+    summary: "Mint a viewer session",
+    description:
+      "Makes a short-lived credential for a page, a JWT signed with ES256. The page presents it to /api/viewer in place of the " +
+      "group's token. The rotation, suspension and deletion of the group, and the revocation of the API key that minted it, end it at " +
+      "once. This call never creates a group.",
+    body: {
+      name: "SessionBody",
+      schema: SessionBody(),
+      example: { user_group_id: "acme", expires_in_seconds: 300, origins: ["https://app.example.com"] },
     },
+    answer: { status: 201, description: "The session.", content: { name: "MintedSession", schema: Minted } },
+    refusals: ["user_group_not_found", "user_group_suspended", "variables_too_large"],
   },
-  "/api/viewer_sessions/end": {
-    post: {
-      id: "endSessions",
-      tag: "Dashboards",
-      summary: "End viewer sessions",
-      description:
-        "Ends one session, those of one person, or all of a group, without touching the group's token: at once, but for sessions that " +
-        "may answer their viewers themselves (`max_stale_seconds`). What has ended or expired stays as it is. Sessions that are minted " +
-        "afterwards are not affected.",
-      body: {
-        name: "EndBody",
-        schema: EndBody(),
-        example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
-      },
-      answer: { status: 200, description: "They have ended.", content: { name: "Done", schema: Done } },
-      refusals: ["user_group_not_found"],
+  "POST /api/viewer_sessions/end": {
+    id: "endSessions",
+    tag: "Dashboards",
+    summary: "End viewer sessions",
+    description:
+      "Ends one session, those of one person, or all of a group, without touching the group's token: at once, but for sessions that " +
+      "may answer their viewers themselves (`max_stale_seconds`). What has ended or expired stays as it is. Sessions that are minted " +
+      "afterwards are not affected.",
+    body: {
+      name: "EndBody",
+      schema: EndBody(),
+      example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
     },
+    answer: { status: 200, description: "They have ended.", content: { name: "Done", schema: Done } },
+    refusals: ["user_group_not_found"],
   },
-};
+} satisfies Operations;
 
 /** The calls by which verifiers find the public keys of viewer sessions. */
-export const publicKeyOperations: Operations = {
-  "/.well-known/jwks.json": {
-    get: {
-      id: "listPublicKeys",
-      tag: "About",
-      summary: "Get the public keys of sessions",
-      description:
-        "A JWK Set (RFC 7517), by which anything that verifies JWTs can verify sessions without calling the service. It may be " +
-        "cached for five minutes. HEAD is answered as well.",
-      answer: {
-        status: 200,
-        description: "The public keys.",
-        content: { name: "KeySet", schema: KeySet },
-        headers: ["Access-Control-Allow-Origin"],
-      },
-      refusals: [],
+export const publicKeyOperations = {
+  "GET /.well-known/jwks.json": {
+    id: "listPublicKeys",
+    tag: "About",
+    summary: "Get the public keys of sessions",
+    description:
+      "A JWK Set (RFC 7517), by which anything that verifies JWTs can verify sessions without calling the service. It may be " +
+      "cached for five minutes. HEAD is answered as well.",
+    answer: {
+      status: 200,
+      description: "The public keys.",
+      content: { name: "KeySet", schema: KeySet },
+      headers: ["Access-Control-Allow-Origin"],
     },
+    refusals: [],
   },
-  "/.well-known/openid-configuration": {
-    get: {
-      id: "discoverIssuer",
-      tag: "About",
-      summary: "Get the metadata of the issuer of sessions",
-      description:
-        "For verifiers that begin with the issuer, the claim `iss` (OpenID Connect Discovery 1.0): it names the public keys. The service is no " +
-        "OpenID provider otherwise. It may be cached for five minutes. HEAD is answered as well.",
-      answer: {
-        status: 200,
-        description: "The metadata.",
-        content: { name: "IssuerConfiguration", schema: IssuerConfiguration },
-        headers: ["Access-Control-Allow-Origin"],
-      },
-      refusals: [],
+  "GET /.well-known/openid-configuration": {
+    id: "discoverIssuer",
+    tag: "About",
+    summary: "Get the metadata of the issuer of sessions",
+    description:
+      "For verifiers that begin with the issuer, the claim `iss` (OpenID Connect Discovery 1.0): it names the public keys. The service is no " +
+      "OpenID provider otherwise. It may be cached for five minutes. HEAD is answered as well.",
+    answer: {
+      status: 200,
+      description: "The metadata.",
+      content: { name: "IssuerConfiguration", schema: IssuerConfiguration },
+      headers: ["Access-Control-Allow-Origin"],
     },
+    refusals: [],
   },
-};
+} satisfies Operations;

@@ -19,7 +19,7 @@ import { configurationBody, sessionBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
-  .use("/", allowMethods("POST"), authorizeKeys)
+  .use("/", authorizeKeys)
 
   .post("/", jsonBody(SessionBody), async (c) => {
     const issuer = publicUrlOf(c.env, c.req.url);
@@ -57,7 +57,7 @@ function unconfigured(c: RequestContext, problem: string): Failure {
 
 /** Ends sessions before their time, for integrators and operators. */
 export const viewerSessionEnds = new Hono<AppEnv>()
-  .use(allowMethods("POST"), authorizeCallers)
+  .use(authorizeCallers)
 
   .post("/", jsonBody(EndBody), async (c) => {
     const body = c.req.valid("json");

@@ -29,93 +29,88 @@ const Bound = z.strictObject({
   sql: z
     .string()
     .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
-  params: z
-    .array(z.unknown())
-    .meta({ description: "The values of the placeholders, in their order.", examples: [["eu", "us"]] }),
+  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).meta({
+    description:
+      "The values of the placeholders: a list in their order, of which the first is that of $1 and @p1; with {p1:String} an object by their names.",
+    examples: [["eu", "us"], { p1: "eu", p2: "us" }],
+  }),
   dropped: z.array(z.string()).meta({
     description:
-      "The missing variables for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
+      "The missing variables and values for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
     examples: [["user_group.tier"]],
   }),
 });
 
 /** The calls of dashboards. */
-export const viewerOperations: Operations = {
-  "/api/viewer": {
-    get: {
-      id: "viewUserGroup",
-      tag: "Dashboards",
-      summary: "View the user group",
-      description:
-        "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
-        "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
-      headers: ["Cache-Control"],
-      query: { schema: ViewerQuery(), example: {} },
-      answer: {
-        status: 200,
-        description: "The group, without its token.",
-        content: { name: "Viewed", schema: Viewed },
-        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
-      },
-      refusals: ["audience_mismatch"],
+export const viewerOperations = {
+  "GET /api/viewer": {
+    id: "viewUserGroup",
+    tag: "Dashboards",
+    summary: "View the user group",
+    description:
+      "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
+      "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
+    headers: ["Cache-Control"],
+    query: { schema: ViewerQuery(), example: {} },
+    answer: {
+      status: 200,
+      description: "The group, without its token.",
+      content: { name: "Viewed", schema: Viewed },
+      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
     },
+    refusals: ["audience_mismatch"],
   },
-  "/api/viewer/check": {
-    get: {
-      id: "checkViewer",
-      tag: "Dashboards",
-      summary: "Check a viewer, for a gateway",
-      description:
-        "For gateways, which ask with the credential of each request whether to pass it on, and to whom it belongs. Ids are percent-encoded " +
-        "(RFC 3986), and X-Viewer-Id is empty if the credential is of no person. The gateway must remove these headers from what clients " +
-        "send. HEAD is answered as well.",
-      headers: ["Cache-Control"],
-      query: { schema: CheckQuery(), example: { audience: "acme/Testing" } },
-      answer: {
-        status: 204,
-        description: "The credential is valid in this environment.",
-        headers: [
-          "X-User-Group-Team-Id",
-          "X-User-Group-Id",
-          "X-Viewer-Id",
-          "X-User-Group-Audience",
-          "X-Answered-By",
-          "Age",
-          "Access-Control-Allow-Origin",
-        ],
-      },
-      refusals: ["audience_mismatch"],
-    },
-  },
-  "/api/viewer/query": {
-    post: {
-      id: "bindQuery",
-      tag: "Dashboards",
-      summary: "Bind an SQL template",
-      description:
-        "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
-        "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
-        "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
-        "that could lose a filter.",
-      headers: ["Cache-Control"],
-      body: {
-        name: "QueryBody",
-        schema: QueryBody(),
-        example: { sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]]", placeholders: "?" },
-      },
-      answer: {
-        status: 200,
-        description: "The SQL, its parameters, and the missing variables.",
-        content: { name: "Bound", schema: Bound },
-        headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
-      },
-      refusals: [
-        "audience_mismatch",
-        "unknown_variable",
-        "unusable_variable",
-        "variables_too_large",
-        "invalid_template",
+  "GET /api/viewer/check": {
+    id: "checkViewer",
+    tag: "Dashboards",
+    summary: "Check a viewer, for a gateway",
+    description:
+      "For gateways, which ask with the credential of each request whether to pass it on, and to whom it belongs. Ids are percent-encoded " +
+      "(RFC 3986), and X-Viewer-Id is empty if the credential is of no person. The gateway must remove these headers from what clients " +
+      "send. HEAD is answered as well.",
+    headers: ["Cache-Control"],
+    query: { schema: CheckQuery(), example: { audience: "acme/Testing" } },
+    answer: {
+      status: 204,
+      description: "The credential is valid in this environment.",
+      headers: [
+        "X-User-Group-Team-Id",
+        "X-User-Group-Id",
+        "X-Viewer-Id",
+        "X-User-Group-Audience",
+        "X-Answered-By",
+        "Age",
+        "Access-Control-Allow-Origin",
       ],
     },
+    refusals: ["audience_mismatch"],
   },
-};
+  "POST /api/viewer/query": {
+    id: "bindQuery",
+    tag: "Dashboards",
+    summary: "Bind an SQL template",
+    description:
+      "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
+      "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
+      "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
+      "that could lose a filter. `{{value.name}}` is one of the call's own `values`: a clause that names a variable of the group or viewer, " +
+      "too, is never dropped for it.",
+    headers: ["Cache-Control"],
+    body: {
+      name: "QueryBody",
+      schema: QueryBody(),
+      example: {
+        sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]] [[AND at >= {{value.from}}]]",
+        values: { from: "2026-10-01" },
+        placeholders: "?",
+      },
+    },
+    answer: {
+      status: 200,
+      description: "The SQL, its parameters, and the missing variables.",
+      content: { name: "Bound", schema: Bound },
+      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+    },
+    refusals: ["audience_mismatch", "unknown_variable", "unusable_variable", "variables_too_large", "invalid_template"],
+  },
+} satisfies Operations;

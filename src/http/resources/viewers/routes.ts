@@ -2,11 +2,10 @@ import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { bindTemplate } from "../../../domain/sql/template.ts";
-import { variablesOf } from "../../../domain/sql/variables.ts";
+import { templateVariables, variablesOf } from "../../../domain/sql/variables.ts";
 import type { AppEnv, Viewer } from "../../app-env.ts";
 import { authorizeViewers } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
@@ -15,9 +14,6 @@ import { CheckQuery, QueryBody, ViewerQuery } from "./schemas.ts";
 
 /** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()
-  .use("/", allowMethods("GET"))
-  .use("/query", allowMethods("POST"))
-  .use("/check", allowMethods("GET", "HEAD"))
   .use(authorizeViewers)
 
   .get("/", validQuery(ViewerQuery), (c) => {
@@ -43,12 +39,11 @@ export const viewers = new Hono<AppEnv>()
   })
 
   .post("/query", jsonBody(QueryBody), (c) => {
-    const { sql, placeholders, audience } = c.req.valid("json");
+    const { sql, placeholders, values, audience } = c.req.valid("json");
     const viewer = c.get("viewer");
     const mismatch = audienceMismatch(viewer, audience);
     if (mismatch) return refuse(c, mismatch);
-    const variables = new Map(Object.entries(variablesOf(viewer.group, viewer)));
-    const bound = bindTemplate(sql, variables, placeholders);
+    const bound = bindTemplate(sql, templateVariables(viewer.group, viewer, values), placeholders);
     if (!bound.ok) return refuse(c, bound.failure);
     return respond(c, { success: 1, audience: directoryName(viewer.environment), ...bound.value });
   });

@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { Audience, lazy, withMeta } from "../fields.ts";
+import { QueryValues } from "./query-values.ts";
 
 const utf8 = new TextEncoder();
 
@@ -26,9 +27,14 @@ export const QueryBody = lazy(() =>
       },
     ),
     audience: z.optional(Audience()),
-    placeholders: withMeta(z._default(z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1" or "%s".' }), "?"), {
-      description:
-        "How placeholders are written: ? each, or $1, $2 and so on, or %s each (psycopg, PyMySQL; a % of the template becomes %%).",
-    }),
+    values: z.optional(QueryValues()),
+    placeholders: withMeta(
+      z._default(z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1", "%s", "@p1" or "{p1:String}".' }), "?"),
+      {
+        description:
+          "How placeholders are written, and by which database the template is read: ? each; $1, $2 and so on (PostgreSQL); %s each (psycopg, " +
+          "PyMySQL; a % of the template becomes %%); @p1, @p2 and so on (SQL Server); {p1:String}, {p2:Int64} and so on (ClickHouse).",
+      },
+    ),
   }),
 );

@@ -72,16 +72,14 @@ const Caller = z
 const Identified = z.strictObject({ success: Success, caller: Caller.meta({ description: "The caller." }) });
 
 /** The call that any credential can make. */
-export const whoamiOperations: Operations = {
-  "/api/whoami": {
-    get: {
-      id: "whoami",
-      tag: "About",
-      summary: "See whose credential it is",
-      description:
-        "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
-      answer: { status: 200, description: "The caller.", content: { name: "Identified", schema: Identified } },
-      refusals: [],
-    },
+export const whoamiOperations = {
+  "GET /api/whoami": {
+    id: "whoami",
+    tag: "About",
+    summary: "See whose credential it is",
+    description:
+      "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
+    answer: { status: 200, description: "The caller.", content: { name: "Identified", schema: Identified } },
+    refusals: [],
   },
-};
+} satisfies Operations;

@@ -3,14 +3,13 @@ import { ok, type Result } from "../../../../common/result.ts";
 import type { KeyFailure } from "../../../domain/credentials/keys.ts";
 import type { AppEnv, Identity } from "../../app-env.ts";
 import { authorizeAll } from "../../request/authorize.ts";
-import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
-  .use(allowMethods("GET"), authorizeAll)
+  .use(authorizeAll)
 
   .get("/", async (c) => {
     const caller = await callerOf(c.get("identity"));

@@ -1,4 +1,6 @@
 import { describe, it } from "vitest";
+import lifecycle from "../../../../docs/lifecycle.md?raw";
+import { FAILURES } from "../../../../src/http/response/failures.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call } from "../../../support/client.ts";
 import { replaceKv } from "../../../support/hostile-kv.ts";
@@ -17,6 +19,9 @@ const OUTCOMES = {
   // Viewers
   "view by the token": "200 user_group_suspended credential_revoked credential_revoked 200 credential_revoked",
   "view by the previous token": "200 user_group_suspended credential_revoked credential_revoked 200 credential_revoked",
+  "view by a token after its grace":
+    "credential_revoked credential_revoked credential_revoked credential_revoked credential_revoked credential_revoked",
+  "view by a session that answers itself": "200 200 200 200 200 200",
   "view by a session": "200 user_group_suspended credential_revoked credential_revoked 200 credential_revoked",
   query: "200 user_group_suspended credential_revoked credential_revoked 200 credential_revoked",
   whoami: "200 user_group_suspended credential_revoked credential_revoked 200 credential_revoked",
@@ -55,6 +60,8 @@ type CallName = keyof typeof OUTCOMES;
 const READS = [
   "view by the token",
   "view by the previous token",
+  "view by a token after its grace",
+  "view by a session that answers itself",
   "view by a session",
   "query",
   "whoami",
@@ -73,9 +80,9 @@ const existsAfter = (name: CallName, state: State, answer: Answer): boolean => {
   return (existed && !deletes) || (restores && answer.status === 200);
 };
 
-/** A group in this state, and the calls on it. Its number is 1, and its revision was 1 before the rotation. */
+/** A group in this state, and the calls on it. Its number is 1, and its revision was 2 before the rotation with a grace. */
 async function groupIn(state: State) {
-  const { key, get, put, tokenOf } = await newIntegrator();
+  const { key, get, put, rotate: rotateToken, tokenOf } = await newIntegrator();
   const { show, showDeleted, update, rotate, remove, restore, purge, list } = byNumber(key);
   const send = (method: "POST" | "DELETE", current_token: string, headers: Record<string, string> = {}) =>
     call(method, "/api/user", {
@@ -83,13 +90,16 @@ async function groupIn(state: State) {
       body: { current_token, ...(method === "POST" && { grace_seconds: 3600 }) },
       headers,
     });
-  const mint = () => call("POST", "/api/viewer_sessions", { credential: key, body: { user_group_id: "acme" } });
+  const mint = (fields = {}) =>
+    call("POST", "/api/viewer_sessions", { credential: key, body: { user_group_id: "acme", ...fields } });
 
-  const previous = await tokenOf("acme");
+  const ended = await tokenOf("acme");
+  const previous: string = (await rotateToken(ended)).body.user_group.token;
   const rotateOnce = () => send("POST", previous, { "Idempotency-Key": "rotation" });
   const current: string = (await rotateOnce()).body.user_group.token;
   const deleteOnce = () => send("DELETE", current, { "Idempotency-Key": "deletion" });
   const session: string = (await mint()).body.session.token;
+  const staleSession: string = (await mint({ max_stale_seconds: 300 })).body.session.token;
   for (const token of [previous, previous, current, current]) await view(token, STALE);
   const suspend = () => put({ user_group_id: "acme", suspended: true });
 
@@ -105,12 +115,14 @@ async function groupIn(state: State) {
   const calls: Record<CallName, () => Promise<Answer>> = {
     "view by the token": () => view(current),
     "view by the previous token": () => view(previous),
+    "view by a token after its grace": () => view(ended),
+    "view by a session that answers itself": () => view(staleSession),
     "view by a session": () => view(session),
     query: () => query(current, { sql: "x = {{user_group_id}}" }),
     whoami: () => call("GET", "/api/whoami", { credential: current }),
     "stale view": () => view(current, STALE),
     "stale view of a lease that stayed": () => view(current, STALE),
-    "mint a session": mint,
+    "mint a session": () => mint(),
     "GET creates": () => get({ user_group_id: "acme" }),
     PUT: () => put({ user_group_id: "acme", name: "B" }),
     "PUT with its first tag": () => put({ user_group_id: "acme", name: "B" }, { headers: firstTag }),
@@ -150,4 +162,55 @@ describe.for(STATES.map((state, index) => [state, index] as const))("of a group 
       expect(await exists(), name).toBe(existsAfter(name, state, answer));
     }
   });
+});
+
+/** The rows of the table in docs/lifecycle.md, and the calls above that they describe. */
+const ROWS: Record<string, CallName> = {
+  "viewer with the token": "view by the token",
+  "viewer with the previous token, in its grace": "view by the previous token",
+  "the same, after its grace": "view by a token after its grace",
+  "viewer with a session": "view by a session",
+  "viewer with a session that has `max_stale_seconds`": "view by a session that answers itself",
+  "GET `/api/user` of the id": "GET creates",
+  "PUT `/api/user` of the id": "PUT",
+  "POST `/api/user`, which rotates": "rotate",
+  "DELETE `/api/user`": "delete",
+  "repeat of a POST or DELETE, `Idempotency-Key`": "repeat the rotation",
+  "POST `/api/viewer_sessions` of the id": "mint a session",
+  "GET by number": "show",
+  "PUT by number": "PUT by number",
+  "rotate by number": "rotate by number",
+  "DELETE by number": "delete by number",
+  restore: "restore",
+  purge: "purge",
+};
+
+/** What a cell begins with, as an outcome. */
+const MEANINGS: [RegExp, string][] = [
+  [/^refused/, "401 credential_revoked"],
+  [/^creates another group/, "true"],
+  [/^the group/, "false"],
+  [/^(?:the first answer|a stale 200)/, "200"],
+  [/^(\d{3}) `(\w+)`/, "$1 $2"],
+  [/^404/, "404 user_group_not_found"],
+  [/^(20[01])/, "$1"],
+];
+
+function meaningOf(cell: string): string {
+  const [pattern = /$/, meaning = "nothing"] = MEANINGS.find(([each]) => each.test(cell)) ?? [];
+  const [start = ""] = pattern.exec(cell) ?? [];
+  return start.replace(pattern, meaning);
+}
+
+const isCode = (outcome: string): outcome is keyof typeof FAILURES => Object.hasOwn(FAILURES, outcome);
+
+it.for(Object.entries(ROWS))("docs/lifecycle.md has these outcomes: %s", ([row, name], { expect }) => {
+  const line = lifecycle.split("\n").find((each) => each.startsWith(`| ${row} |`)) ?? "";
+  const cells = line.split("|").slice(2, 6);
+  const outcomes = (["active", "suspended", "deleted", "purged"] as const).map(
+    (state) => OUTCOMES[name].split(" ")[STATES.indexOf(state)] ?? "",
+  );
+  expect(cells.map((cell) => meaningOf(cell.trim()))).toEqual(
+    outcomes.map((outcome) => (isCode(outcome) ? `${FAILURES[outcome].status} ${outcome}` : outcome)),
+  );
 });

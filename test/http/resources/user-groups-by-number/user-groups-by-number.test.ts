@@ -86,20 +86,6 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect((await view(token)).body.user_group).toMatchObject({ provided_id: "acme-2", name: "Acme Inc." });
   });
 
-  it("changes only the fields given, and null clears", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
-    await tokenOf("acme", { name: "Acme", mapping: { m: "d" }, properties: { a: 1 } });
-    const { put } = await newCaller();
-    const before = { provided_id: "acme", name: "Acme", mapping: { m: "d" }, properties: { a: 1 } };
-    expect((await put(1, {})).body.user_group).toMatchObject(before);
-    expect((await put(1, { name: "B" })).body.user_group).toMatchObject({ ...before, name: "B" });
-    expect((await put(1, { mapping: null, properties: null })).body.user_group).toMatchObject({
-      name: "B",
-      mapping: null,
-      properties: null,
-    });
-  });
-
   it("writes nothing when nothing changes", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme", { properties: { a: 1 } });

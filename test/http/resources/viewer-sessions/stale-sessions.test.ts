@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { COLUMNS, GROUP_FIELDS } from "../../../../common/content.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { forgedSession } from "../../../support/forged.ts";
@@ -149,22 +150,25 @@ describe("a session of the next release", () => {
   it("answers for itself, without the claims and fields that it has in addition", async ({ expect }) => {
     const { session } = await start(60);
     const claims = claimsIn(session);
-    const next = { ...claims, ug_locale: "de", group: { ...(claims.group as object), locale: "de" } };
+    const next = { ...claims, ug_colour: "red", group: { ...(claims.group as object), colour: "red" } };
     const seen = await view(await forgedSession(next));
     expect([answeredBy(seen), seen.body]).toEqual(["session", (await view(session)).body]);
     const asked = await call("GET", "/api/whoami", { headers: bearer(await forgedSession(next)) });
     expect(asked.status).toBe(200);
   });
 
-  it("whose group lacks a field is answered by the directory, and ends as others do", async ({ expect }) => {
-    const { key, session } = await start(60);
-    const { name: _, ...group } = claimsIn(session).group as Record<string, unknown>;
-    const next = await forgedSession({ ...claimsIn(session), group });
-    const seen = await view(next);
-    expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
-    await setSuspended(key, true);
-    expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
-  });
+  it.for(GROUP_FIELDS)(
+    "without the %s is answered by the directory, and ends as others do",
+    async (field, { expect }) => {
+      const { key, session } = await start(60);
+      const { [COLUMNS[field]]: _, ...group } = claimsIn(session).group as Record<string, unknown>;
+      const next = await forgedSession({ ...claimsIn(session), group });
+      const seen = await view(next);
+      expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
+      await setSuspended(key, true);
+      expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
+    },
+  );
 });
 
 describe("a session that was verified before", () => {

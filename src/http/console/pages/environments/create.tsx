@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { registryOf } from "../../../durable-objects.ts";
+import { registryFor } from "../../../request/admit-caller.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Select, TextField } from "../../components/fields.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
@@ -45,9 +45,8 @@ const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {
 
 /** The page on which to create an environment by its first API key. */
 export const createEnvironmentPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", undefined);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "admin", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   return createPageOf(c, []);
 });
 
@@ -66,7 +65,7 @@ export const createEnvironment = createFactory<FormEnv>().createHandlers(async (
   if (tag === undefined) issues.push({ path: ["environment"], message: "Choose one of the environments." });
   if (tag === undefined || issues.length > 0) return createPageOf(c, issues);
   const environment = { workspace, tag };
-  const known = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", environment);
+  const known = await registryFor(c).admit(c.get("presentedOperator"), "admin", environment);
   if (known.ok) {
     const message = "This environment exists already. Issue a key on its page.";
     return createPageOf(c, [{ path: ["workspace"], message }]);

@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import { directoryName } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { registryOf } from "../../../durable-objects.ts";
+import { registryFor } from "../../../request/admit-caller.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { ConfirmationField } from "../../components/fields.tsx";
@@ -50,7 +50,7 @@ export const eraseEnvironment = factory.createHandlers(async (c) => {
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...schemaIssues(body), ...confirmationIssues(c, directoryName(environment))];
   if (issues.length > 0) return erasePageOf(c, issues);
-  const erased = await registryOf(c.env).eraseEnvironment(c.get("presentedOperator"), environment);
+  const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
   if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));
   return redirect(c, withQuery(ENVIRONMENTS, { done: "erased" }));
 });

@@ -1,7 +1,7 @@
 import { createFactory } from "hono/factory";
 import { parseDirectoryName } from "../../../../../common/environment.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
-import { registryOf } from "../../../durable-objects.ts";
+import { registryFor } from "../../../request/admit-caller.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { EnvironmentsQuery } from "../../../resources/environments/schemas.ts";
 import { Done } from "../../components/done.tsx";
@@ -26,10 +26,9 @@ export const listEnvironments = createFactory<SignedInEnv>().createHandlers(asyn
   const { fields, value, issues } = readPageQuery(c, EnvironmentsQuery(), { defaults: { limit: ROWS }, own });
   const search = (c.req.query("search") ?? "").trim().toLowerCase().slice(0, SEARCH_UNITS_MAX) || undefined;
   const query = { ...(value ?? { start: 0, limit: Number(ROWS) }), search };
-  const listed = await registryOf(c.env).listEnvironments(c.get("presentedOperator"), query);
+  const listed = await registryFor(c).listEnvironments(c.get("presentedOperator"), query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { environments, next, operator } = listed.value;
-  c.set("operator", operator);
   return respondWithPage(c, {
     title: "Environments",
     issues,

@@ -9,11 +9,11 @@ import {
 } from "../../../../../common/limits.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { DayChart } from "../../components/day-chart.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */

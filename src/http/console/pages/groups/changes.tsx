@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { Result } from "../../../../../common/result.ts";
 import { undoMsOf } from "../../../../../common/settings/settings.ts";
-import { allowsRole, type LadderRole, type Role } from "../../../../domain/credentials/rights.ts";
+import { allowsRole, type Role } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
 import type { Failure } from "../../../../domain/failure.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
@@ -14,6 +14,7 @@ import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
+import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../access.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/fields.tsx";
 import { GraceField } from "../../components/keys.tsx";
@@ -32,7 +33,6 @@ type Change = {
   title: string;
   /** The states in which a group can be changed so. */
   states: GroupState[];
-  role: LadderRole;
   isDangerous?: boolean;
   effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
@@ -53,11 +53,10 @@ const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
     .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
 
 /** The changes by the last word of their path. */
-const GROUP_CHANGES = {
+const CHANGES: Record<GroupChange, Change> = {
   rotate: {
     title: "Rotate the token",
     states: ["active", "suspended"],
-    role: "support",
     effects: () => [
       "The group gets a new token, which is not shown here. Programs of the integrator get it from the API.",
       "The old token does nothing more, and its viewer sessions end; but within the grace, viewers may go on with both.",
@@ -77,10 +76,9 @@ const GROUP_CHANGES = {
   suspend: {
     title: "Suspend",
     states: ["active"],
-    role: "support",
     effects: () => [
       "Viewers of this group are refused from now on, with tokens and with sessions. Stale answers end within 5 minutes.",
-      "Nothing is deleted, and programs go on. Resuming the group admits its viewers again.",
+      "Nothing is deleted, and calls with API keys work as before. Resuming the group admits its viewers again.",
     ],
     run: (c, group) => update(c, group, true),
     done: "suspended",
@@ -88,7 +86,6 @@ const GROUP_CHANGES = {
   resume: {
     title: "Resume",
     states: ["suspended"],
-    role: "support",
     effects: () => ["Viewers of this group are admitted again, with the tokens and sessions that they have."],
     run: (c, group) => update(c, group, false),
     done: "resumed",
@@ -96,7 +93,6 @@ const GROUP_CHANGES = {
   "end-sessions": {
     title: "End its viewer sessions",
     states: ["active", "suspended"],
-    role: "support",
     effects: () => [
       "All viewer sessions of this group end now. Pages ask their servers for new ones.",
       "The group's token goes on. To end that too, rotate it.",
@@ -107,7 +103,6 @@ const GROUP_CHANGES = {
   delete: {
     title: "Delete",
     states: ["active", "suspended"],
-    role: "admin",
     isDangerous: true,
     effects: (c, group) => [
       "The group's viewers find nothing more, and its token and sessions end. Stale answers end within 5 minutes.",
@@ -127,7 +122,6 @@ const GROUP_CHANGES = {
   restore: {
     title: "Restore",
     states: ["deleted"],
-    role: "support",
     effects: () => ["The group is back as it was, with its id, its token and its state."],
     fields: (c, _, issues) => (
       <>
@@ -160,7 +154,6 @@ const GROUP_CHANGES = {
   purge: {
     title: "Purge",
     states: ["deleted"],
-    role: "admin",
     isDangerous: true,
     effects: () => [
       "The group is erased now and for good. Nobody can restore it, and a restored backup does not bring it back.",
@@ -171,21 +164,16 @@ const GROUP_CHANGES = {
     run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, { idempotency: undefined }),
     done: "purged",
   },
-} as const satisfies Record<string, Change>;
-
-export type GroupChange = keyof typeof GROUP_CHANGES;
-
-const CHANGES: [GroupChange, Change][] = Object.entries(GROUP_CHANGES).map(([word, change]) => [
-  word as GroupChange,
-  change,
-]);
+};
 
 /** What an operator with this role may do with the group: the last words of the paths, and their texts. */
 export function offeredChanges(group: ListedGroup, role: Role): [word: string, text: string][] {
-  const changes = CHANGES.filter(
-    ([, { states, role: needed }]) => states.includes(stateOf(group)) && allowsRole(role, needed),
+  const isAllowed = (word: string) =>
+    allowsRole(role, pageAccessOf("POST", `${GROUP_PATTERN}/${word}`)?.role ?? "admin");
+  const changes = Object.entries(CHANGES).filter(
+    ([word, { states }]) => states.includes(stateOf(group)) && isAllowed(word),
   );
-  const edit: [string, string][] = group.deletedAt === null && allowsRole(role, "support") ? [["edit", "Edit"]] : [];
+  const edit: [string, string][] = group.deletedAt === null && isAllowed("edit") ? [["edit", "Edit"]] : [];
   return [...edit, ...changes.map(([word, { title }]): [string, string] => [word, title])];
 }
 
@@ -195,16 +183,15 @@ const restoreBody = (c: Call) =>
 const factory = createFactory<EnvironmentEnv>();
 
 /** The page of a change, which says what will happen. */
-export const changePage = (word: GroupChange) =>
+const showChange = (change: Change) =>
   factory.createHandlers(async (c) => {
     const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
-    return inspected instanceof Response ? inspected : respondWithForm(c, GROUP_CHANGES[word], inspected.group, []);
+    return inspected instanceof Response ? inspected : respondWithForm(c, change, inspected.group, []);
   });
 
 /** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
-export const makeChange = (word: GroupChange) =>
+const makeChange = (change: Change) =>
   factory.createHandlers(async (c) => {
-    const change: Change = GROUP_CHANGES[word];
     const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
     if (inspected instanceof Response) return inspected;
     const { group } = inspected;
@@ -227,6 +214,13 @@ export const makeChange = (word: GroupChange) =>
         : withQuery(groupPath(environment, group.teamId), { done: change.done }),
     );
   });
+
+/** The page of each change, and what its form does. */
+export const GROUP_CHANGE_PAGES = Object.entries(CHANGES).map(([word, change]) => ({
+  word,
+  show: showChange(change),
+  make: makeChange(change),
+}));
 
 function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
   const path = groupPath(c.get("environment"), group.teamId);

@@ -1,5 +1,6 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
+import { CONTENT, CONTENT_FIELDS, type ContentField } from "../../../../../common/content.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import { BODY_BYTES_MAX } from "../../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../../common/result.ts";
@@ -9,9 +10,11 @@ import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import { etagOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
+import { changesIn } from "../../../resources/user-groups/schemas.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
+import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
 import { TextArea, TextField } from "../../components/fields.tsx";
 import { prettyJson } from "../../components/json.ts";
 import { Text } from "../../components/text.tsx";
@@ -25,7 +28,10 @@ import { inspectGroup } from "./inspect.ts";
 type Call = RequestContext<EnvironmentEnv>;
 
 /** The texts of the fields, as the form has them. */
-type Values = { new_user_group_id: string; name: string; properties: string; mapping: string };
+type Values = Record<ContentField, string>;
+
+/** The name of a field in the form. */
+const nameOf = (field: ContentField): string => (field === "providedId" ? "new_user_group_id" : CONTENT[field].column);
 
 const factory = createFactory<EnvironmentEnv>();
 
@@ -44,11 +50,10 @@ export const editGroup = factory.createHandlers(async (c) => {
   if (c.get("form").get("etag") !== etagOf(group)) return respondWithForm(c, group, given, [CONFLICT]);
   const body = bodyOf(c, group, given);
   if (!body.ok) return respondWithForm(c, group, given, body.failure.issues);
-  const { new_user_group_id: newProvidedId, reason: _, ...changes } = body.value;
   const options = { ifMatch: parseIfMatch(etagOf(group)), isMergePatch: false };
   const updated = await c
     .get("directory")
-    .updateByNumber(c.get("operator"), group.teamId, { newProvidedId, ...changes }, options);
+    .updateByNumber(c.get("operator"), group.teamId, changesIn(body.value), options);
   if (!updated.ok)
     return respondWithForm(c, group, given, issuesOf(updated.failure, { user_group_id_taken: "new_user_group_id" }));
   c.set("teamId", group.teamId);
@@ -63,44 +68,39 @@ const CONFLICT: Issue = {
     "now. Take over what you need, and save again.",
 };
 
-const valuesOf = ({ providedId, name, properties, mapping }: ListedGroup): Values => ({
-  new_user_group_id: providedId,
-  name,
-  properties: prettyJson(properties),
-  mapping: prettyJson(mapping),
-});
+const valuesOf = (group: ListedGroup): Values =>
+  mapped((field) => (CONTENT[field].kind === "text" ? (group[field] ?? "") : prettyJson(group[field])));
 
 /** What the operator has typed. A field that the form did not offer is as it is stored. */
 function givenValues(c: Call, group: ListedGroup): Values {
   const form = c.get("form");
   const stored = valuesOf(group);
-  const given = (name: keyof Values) => linesOf(form.get(name) ?? stored[name]);
-  return {
-    new_user_group_id: given("new_user_group_id"),
-    name: given("name"),
-    properties: given("properties"),
-    mapping: given("mapping"),
-  };
+  return mapped((field) => linesOf(form.get(nameOf(field)) ?? stored[field]));
 }
+
+const mapped = (textOf: (field: ContentField) => string): Values =>
+  Object.fromEntries(CONTENT_FIELDS.map((field) => [field, textOf(field)])) as Values;
 
 /**
  * The body that the API would take for these values. What stays is left out: not every role may change the id, and what an earlier release has
  * stored may be what this one takes no longer.
  */
-function bodyOf(c: Call, group: ListedGroup, { new_user_group_id, name, properties, mapping }: Values) {
+function bodyOf(c: Call, group: ListedGroup, given: Values) {
   const stored = valuesOf(group);
-  const given = (json: string, name: "properties" | "mapping") =>
-    json === linesOf(stored[name]) ? ok(undefined) : jsonIn(json, name);
-  const objects = { properties: given(properties, "properties"), mapping: given(mapping, "mapping") };
-  const inexact = Object.values(objects).flatMap((each) => (each.ok ? [] : each.failure));
-  const body = parseForm(c, UpdateByNumberBody(), ["reason"], {
-    name,
-    ...(new_user_group_id !== group.providedId && { new_user_group_id }),
-    ...(objects.properties.ok && { properties: objects.properties.value }),
-    ...(objects.mapping.ok && { mapping: objects.mapping.value }),
-  });
+  const changed = CONTENT_FIELDS.filter((field) => given[field] !== linesOf(stored[field]));
+  const values = changed.map((field) => [nameOf(field), valueIn(field, given[field])] as const);
+  const inexact = values.flatMap(([, value]) => (value.ok ? [] : value.failure));
+  const exact = values.flatMap(([name, value]) => (value.ok ? [[name, value.value]] : []));
+  const body = parseForm(c, UpdateByNumberBody(), ["reason"], Object.fromEntries(exact));
   const issues = [...inexact, ...schemaIssues(body)];
   return body.ok && issues.length === 0 ? body : refusalOf(issues);
+}
+
+/** The value of a field as a body has it. An empty text clears a field that may be missing. */
+function valueIn(field: ContentField, text: string): Result<unknown, Issue[]> {
+  const { kind, isNullable } = CONTENT[field];
+  if (kind !== "text") return jsonIn(text, nameOf(field));
+  return ok(isNullable && text === "" ? null : text);
 }
 
 const refusalOf = (issues: Issue[]): Result<never, FailureOf<"invalid_body">> => fail({ code: "invalid_body", issues });
@@ -110,11 +110,12 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
     return respondWithMessage(c, 409, "Edit: not now", "The group is deleted. Restore it first.");
   const stored = valuesOf(group);
   const isConflict = issues.includes(CONFLICT);
-  const propsOf = (name: keyof Values) => ({
-    name,
-    value: values[name],
+  const propsOf = (field: ContentField) => ({
+    name: nameOf(field),
+    label: labelOf(field),
+    value: values[field],
     issues,
-    note: isConflict && values[name] !== stored[name] ? <Stored value={stored[name]} /> : undefined,
+    note: isConflict && values[field] !== stored[field] ? <Stored value={stored[field]} /> : undefined,
   });
   return respondWithPage(c, {
     title: `Edit group ${group.teamId}`,
@@ -134,30 +135,28 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
         cancel={groupPath(c.get("environment"), group.teamId)}
       >
         <input type="hidden" name="etag" value={etagOf(group)} />
-        <TextField label="Name" required {...propsOf("name")} />
+        {TEXT_FIELDS.map((field) => (
+          <TextField required={!CONTENT[field].isNullable} {...propsOf(field)} />
+        ))}
         {allowsRole(c.get("operator").role, "admin") && (
-          <TextField
-            label="Id"
-            hint="The id decides whose data the group's token shows."
-            required
-            {...propsOf("new_user_group_id")}
-          />
+          <TextField hint="The id decides whose data the group's token shows." required {...propsOf("providedId")} />
         )}
-        <TextArea label="Properties" hint="A JSON object, or nothing." rows={12} {...propsOf("properties")} />
-        {fitsForm(values.mapping) ? (
-          <TextArea
-            label="Mapping"
-            hint="A JSON object from schema ids to data sources, or nothing."
-            rows={6}
-            {...propsOf("mapping")}
-          />
-        ) : (
-          <p>The mapping is too long for a form, and stays as it is. Change it with the API.</p>
+        {JSON_FIELDS.map((field) =>
+          fitsForm(values[field]) ? (
+            <TextArea {...AREAS[CONTENT[field].kind]} {...propsOf(field)} />
+          ) : (
+            <p>The {CONTENT[field].column} is too long for a form, and stays as it is. Change it with the API.</p>
+          ),
         )}
       </ChangeForm>
     ),
   });
 }
+
+const AREAS = {
+  object: { hint: "A JSON object, or nothing.", rows: 12 },
+  mapping: { hint: "A JSON object from schema ids to data sources, or nothing.", rows: 6 },
+};
 
 const utf8 = new TextEncoder();
 

@@ -4,6 +4,7 @@ import type { Environment } from "../../../../../common/environment.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
 import { listGroups as findGroups } from "../../../operations/user-groups.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { Select, TextField } from "../../components/fields.tsx";
@@ -13,7 +14,6 @@ import { Text, Time } from "../../components/text.tsx";
 import { Wide } from "../../components/wide.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 

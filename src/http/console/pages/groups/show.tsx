@@ -5,6 +5,7 @@ import { undoMsOf } from "../../../../../common/settings/settings.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
+import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
 import { Done } from "../../components/done.tsx";
 import { EventTable } from "../../components/events.tsx";
 import { prettyJson } from "../../components/json.ts";
@@ -43,10 +44,12 @@ export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c
           ))}
         </ul>
         <Fields group={group} purgeAt={group.deletedAt === null ? null : purgeAtOf(group.deletedAt, undoMsOf(c.env))} />
-        <h2>Properties</h2>
-        <Json text={group.properties} />
-        <h2>Mapping</h2>
-        <Json text={group.mapping} />
+        {JSON_FIELDS.map((field) => (
+          <>
+            <h2>{labelOf(field)}</h2>
+            <Json text={group[field]} />
+          </>
+        ))}
         <h2>Newest events</h2>
         {events.length === 0 ? <p>None among the newest 1,000 of the environment.</p> : <EventTable events={events} />}
       </>
@@ -90,6 +93,9 @@ const Fields: FC<{ group: ListedGroup; purgeAt: number | null }> = ({ group, pur
       <Text value={group.providedId} />
     </Field>
     <Field name="Number (team_id)">{group.teamId}</Field>
+    {TEXT_FIELDS.filter((field) => field !== "name").map((field) => (
+      <Field name={labelOf(field)}>{group[field] === null ? "none" : <Text value={group[field]} />}</Field>
+    ))}
     {group.suspendedAt !== null && (
       <Field name="Suspended">
         <Time at={group.suspendedAt} />

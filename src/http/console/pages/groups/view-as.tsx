@@ -2,8 +2,9 @@ import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../../common/issue.ts";
 import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../../common/limits.ts";
-import { type BindFailure, type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
-import { type Person, variablesOf } from "../../../../domain/sql/variables.ts";
+import type { BindFailure } from "../../../../domain/sql/sql-writer.ts";
+import { type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
+import { type Person, templateVariables, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
@@ -41,11 +42,13 @@ export const viewAs = factory.createHandlers(async (c) => {
   const { group } = inspected;
   const { person, issues } = personIn(c);
   if (issues.length > 0) return respondWithView(c, group, {}, issues);
-  const query = parseForm(c, QueryBody(), ["placeholders"], { sql: templateIn(c) });
+  const given = jsonIn(linesOf(c.get("form").get("values") ?? ""), "values");
+  if (!given.ok) return respondWithView(c, group, { person }, given.failure);
+  const query = parseForm(c, QueryBody(), ["placeholders"], { sql: templateIn(c), values: given.value ?? undefined });
   if (!query.ok) return respondWithView(c, group, { person }, query.failure.issues);
-  const { sql: template, placeholders } = query.value;
+  const { sql: template, placeholders, values } = query.value;
   if (template.trim() === "") return respondWithView(c, group, { person }, []);
-  const variables = new Map(Object.entries(variablesOf(group, person)));
+  const variables = templateVariables(group, person, values);
   const bound = bindTemplate(template, variables, placeholders);
   if (!bound.ok) {
     return respondWithView(c, group, { person }, [{ path: ["sql"], message: detailOf(bound.failure) }]);
@@ -130,7 +133,17 @@ function respondWithView(
               ["?", "?"],
               ["$1", "$1, $2 …"],
               ["%s", "%s"],
+              ["@p1", "@p1, @p2 …"],
+              ["{p1:String}", "{p1:String}, {p2:Int64} …"],
             ]}
+          />
+          <TextArea
+            name="values"
+            label="values (optional)"
+            hint="A JSON object, such as {&quot;from&quot;: &quot;2026-10-01&quot;}: what the page chooses, {{value.from}} in the template."
+            value={linesOf(form.get("values") ?? "")}
+            rows={2}
+            issues={issues}
           />
           <TextField
             name="viewer_id"
@@ -188,30 +201,33 @@ const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, templat
     <h2>Bound SQL</h2>
     <pre tabindex={0}>{sql.trim() === "" ? "Nothing is left: every clause was dropped." : <Text value={sql} />}</pre>
     <h2>Parameters</h2>
-    {params.length === 0 ? (
-      <p>None.</p>
-    ) : (
-      <ol>
-        {params.map((param) => (
-          <li>
-            <code>
-              <Text value={JSON.stringify(param)} />
-            </code>
-          </li>
-        ))}
-      </ol>
-    )}
+    <Params params={params} />
     {dropped.length > 0 && (
       <>
         <h2>Dropped clauses</h2>
         <p>
-          The group lacks <Text value={dropped.join(", ")} />. What is struck through is not in the SQL above.
+          Missing: <Text value={dropped.join(", ")} />. What is struck through is not in the SQL above.
         </p>
         <pre tabindex={0}>{markedTemplate(template, droppedParts)}</pre>
       </>
     )}
   </>
 );
+
+/** The values of the placeholders: in their order, or by their names. */
+const Params: FC<{ params: BoundQuery["params"] }> = ({ params }) => {
+  const entries = Object.entries(params);
+  if (entries.length === 0) return <p>None.</p>;
+  const items = entries.map(([name, value]) => (
+    <li>
+      <code>
+        {Array.isArray(params) ? "" : `${name}: `}
+        <Text value={JSON.stringify(value)} />
+      </code>
+    </li>
+  ));
+  return Array.isArray(params) ? <ol>{items}</ol> : <ul>{items}</ul>;
+};
 
 /** A template with the dropped parts struck through. */
 function markedTemplate(template: string, parts: { start: number; end: number }[]): Child[] {

@@ -6,6 +6,7 @@ import { SCOPES } from "../../../../domain/credentials/rights.ts";
 import { LOCATIONS } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { issueApiKey } from "../../../operations/api-keys.ts";
+import { operatorCall } from "../../../request/admit-caller.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, Select, TextField } from "../../components/fields.tsx";
@@ -122,8 +123,7 @@ export async function issueKeyIn(
   const draft = draftIn(c, environment);
   if (!draft.ok) return { issues: atFields(draft.failure.issues) };
   const { name, grant, location, expires_in_seconds: expiresInSeconds } = draft.value;
-  const call = { env: c.env, ring: c.get("ring"), presentedOperator: c.get("presentedOperator") };
-  const issued = await issueApiKey(call, { environment, name, grant, location, expiresInSeconds });
+  const issued = await issueApiKey(operatorCall(c), { environment, name, grant, location, expiresInSeconds });
   if (!issued.ok) return { issues: issuesOf(issued.failure) };
   c.set("subjectKeyId", issued.value.stored.id);
   const { stored, text } = issued.value;

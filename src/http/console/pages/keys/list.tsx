@@ -1,5 +1,6 @@
 import { createFactory } from "hono/factory";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { KeysQuery } from "../../../resources/api-keys/schemas.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { Done } from "../../components/done.tsx";
@@ -7,7 +8,6 @@ import { KeyList } from "../../components/keys.tsx";
 import { Paging } from "../../components/paging.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";
-import { admitAgain } from "../../request/admit-again.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 

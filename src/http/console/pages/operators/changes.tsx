@@ -1,8 +1,8 @@
 import { createFactory } from "hono/factory";
 import type { FoundKey } from "../../../../domain/credentials/keys.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { registryOf } from "../../../durable-objects.ts";
 import { rollOperator } from "../../../operations/operators.ts";
+import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { Text, Time } from "../../components/text.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { OPERATORS } from "../../paths.ts";
@@ -13,9 +13,8 @@ type Call = RequestContext<SignedInEnv>;
 
 /** The operator with this number. Only an admin may change one. */
 async function findOperator(c: Call, id: number): Promise<FoundKey | undefined | Response> {
-  const found = await registryOf(c.env).findOperators(c.get("presentedOperator"), [id]);
+  const found = await registryFor(c).findOperators(c.get("presentedOperator"), [id]);
   if (!found.ok) return refuseWithPage(c, found.failure);
-  c.set("operator", found.value.operator);
   if (found.value.operator.role !== "admin")
     return refuseWithPage(c, { code: "insufficient_access", required_role: "admin" });
   return found.value.found[0];
@@ -39,8 +38,7 @@ const operatorsOf = (c: Call): KeyKind => ({
       "After the grace, the old key is refused, and the sessions that it has in the console end.",
     ],
     graceSeconds: "0",
-    run: (input) =>
-      rollOperator({ env: c.env, ring: c.get("ring"), presentedOperator: c.get("presentedOperator") }, input),
+    run: (input) => rollOperator(operatorCall(c), input),
   },
   revoke: {
     title: (id) => `Revoke operator ${id}`,
@@ -52,7 +50,7 @@ const operatorsOf = (c: Call): KeyKind => ({
       "This cannot be undone.",
     ],
     button: "Revoke the operator",
-    run: (id) => registryOf(c.env).revokeOperator(c.get("presentedOperator"), id),
+    run: (id) => registryFor(c).revokeOperator(c.get("presentedOperator"), id),
   },
 });
 

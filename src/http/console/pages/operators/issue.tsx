@@ -2,8 +2,8 @@ import { createFactory } from "hono/factory";
 import type { Issue } from "../../../../../common/issue.ts";
 import { ROLES } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { registryOf } from "../../../durable-objects.ts";
 import { issueOperator } from "../../../operations/operators.ts";
+import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Select, TextField } from "../../components/fields.tsx";
@@ -51,9 +51,8 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
 
 /** The page on which to issue an operator's key. */
 export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
-  const admitted = await registryOf(c.env).admit(c.get("presentedOperator"), "admin", undefined);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "admin", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  c.set("operator", admitted.value);
   return issuePageOf(c, []);
 });
 
@@ -64,8 +63,7 @@ export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c
   });
   if (!body.ok) return issuePageOf(c, body.failure.issues);
   const { name, role: rights, expires_in_seconds: expiresInSeconds } = body.value;
-  const call = { env: c.env, ring: c.get("ring"), presentedOperator: c.get("presentedOperator") };
-  const issued = await issueOperator(call, { name, rights, expiresInSeconds });
+  const issued = await issueOperator(operatorCall(c), { name, rights, expiresInSeconds });
   if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure));
   c.set("subjectOperatorId", issued.value.stored.id);
   const { stored, text } = issued.value;

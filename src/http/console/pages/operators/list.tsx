@@ -1,6 +1,6 @@
 import { createFactory } from "hono/factory";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
-import { registryOf } from "../../../durable-objects.ts";
+import { registryFor } from "../../../request/admit-caller.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { OperatorsQuery } from "../../../resources/operators/schemas.ts";
 import { Done } from "../../components/done.tsx";
@@ -18,10 +18,9 @@ const DONE = { revoked: "The operator is revoked: the key is refused, and so are
 export const listOperators = createFactory<SignedInEnv>().createHandlers(async (c) => {
   const { fields, value, issues } = readPageQuery(c, OperatorsQuery(), { defaults: { limit: ROWS }, own: ["done"] });
   const query = value ?? { start: 0, limit: Number(ROWS) };
-  const listed = await registryOf(c.env).listOperators(c.get("presentedOperator"), query);
+  const listed = await registryFor(c).listOperators(c.get("presentedOperator"), query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { keys, next, operator } = listed.value;
-  c.set("operator", operator);
   return respondWithPage(c, {
     title: "Operators",
     issues,

@@ -1,0 +1,63 @@
+import * as z from "zod/mini";
+import { QUERY_VALUES_BYTES_MAX, QUERY_VALUES_ITEMS_MAX, QUERY_VALUES_MAX } from "../../../../common/limits.ts";
+import { isObject } from "../../../domain/json.ts";
+import { type QueryValue, VALUE_NAME } from "../../../domain/sql/variables.ts";
+import { lazy, type Payload, refuseValue, withMeta } from "../fields.ts";
+
+const utf8 = new TextEncoder();
+const SCALAR_TYPES = ["string", "number", "boolean"];
+
+const NAME_RULE = "Name each value with a small letter, and then at most 39 small letters, digits and underscores.";
+const VALUE_RULE = `Give a string, a number, a boolean, null, or a list of at most ${QUERY_VALUES_ITEMS_MAX} strings, numbers or booleans of one type.`;
+
+/** The values of a page for a template: by their names without `value.`. */
+export const QueryValues = lazy(() =>
+  withMeta(z.pipe(z.unknown(), z.transform(readValues)), {
+    type: "object",
+    maxProperties: QUERY_VALUES_MAX,
+    propertyNames: { pattern: VALUE_NAME.source },
+    additionalProperties: {
+      anyOf: [
+        { type: ["string", "number", "boolean", "null"] },
+        ...SCALAR_TYPES.map((type) => ({ type: "array", maxItems: QUERY_VALUES_ITEMS_MAX, items: { type } })),
+      ],
+    },
+    description:
+      `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
+      `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They filter, and never protect: ` +
+      "anybody who has the page chooses them.",
+    examples: [{ from: "2026-10-01", currencies: ["EUR", "USD"] }],
+  }),
+);
+
+function readValues(given: unknown, payload: Payload): Record<string, QueryValue> {
+  if (!isObject(given)) {
+    refuseValue(payload, 'Give an object, such as {"from": "2026-10-01"}.');
+    return z.NEVER;
+  }
+  const entries = Object.entries(given);
+  if (entries.length > QUERY_VALUES_MAX) {
+    refuseValue(payload, `Give at most ${QUERY_VALUES_MAX} values.`);
+    return z.NEVER;
+  }
+  const bytes = utf8.encode(JSON.stringify(given)).length;
+  if (bytes > QUERY_VALUES_BYTES_MAX)
+    refuseValue(payload, `The values are ${bytes} bytes of JSON; ${QUERY_VALUES_BYTES_MAX} is the most.`);
+  const values: Record<string, QueryValue> = {};
+  for (const [name, value] of entries) {
+    if (!VALUE_NAME.test(name)) refuseValue(payload, NAME_RULE, [name]);
+    else if (isQueryValue(value)) values[name] = value;
+    else refuseValue(payload, VALUE_RULE, [name]);
+  }
+  return values;
+}
+
+const isQueryValue = (value: unknown): value is QueryValue =>
+  value === null || isScalar(value) || (Array.isArray(value) && isListOfOneType(value));
+
+/** JSON has no other numbers than finite ones, but 1e999 is parsed as infinity. */
+const isScalar = (value: unknown): boolean =>
+  typeof value === "number" ? Number.isFinite(value) : SCALAR_TYPES.includes(typeof value);
+
+const isListOfOneType = (items: unknown[]): boolean =>
+  items.length <= QUERY_VALUES_ITEMS_MAX && items.every((item) => isScalar(item) && typeof item === typeof items[0]);

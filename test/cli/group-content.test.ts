@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, inject, it } from "vitest";
+import { UserGroupClient } from "../../client/src/index.ts";
+import { COLUMNS, CONTENT, GROUP_FIELDS, type GroupField } from "../../common/content.ts";
+import { clientFields, content, contentOf, creating, valueOfField, type When } from "../support/content.ts";
+import { runCommand } from "../support/node/commands.ts";
+import { keyOfWorkspace } from "../support/node/workspace.ts";
+
+/** Follows every field of a group, by the table of fields, through the commands and the client. */
+
+const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A workspace of a test's own, and the commands in it. */
+async function start(workspace: string, when?: When) {
+  const apiKey = await keyOfWorkspace(workspace);
+  const client = new UserGroupClient({ url: inject("service").url, apiKey });
+  if (when) await client.ensure({ userGroupId: String(valueOfField("providedId", when)), ...clientFields(when) });
+  const groups = (...args: string[]) => runCommand("groups", args, { API_KEY: apiKey });
+  const importLines = (lines: string, ...args: string[]) => {
+    const file = join(folder, `${workspace}.ndjson`);
+    writeFileSync(file, `${lines}\n`);
+    return groups("import", file, ...args);
+  };
+  const exported = async () => JSON.parse((await groups("export")).stdout);
+  return { client, groups, importLines, exported };
+}
+
+it("the client creates a group with every field, reads it and changes it", async ({ expect }) => {
+  const { client, exported } = await start("content-client", "before");
+  expect(contentOf(await exported())).toEqual(content("before"));
+  await client.updateByNumber({ teamId: 1, ...clientFields("after") });
+  expect(await client.get({ teamId: 1 })).toMatchObject(clientFields("after"));
+});
+
+it("an import creates a group with every field of an export", async ({ expect }) => {
+  const { groups } = await start("content-exported", "before");
+  const { stdout } = await groups("export");
+  const { importLines, exported } = await start("content-imported");
+  expect((await importLines(stdout)).stdout).toContain("created 1");
+  expect(contentOf(await exported())).toEqual(content("before"));
+});
+
+it.for(GROUP_FIELDS)("an import finds what differs, and changes it with --update: %s", async (field, { expect }) => {
+  const { importLines, exported } = await start(`content-update-${field.toLowerCase()}`, "before");
+  const line = JSON.stringify({ ...creating("before"), [COLUMNS[field]]: valueOfField(field, "after") });
+  expect((await importLines(line)).stdout).toContain("differs 1");
+  expect((await importLines(line, "--update")).stdout).toContain("updated 1");
+  const changed = { ...content("before"), [COLUMNS[field]]: valueOfField(field, "after") };
+  expect(contentOf(await exported())).toEqual(changed);
+});
+
+it("ug groups shows every field", async ({ expect }) => {
+  const { groups } = await start("content-shown", "before");
+  const { stdout } = await groups("show", "1");
+  for (const field of GROUP_FIELDS) expect(stdout).toContain(textOf(field, "before"));
+});
+
+it("ug groups update changes every field, and clears what may be missing", async ({ expect }) => {
+  const { groups, exported } = await start("content-changed", "before");
+  for (const field of GROUP_FIELDS) {
+    const option = `--${COLUMNS[field].replaceAll("_", "-")}`;
+    if (CONTENT[field].isNullable) {
+      await groups("update", "1", option, typeof valueOfField(field, "after") === "string" ? "" : "null");
+      expect((await exported())[COLUMNS[field]]).toBeNull();
+    }
+    await groups("update", "1", option, textOf(field, "after"));
+    expect((await exported())[COLUMNS[field]]).toEqual(valueOfField(field, "after"));
+  }
+});
+
+/** A value as a command has it. */
+function textOf(field: GroupField, when: When): string {
+  const value = valueOfField(field, when);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
