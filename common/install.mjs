@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const NODE_MAJOR_MIN = 20;
 /** What the Worker serves of packages, by the paths in `node_modules/` and in `public/`. */
-const COPIES = {
+export const COPIES = {
   "swagger-ui-dist/swagger-ui-bundle.js": "docs/swagger-ui-bundle.js",
   "swagger-ui-dist/swagger-ui.css": "docs/swagger-ui.css",
   "simpledotcss/simple.min.css": "styles/simple.css",

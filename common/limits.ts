@@ -63,6 +63,8 @@ export const RESPONSES_PER_PURGE_MAX = 250;
 /** The most that the groups in these responses hold, in UTF-8. */
 export const RESPONSE_BYTES_PER_PURGE_MAX = 1024 * 1024;
 export const PURGE_RETRY_SECONDS = 60;
+/** The log has each alarm that is later. */
+export const LATE_ALARM_SECONDS = 60;
 
 /** When there are as many, a new key takes the place of the one that ended longest ago. */
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;

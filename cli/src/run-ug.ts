@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { CommandError, isUnreachable, UsageError } from "../../common/command-error.ts";
 import project from "../../package.json" with { type: "json" };
 import { helpOf } from "./command.ts";
+import { RELEASE, TRY } from "./release.ts";
 import { OutputError, print } from "./support/output.ts";
 import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
@@ -78,7 +79,7 @@ const COMMANDS: Record<string, Entry> = {
 
 const HELP = helpOf({
   examples: [
-    ["npm start", "try the service on this machine"],
+    [TRY, "try the service on this machine"],
     ["ug serve --persist-to /var/lib/user-groups", "run it for good"],
     ["ug keys issue --workspace acme --environment Testing --name backend --create", "an API key, and its environment"],
     ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
@@ -92,7 +93,7 @@ const HELP = helpOf({
   DATABASE_URL     the database that ug prove examines
 
 Other variables: SERVICE_URL for --url, UG_WORKSPACE and UG_ENVIRONMENT for --workspace and --environment, NO_COLOR.
-In the folder of the project, run it as npx ug. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the service cannot
+${RELEASE ? "" : "In the folder of the project, run it as npx ug. "}Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the service cannot
 be reached. ug backup verify and ug prove have their own, which their help names. With --json, failures are JSON too, with a
 code and a request id.`,
 });

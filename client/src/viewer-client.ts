@@ -3,7 +3,6 @@ import { toViewedGroup, type ViewedGroup } from "./resources/user-group.ts";
 import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import type { JsonObject, JsonValue } from "./transport/json.ts";
 import { type SessionConnection, type SessionFunction, sessionConnection } from "./transport/session-connection.ts";
-import { refuseUndefined } from "./transport/undefined-options.ts";
 import { viewerProtocol } from "./transport/viewer-protocol.ts";
 
 /** The service's address, and either the token of the group to show or the function that gets viewer sessions. */
@@ -116,7 +115,7 @@ export class ViewerClient {
     // Without one, each environment's credentials are taken: a setting that is missing by mistake must not mean that.
     if ("audience" in options && !/^[\w/-]+$/.test(options.audience ?? "")) throw new TypeError("Give audience.");
     this.#audience = options.audience;
-    if (token !== undefined && session !== undefined) throw new TypeError("Give either token or session.");
+    if (token !== undefined && session !== undefined) throw new TypeError("Give token or session.");
     this.#connect = () =>
       session === undefined
         ? connectionOf(options, "token", token, viewerProtocol)
@@ -166,15 +165,16 @@ export class ViewerClient {
     input: BindQueryInput | NamedBindQueryInput,
     options?: CallOptions,
   ): Promise<BoundQuery | NamedBoundQuery> {
-    refuseUndefined(input, ["values"]);
     const { sql, placeholders, values } = input;
-    refuseLost(values ?? {});
-    const call = { path: "/api/viewer/query", body: { sql, placeholders, values, audience: this.#audience } };
-    const { body } = await this.#connection.send({ method: "POST", ...call, retryable: true }, options);
-    const bound = { sql: body.text("sql"), dropped: body.texts("dropped") };
-    return placeholders === "{p1:String}"
-      ? { ...bound, params: body.json("params") }
-      : { ...bound, params: body.values("params") };
+    if ("values" in input) refuseLost({ values, ...values });
+    const call = {
+      path: "/api/viewer/query",
+      body: { sql, placeholders, values, audience: this.#audience },
+      retryable: true,
+    };
+    const { body } = await this.#connection.send({ method: "POST", ...call }, options);
+    const params = body[placeholders === "{p1:String}" ? "json" : "values"]("params");
+    return { sql: body.text("sql"), params, dropped: body.texts("dropped") } as BoundQuery | NamedBoundQuery;
   }
 
   /**
@@ -219,14 +219,13 @@ export class ViewerClient {
   }
 
   #sessions(): SessionConnection {
-    if (!("end" in this.#connection)) throw new TypeError("Give session instead of token.");
+    if (!("end" in this.#connection)) throw new TypeError("Give session, not token.");
     return this.#connection;
   }
 }
 
 /** Throws a `TypeError` for a value that JSON would leave out, which would drop the clause of a filter, or turn into null. */
-function refuseLost(values: object): void {
-  for (const [name, value] of Object.entries(values))
-    if ((JSON.stringify(value) ?? "null") === "null" && value !== null)
-      throw new TypeError(`Give ${name}, or leave it out.`);
+function refuseLost(values: Record<string, unknown>): void {
+  for (const name in values)
+    if (values[name] !== null && JSON.stringify([values[name]]) === "[null]") throw new TypeError(`Give ${name}.`);
 }

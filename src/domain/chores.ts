@@ -1,4 +1,4 @@
-import { PURGE_RETRY_SECONDS } from "../../common/limits.ts";
+import { LATE_ALARM_SECONDS, PURGE_RETRY_SECONDS } from "../../common/limits.ts";
 import { log } from "./log.ts";
 
 /** Work that an object does without a call. `run` does a bounded amount of it, and `dueAt` returns when to run next. */
@@ -10,6 +10,8 @@ export class Chores {
   readonly #chores: Chore[];
   /** The alarm that this instance has set. */
   #alarmAt: number | undefined;
+  /** The late alarm that the log has. */
+  #lateAlarmAt: number | undefined;
 
   constructor(chores: Chore[], setAlarm: (time: number) => void) {
     this.#chores = chores;
@@ -21,6 +23,7 @@ export class Chores {
    * last one's alarm, so its first change checks all chores.
    */
   schedule(dueAt: number): void {
+    this.#noteLate();
     const next = this.#alarmAt === undefined ? this.#nextAt() : dueAt;
     if (next !== undefined && (this.#alarmAt === undefined || next < this.#alarmAt)) this.#set(next);
   }
@@ -30,6 +33,7 @@ export class Chores {
    * after six failures the platform would give the alarm up (Durable Objects, "Alarms").
    */
   run(): void {
+    this.#noteLate();
     this.#alarmAt = undefined;
     const now = Date.now();
     const due = this.#chores.map((chore) => this.#runOne(chore, now));
@@ -41,6 +45,15 @@ export class Chores {
   settle(): void {
     const next = this.#nextAt();
     if (next !== undefined) this.#set(next);
+  }
+
+  /** Logs, once, an alarm that has not run in time: nothing is purged, and no lease is ended, where alarms stand still. */
+  #noteLate(): void {
+    if (this.#alarmAt === undefined || this.#alarmAt === this.#lateAlarmAt) return;
+    const seconds = Math.floor((Date.now() - this.#alarmAt) / 1000);
+    if (seconds < LATE_ALARM_SECONDS) return;
+    this.#lateAlarmAt = this.#alarmAt;
+    log.warn({ message: "An alarm is late.", seconds });
   }
 
   /** Runs a chore if it is due. Returns when it is due next. */

@@ -26,7 +26,7 @@ import { whoamiOperations } from "./resources/whoami/openapi.ts";
 
 const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
 
-Send a credential as \`Authorization: Token <credential>\`; the scheme \`Bearer\` is taken as well, for every credential.
+Send a credential as \`Authorization: Bearer <credential>\`, or with the scheme \`Token\`.
 
 A call that fails has a real status and says what to do:
 \`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
@@ -279,7 +279,7 @@ export function documentOf(version: string): object {
     components: {
       securitySchemes: mapEntries(CREDENTIALS, (description, name) => [
         name,
-        { type: "apiKey", in: "header", name: "Authorization", description },
+        { type: "http", scheme: "bearer", description },
       ]),
       headers: mapEntries(RESPONSE_HEADERS, (header, name) => [name, { required: true, ...header }]),
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),

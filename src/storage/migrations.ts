@@ -70,7 +70,9 @@ export class Schema {
       );
       const { level } = sql.exec<{ level: number | null }>("SELECT max(level) AS level FROM migrations").one();
       if (level !== null && !this.#canRunOn(level))
-        throw new Error(`${UNKNOWN_SCHEMA} the database has number ${level}, which this release cannot read.`);
+        throw new Error(
+          `${UNKNOWN_SCHEMA} the database has number ${level}, which this release cannot read. Run the release that has written it, or the one before that.`,
+        );
       for (const { number, readableBy, statements } of this.#migrations) {
         if (number <= (level ?? 0)) continue;
         sql.exec(statements);

@@ -7,11 +7,14 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
+import { gzipSync } from "node:zlib";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
-import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../support/node/service.ts";
+import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
+import { stageRelease } from "../support/node/staged-release.ts";
 
+const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
 const canRun = (program: string) => spawnSync(program, ["--version"]).error === undefined;
 const SYSTEMD = canRun("systemd-analyze");
 const EXPOSURE_MAX = 3.0;
@@ -19,6 +22,8 @@ const EXPOSURE_MAX = 3.0;
 const DISPENSABLE = ["fchown", "pkey_alloc"];
 
 const unit = (name: string) => readFileSync(`deploy/user-group-service.${name}`, "utf8");
+/** Where the units are installed, as systemd-analyze needs to find their programs. */
+const INSTALLED = "/opt/user-group-service/current/bin/ug";
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
@@ -36,23 +41,16 @@ const commandOf = (paths: Record<string, string>): [string, ...string[]] => {
 const moved = (text: string, paths: Record<string, string>): string =>
   Object.entries(paths).reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
 
-it("the unit of the service starts it again however often it has failed, and bounds its memory", ({ expect }) => {
-  const [head = "", body = ""] = unit("service").split("[Service]\n");
-  expect(head).toMatch(/^StartLimitIntervalSec=0$/m);
-  expect(body).toMatch(/^Restart=always\nRestartSec=1s$/m);
-  expect(body).toMatch(/^MemoryMax=1G$/m);
-});
-
 describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd-analyze is missing"}`, () => {
   it("are valid, and expose the machine little", ({ expect }) => {
     const folder = newFolder();
     const names = readdirSync("deploy").filter((name) => /\.(service|socket|timer)$/.test(name));
-    expect(names).toHaveLength(4);
+    expect(names).toHaveLength(5);
     const files = names.map((name) => join(folder, name));
     for (const [index, name] of names.entries())
       writeFileSync(
         files[index] ?? "",
-        moved(readFileSync(join("deploy", name), "utf8"), { "/opt/user-group-service": process.cwd() }),
+        moved(readFileSync(join("deploy", name), "utf8"), { [INSTALLED]: join(process.cwd(), "cli/ug.mjs") }),
       );
     const verified = spawnSync("systemd-analyze", ["verify", ...files], { encoding: "utf8" });
     expect(verified.stderr.split("\n").filter((line) => line.includes("user-group-service"))).toEqual([]);
@@ -63,6 +61,28 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
       const [, exposure] = /Overall exposure level for .*: ([\d.]+)/.exec(rated) ?? [];
       expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
     }
+  });
+
+  it("are valid as a second deployment, which shares only the release with the first", ({ expect }) => {
+    const folder = newFolder();
+    const [, part = ""] = readFileSync("docs/one-box.md", "utf8").split(
+      /^## (?:A second one on the box|In a container)$/m,
+    );
+    const here = {
+      "/opt/user-group-service/current/deploy": join(process.cwd(), "deploy"),
+      "/etc/systemd/system": folder,
+    };
+    const copied = documented(part).join("\n").replaceAll("sudo ", "");
+    execFileSync("bash", ["-euc", moved(copied, here)]);
+    const files = readdirSync(folder).map((name) => join(folder, name));
+    expect(files.toSorted()).toEqual(["service", "socket"].map((kind) => join(folder, `groups-staging.${kind}`)));
+    for (const file of files) {
+      const text = readFileSync(file, "utf8");
+      expect(text.replaceAll("/opt/user-group-service", "")).not.toMatch(/user-group-service|8787|9788/);
+      writeFileSync(file, moved(text, { [INSTALLED]: join(process.cwd(), "cli/ug.mjs") }));
+    }
+    const { stderr } = spawnSync("systemd-analyze", ["verify", ...files], { encoding: "utf8" });
+    expect(stderr.split("\n").filter((line) => line.includes("groups-staging"))).toEqual([]);
   });
 
   const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "true"]).status === 0;
@@ -109,9 +129,9 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
   }
 });
 
-/** The commands of the document, in its order: the indented lines. */
-const documented = () =>
-  readFileSync("docs/one-box.md", "utf8")
+/** The commands of a part of the document, in its order: the indented lines. */
+const documented = (part = readFileSync("docs/one-box.md", "utf8")) =>
+  part
     .split("\n")
     .filter((line) => line.startsWith("    "))
     .map((line) => line.trim());
@@ -121,7 +141,6 @@ const PERL = canRun("perl");
 const missing = [...(CADDY ? [] : ["caddy"]), ...(PERL ? [] : ["perl"])].join(" and ");
 
 describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipped: ${missing} is missing`}`, () => {
-  let copy: string;
   let root: string;
   let paths: Record<string, string>;
   let port: number;
@@ -130,36 +149,44 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
   const client = new Agent({ connect: { rejectUnauthorized: false }, connections: 50 });
 
   beforeAll(async () => {
-    copy = freshCopy();
     root = mkdtempSync(join(tmpdir(), "user-group-root-"));
     port = await freePort();
     paths = {
-      "/opt/user-group-service": copy,
+      "VERSION=1.1.0": `VERSION=${version}`,
+      "linux-x64": `linux-${process.arch}`,
+      "/opt/user-group-service": join(root, "opt"),
+      "/usr/local/bin": join(root, "bin"),
       "/etc/user-group-service": join(root, "etc"),
       "/var/lib/user-group-service": join(root, "lib"),
       "https://groups.example.com": `https://localhost:${port}`,
       "sudo ": "",
     };
-    mkdirSync(join(root, "lib"));
+    for (const folder of ["bin", "lib"]) mkdirSync(join(root, folder));
+    download(root);
   });
   afterAll(async () => {
     for (const child of children) await endGroup(child, "SIGKILL");
-    removeCopy(copy);
     rmSync(root, { recursive: true, force: true });
   });
 
   /** Runs lines of the document, moved into this test's folders. */
   const follow = async (lines: readonly string[], env: NodeJS.ProcessEnv = {}) =>
     outcomeOf(
-      runIn(copy, ["bash", "-euc", moved(lines.join("\n"), paths)], { NODE_TLS_REJECT_UNAUTHORIZED: "0", ...env }),
+      runIn(root, ["bash", "-euc", moved(lines.join("\n"), paths)], {
+        NODE_TLS_REJECT_UNAUTHORIZED: "0",
+        PATH: `${join(root, "bin")}:${process.env.PATH}`,
+        ...env,
+      }),
     );
-  const linesWith = (...parts: string[]) => documented().filter((line) => parts.some((part) => line.includes(part)));
 
   it("is followed from an empty directory to a request through TLS, and restarted without a failure", async ({
     expect,
   }) => {
-    const prepared = await follow(linesWith("npm run build", "install -d", "printf "));
-    expect([prepared.status, existsSync(join(root, "etc/env"))]).toEqual([0, true]);
+    const [installing] = readFileSync("docs/one-box.md", "utf8").split("## Start");
+    const installed = documented(installing).filter((line) => !line.includes("useradd"));
+    const prepared = await follow(installed);
+    expect([prepared.stderr, prepared.status, existsSync(join(root, "etc/env"))]).toEqual(["", 0, true]);
+    expect(readFileSync(join(root, "etc/env"), "utf8")).toMatch(/^SIGNING_KEYS=k1:.{44}\nOPERATOR_TOKEN=/);
 
     const held = runIn(join(root, "lib"), [
       "perl",
@@ -194,9 +221,12 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
       );
     await waitUntil(async () => (await health()) === 200, "Caddy answered");
 
-    const keys = await follow(linesWith("export SERVICE_URL", "export OPERATOR_TOKEN", "npx ug "), {
-      API_KEY: "",
-    });
+    const [, first = ""] = readFileSync("docs/one-box.md", "utf8").split(/^## (?:First keys|Logs and metrics)$/m);
+    const keys = await follow(
+      // The person copies the key that the command before has printed.
+      documented(first).filter((line) => !/^(?:export OPERATOR_KEY|unset)/.test(line)),
+      { API_KEY: "" },
+    );
     expect(keys.stdout).toMatch(/ugo_[\w-]+/);
     const [apiKey = ""] = /ugk_customer_[\w-]+/.exec(keys.stdout) ?? [];
     expect(apiKey).not.toBe("");
@@ -250,6 +280,7 @@ describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipp
   it("names only files that are there, and commands of ug that are", async ({ expect }) => {
     for (const [file] of documented()
       .join("\n")
+      .replaceAll("$unit", "service")
       .matchAll(/\bdeploy\/[\w.-]+/g))
       expect([file, existsSync(file)]).toEqual([file, true]);
   });
@@ -269,7 +300,8 @@ it("the command of the Containerfile runs the service", async ({ expect }) => {
     "/run/secrets/env": secrets,
     "0.0.0.0": "127.0.0.1",
   };
-  const child = runIn(process.cwd(), [program, ...args.map((arg) => moved(arg, here)), "--port", "0"]);
+  expect(program).toBe("ug");
+  const child = runIn(process.cwd(), ["cli/ug.mjs", ...args.map((arg) => moved(arg, here)), "--port", "0"]);
   onTestFinished(() => endGroup(child, "SIGKILL"));
   let output = "";
   child.stdout?.on("data", (data) => {
@@ -279,6 +311,17 @@ it("the command of the Containerfile runs the service", async ({ expect }) => {
   const [, url] = /ready at (\S+)/.exec(output) ?? [];
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
+
+/** Makes the file of this release and its SHA-256, as a download has them, in little time: without compression. */
+function download(folder: string): void {
+  const name = `user-group-service-${version}-linux-${process.arch}.tar.gz`;
+  const staged = join(folder, "staged");
+  stageRelease(process.cwd(), join(staged, version));
+  const archive = execFileSync("tar", ["--create", "--directory", staged, version], { maxBuffer: 2 ** 30 });
+  writeFileSync(join(folder, name), gzipSync(archive, { level: 0 }));
+  rmSync(staged, { recursive: true });
+  writeFileSync(join(folder, `${name}.sha256`), execFileSync("sha256sum", [name], { cwd: folder }));
+}
 
 /** The answer to a CONNECT over TLS. */
 async function connectVia(port: number): Promise<string> {

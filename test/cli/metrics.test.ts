@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { it } from "vitest";
-import { Metrics } from "../../cli/src/serve/metrics.ts";
+import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
 import { waitUntil } from "../support/node/service.ts";
 
 it("metrics count a request whose log line contains a line separator", async ({ expect }) => {
@@ -19,4 +19,14 @@ it("metrics count a request whose log line contains a line separator", async ({ 
   await waitUntil(async () => (await scrape()).includes(counted), "all three requests were counted");
   output.end();
   expect(await text(output)).toContain(lines.join(""));
+});
+
+it("metrics that cannot be measured are 500, and end nothing", async ({ expect }) => {
+  const metrics = new Metrics();
+  const { url } = await metrics.listen(0);
+  metrics.measure({ url: "http://127.0.0.1:1", version: "1.0.0", state: "/nowhere/at-all", processes: {} });
+  for (let scrape = 0; scrape < 2; scrape += 1) {
+    const response = await fetch(url);
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("ENOENT")]);
+  }
 });

@@ -1,33 +1,229 @@
-import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { sha256Of } from "../../tools/package/stage.ts";
+import { waitUntil } from "../support/node/service.ts";
+import { stageRelease } from "../support/node/staged-release.ts";
 import { hasSystemd, Systemd, skippedWithoutSystemd } from "../support/node/systemd.ts";
 
 const isLong = inject("effort").minutes > 0;
 const SERVICE = "user-group-service.service";
-const PROJECT = "/opt/user-group-service";
+const BACKUP = "user-group-service-backup.service";
+const ROOT = "/opt/user-group-service";
 const UNITS = "/etc/systemd/system";
 const ENV_FILE = "/etc/user-group-service/env";
+const OPERATOR_TOKEN = "x".repeat(40);
 const SETTINGS = `SIGNING_KEYS=k1:${Buffer.alloc(32, 1).toString("base64")}
-OPERATOR_TOKEN=${"x".repeat(40)}
+OPERATOR_TOKEN=${OPERATOR_TOKEN}
 PUBLIC_URL=https://groups.example.com
 `;
+const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
+/** A release that ends at its start. */
+const BROKEN = "99.0.0";
 
-/** Boots a machine on which the service is installed, with these settings, but not started. */
-async function install(settings: string): Promise<Systemd> {
-  // The user of the service may not build the Worker.
-  execFileSync(process.execPath, ["--", "tools/build.ts"]);
-  const machine = await Systemd.boot();
-  onTestFinished(() => machine.stop());
-  for (const unit of [SERVICE, "user-group-service.socket"])
-    await machine.run("cp", `${PROJECT}/deploy/${unit}`, UNITS);
-  await machine.run("mkdir", "--mode=0700", "/etc/user-group-service");
-  machine.write(ENV_FILE, settings);
-  return machine;
+describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
+  let releases: string;
+
+  beforeAll(() => {
+    releases = mkdtempSync(join(tmpdir(), "user-group-service-"));
+    stageRelease(process.cwd(), join(releases, version));
+  });
+  afterAll(() => rmSync(releases, { recursive: true, force: true }));
+
+  /** Boots a machine on which the service is installed as one-box.md says, with these settings, but not started. */
+  async function install(settings = SETTINGS): Promise<Systemd> {
+    const machine = await Systemd.boot(releases);
+    onTestFinished(() => machine.stop());
+    await machine.run(`${ROOT}/${version}/deploy/switch`);
+    for (const unit of ["user-group-service.socket", SERVICE])
+      await machine.systemctl("enable", `${ROOT}/current/deploy/${unit}`);
+    for (const unit of [BACKUP, "user-group-service-backup-failed.service"])
+      await machine.systemctl("link", `${ROOT}/current/deploy/${unit}`);
+    await machine.run("mkdir", "--mode=0700", "/etc/user-group-service");
+    machine.write(ENV_FILE, settings);
+    return machine;
+  }
+
+  /** Starts it, and waits until it has reported that it is ready. */
+  async function start(): Promise<Systemd> {
+    const machine = await install();
+    await machine.systemctl("start", "user-group-service.socket", SERVICE);
+    return machine;
+  }
+
+  it("runs on a machine that sees and writes nothing else of this one", async ({ expect }) => {
+    const machine = await Systemd.boot(releases);
+    onTestFinished(() => machine.stop());
+    const file = join(tmpdir(), `user-group-service-${randomUUID()}`);
+    writeFileSync(file, "");
+    onTestFinished(() => rmSync(file));
+    await expect(machine.run("cat", file)).rejects.toThrow("No such file");
+    for (const folder of ["/usr", `${ROOT}/${version}`, "/sys/kernel"])
+      await expect(machine.run("touch", `${folder}/written`)).rejects.toThrow("Read-only file system");
+    expect(await machine.run("cat", "/proc/1/comm")).toBe("systemd");
+  });
+
+  const FAILURES = isLong ? 50 : 6;
+  it(`starts the service again after ${FAILURES} failures, until their cause has gone`, async ({ expect }) => {
+    const machine = await install(`${SETTINGS}UNDO_DAYS=wrong\n`);
+    await giveUpLate(machine);
+    if (!isLong) await restartAtOnce(machine);
+    await machine.systemctl("daemon-reload");
+    await machine.systemctl("start", "--no-block", "user-group-service.socket", SERVICE);
+
+    // A service that waits for its next start is "activating"; one that is "failed" has no next start.
+    while ((await restarts(machine)) < FAILURES && (await shown(machine, "ActiveState")) !== "failed") await delay(100);
+    expect(await restarts(machine)).toBeGreaterThanOrEqual(FAILURES);
+    const log = await machine.journal(SERVICE);
+    expect(log.match(/^error: UNDO_DAYS cannot be read/gm)?.length).toBeGreaterThanOrEqual(FAILURES);
+    expect(log).toContain("The service has ended by itself: exit-code, exited 1.");
+
+    machine.write(ENV_FILE, SETTINGS);
+    expect(await health(machine)).toBe("200");
+    await waitUntil(async () => (await shown(machine, "ActiveState")) === "active", "systemd had its report");
+  }, 600_000);
+
+  // Each of them waits for times of the units.
+  if (!isLong) return;
+  describe("in the long form", () => {
+    it("fails no call while a release does not start, until the one before is back", async ({ expect }) => {
+      breakCopy(releases);
+      const machine = await start();
+      const calls: Promise<string>[] = [];
+      let isCalling = true;
+      const calling = (async () => {
+        while (isCalling) {
+          calls.push(health(machine));
+          await delay(1000);
+        }
+      })();
+      // The units come with each release.
+      expect(await machine.run("readlink", `${UNITS}/${SERVICE}`)).toBe(`${ROOT}/current/deploy/${SERVICE}`);
+      await machine.run(`${ROOT}/${BROKEN}/deploy/switch`);
+      await machine.systemctl("restart", "--no-block", SERVICE);
+      await waitUntil(async () => (await restarts(machine)) >= 3, "the release had failed to start");
+      expect(await machine.journal(SERVICE)).toContain("this release is broken");
+      await machine.run(`${ROOT}/${version}/deploy/switch`);
+      await machine.systemctl("restart", SERVICE);
+      isCalling = false;
+      await calling;
+      expect([...new Set(await Promise.all(calls))]).toEqual(["200"]);
+      expect(calls.length).toBeGreaterThan(10);
+    }, 600_000);
+
+    it("names a link that leads to no release, and starts when it leads to one again", async ({ expect }) => {
+      const machine = await start();
+      await machine.run("ln", "-sfn", "nowhere", `${ROOT}/current`);
+      await machine.systemctl("restart", "--no-block", SERVICE);
+      const says = async () => (await machine.journal(SERVICE)).includes("leads to no release: run deploy/switch");
+      await waitUntil(says, "the log named the link");
+      await machine.run(`${ROOT}/${version}/deploy/switch`);
+      expect(await health(machine)).toBe("200");
+    }, 600_000);
+
+    it.for(["workerd", "the launcher"])(
+      "starts again when %s stands still",
+      { timeout: 600_000 },
+      async (program, { expect }) => {
+        const machine = await start();
+        const main = await shown(machine, "MainPID");
+        const stopped = program === "workerd" ? await workerdOf(machine) : main;
+        await machine.run("kill", "-STOP", stopped);
+        while ([main, "0"].includes(await shown(machine, "MainPID"))) await delay(100);
+        expect(await health(machine)).toBe("200");
+        expect(await machine.journal(SERVICE)).toContain("The service has ended by itself: watchdog");
+        expect(await machine.run("ls", "/proc")).not.toMatch(new RegExp(`^${stopped}$`, "m"));
+      },
+    );
+
+    it("starts again after it has used the memory that it may", async ({ expect }) => {
+      const machine = await start();
+      expect(await shown(machine, "MemoryMax")).toBe(String(2 ** 30));
+      const main = await shown(machine, "MainPID");
+      const cgroup = await shown(machine, "ControlGroup");
+      // Of the processes in the cgroup, the kernel ends this one.
+      await machine.run("sh", "-c", `echo 1000 >/proc/${await workerdOf(machine)}/oom_score_adj`);
+      const eating = machine
+        .run(
+          ...([
+            "sh",
+            "-c",
+            `for procs in $(ls -d /sys/fs/cgroup${cgroup}/cgroup.procs /sys/fs/cgroup/*${cgroup}/cgroup.procs); do echo $$ >$procs; done
+          exec ${ROOT}/current/bin/node -e 'const held = []; setInterval(() => held.push(Buffer.alloc(2 ** 24, 1)), 10)'`,
+          ] as const),
+        )
+        .catch(() => undefined);
+      await waitUntil(async () => ![main, "0"].includes(await shown(machine, "MainPID")), "another process ran");
+      await eating;
+      expect(await health(machine)).toBe("200");
+      expect(await machine.journal(SERVICE)).toMatch(/The service has ended by itself: (oom-kill|signal|exit-code)/);
+    }, 600_000);
+
+    it("loses none of 60,000 lines that the service logs in a second", async ({ expect }) => {
+      const LINES = 60_000;
+      const machine = await install();
+      await machine.run("mkdir", `${UNITS}/${SERVICE}.d`);
+      const write = `[Service]\nExecStartPost=/usr/bin/seq -f "line %%g of many" ${LINES}\n`;
+      machine.write(`${UNITS}/${SERVICE}.d/lines.conf`, write);
+      await machine.systemctl("daemon-reload");
+      await machine.systemctl("start", "user-group-service.socket", SERVICE);
+      await machine.run("journalctl", "--sync");
+      expect((await machine.journal(SERVICE)).match(/^line \d+ of many$/gm)).toHaveLength(LINES);
+    }, 600_000);
+
+    it("takes an encrypted backup by the role that can do nothing else, and reports one that fails", async ({
+      expect,
+    }) => {
+      const machine = await start();
+      const recipient = await identityToRecipient(await generateX25519Identity());
+      machine.write("/etc/user-group-service/backup", `RECIPIENT=${recipient}\n`);
+      const issue = `OPERATOR_TOKEN=${OPERATOR_TOKEN} ${ROOT}/current/bin/ug operators issue --name backup --role backup --json --url http://127.0.0.1:8787`;
+      const issued = JSON.parse(await machine.run("sh", "-c", issue));
+      machine.write("/etc/user-group-service/backup-key", `${issued.key}\n`);
+      await machine.systemctl("start", BACKUP);
+      const folder = "/var/lib/user-group-service-backup";
+      const files = await machine.run(
+        "sh",
+        "-c",
+        `ls ${folder}/*; stat -c '%U %a' ${folder} ${folder}/*; head -c 21 ${folder}/*/*`,
+      );
+      expect(files).toContain("registry.ndjson.age");
+      expect(files).toContain("user-group-service-backup 750\nuser-group-service-backup 700");
+      expect(files).toContain("age-encryption.org/v1");
+      const metrics = await machine.run(`${ROOT}/current/bin/node`, "--eval", READ_METRICS);
+      expect(Number(/^ug_newest_backup_age_seconds (\S+)$/m.exec(metrics)?.[1])).toBeLessThan(60);
+      expect(metrics).toMatch(/^ug_ready 1$/m);
+
+      machine.write("/etc/user-group-service/backup-key", "ugo_wrong\n");
+      await expect(machine.systemctl("start", BACKUP)).rejects.toThrow();
+      const failed = () => machine.run("journalctl", "-o", "cat", "-p", "alert");
+      await waitUntil(
+        async () => (await failed()).includes("backup of the user group service has failed"),
+        "it was said",
+      );
+    }, 600_000);
+  });
+});
+
+const READ_METRICS = 'fetch("http://127.0.0.1:9788/metrics").then((answer) => answer.text()).then(console.info)';
+
+/** A release whose program ends with a sentence, and which is otherwise whole. */
+function breakCopy(releases: string): void {
+  const broken = join(releases, BROKEN);
+  cpSync(join(releases, version), broken, { recursive: true });
+  const script = join(broken, "lib/ug.mjs");
+  const before = sha256Of(script);
+  // It still has a version, which is all that can be seen of it before it serves.
+  writeFileSync(
+    script,
+    `if (process.argv.includes("serve")) throw new Error("this release is broken");\n${readFileSync(script, "utf8")}`,
+  );
+  const sums = join(broken, "sha256sums");
+  writeFileSync(sums, readFileSync(sums, "utf8").replace(before, sha256Of(script)));
 }
 
 /** Lets the service start again at once, which takes less time. All other settings of its unit stay in force. */
@@ -45,47 +241,18 @@ async function giveUpLate(machine: Systemd): Promise<void> {
 const shown = (machine: Systemd, property: string) =>
   machine.systemctl("show", `--property=${property}`, "--value", SERVICE);
 
+const restarts = async (machine: Systemd) => Number(await shown(machine, "NRestarts"));
+
+/** The id of the process of workerd. */
+const workerdOf = (machine: Systemd) => machine.run("sh", "-c", "grep -lx workerd /proc/[0-9]*/comm | cut -d / -f 3");
+
 /** The status of `/health`. The socket unit holds the connection until the service accepts it. */
 const health = (machine: Systemd) =>
   machine.run(
-    `${PROJECT}/node_modules/.bin/node`,
+    `${ROOT}/${version}/bin/node`,
     ...[
       "--eval",
-      `fetch("http://127.0.0.1:8787/health", { signal: AbortSignal.timeout(60_000) })
+      `fetch("http://127.0.0.1:8787/health", { signal: AbortSignal.timeout(120_000) })
       .then(({ status }) => console.info(status))`,
     ],
   );
-
-describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
-  it("runs on a machine that sees and writes nothing else of this one", async ({ expect }) => {
-    const machine = await Systemd.boot();
-    onTestFinished(() => machine.stop());
-    const file = join(tmpdir(), `user-group-service-${randomUUID()}`);
-    writeFileSync(file, "");
-    onTestFinished(() => rmSync(file));
-    await expect(machine.run("cat", file)).rejects.toThrow("No such file");
-    for (const folder of ["/usr", PROJECT, "/sys/kernel"])
-      await expect(machine.run("touch", `${folder}/written`)).rejects.toThrow("Read-only file system");
-    expect(await machine.run("cat", "/proc/1/comm")).toBe("systemd");
-  });
-
-  const FAILURES = isLong ? 50 : 6;
-  it(`starts the service again after ${FAILURES} failures, until their cause has gone`, async ({ expect }) => {
-    const machine = await install(`${SETTINGS}UNDO_DAYS=wrong\n`);
-    await giveUpLate(machine);
-    if (!isLong) await restartAtOnce(machine);
-    await machine.systemctl("daemon-reload");
-    await machine.systemctl("start", "user-group-service.socket", SERVICE);
-
-    const restarts = async () => Number(await shown(machine, "NRestarts"));
-    // A service that waits for its next start is "activating"; one that is "failed" has no next start.
-    while ((await restarts()) < FAILURES && (await shown(machine, "ActiveState")) !== "failed") await delay(100);
-    expect(await restarts()).toBeGreaterThanOrEqual(FAILURES);
-    const causes = (await machine.journal(SERVICE)).match(/^error: UNDO_DAYS cannot be read/gm) ?? [];
-    expect(causes.length).toBeGreaterThanOrEqual(FAILURES);
-
-    machine.write(ENV_FILE, SETTINGS);
-    expect(await health(machine)).toBe("200");
-    expect(await shown(machine, "ActiveState")).toBe("active");
-  }, 600_000);
-});

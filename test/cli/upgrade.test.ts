@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -9,36 +10,34 @@ import { describe, it, onTestFinished } from "vitest";
 import { GROWN_SESSIONS } from "../support/node/next-release.ts";
 import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../support/node/service.ts";
 import { plant } from "../support/node/skewed-workerd.ts";
+import { stageRelease, switchTo } from "../support/node/staged-release.ts";
 
 const PERL = spawnSync("perl", ["--version"]).status === 0;
 const NEXT = "99.0.0";
 const WRITERS = 4;
 
-/** A copy of the project, as another release. What comes after this one adds to sessions. */
-function releaseOf(version: string): string {
+/** Installs a release from a copy of the project. What comes after this one adds to sessions. */
+function install(version: string, root: string): string {
   const folder = freshCopy();
   onTestFinished(() => removeCopy(folder));
   if (version === NEXT) plant(folder, GROWN_SESSIONS);
   const file = join(folder, "package.json");
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), version }));
-  return folder;
+  const release = join(root, version);
+  stageRelease(folder, release);
+  return release;
 }
 
 describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, () => {
   it("an upgrade and a rollback under load fail no call, lose no write and end no session", async ({ expect }) => {
     const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
-    const place = freshCopy();
+    const place = mkdtempSync(join(tmpdir(), "user-group-service-"));
     onTestFinished(() => removeCopy(place));
-    const current = join(place, "current");
-    const releases: Record<string, string> = { [version]: releaseOf(version), [NEXT]: releaseOf(NEXT) };
-    const switchTo = (release: string) => {
-      symlinkSync(releases[release] ?? "", `${current}-new`);
-      renameSync(`${current}-new`, current);
-    };
-    switchTo(version);
-    const serve = ["--", join(current, "cli/ug.mjs"), "serve", "--persist-to", "state", "--socket-fd", "3"];
-    const supervisor = join(process.cwd(), "test/support/node/hold-socket.pl");
-    const holder = runIn(place, ["perl", supervisor, process.execPath, "--preserve-symlinks-main", ...serve]);
+    const root = join(place, "opt");
+    const releases: Record<string, string> = { [version]: install(version, root), [NEXT]: install(NEXT, root) };
+    switchTo(releases[version] ?? "");
+    const serve = [join(root, "current/bin/ug"), "serve", "--persist-to", "state", "--socket-fd", "3"];
+    const holder = runIn(place, ["perl", join(process.cwd(), "test/support/node/hold-socket.pl"), ...serve]);
     onTestFinished(() => endGroup(holder, "SIGKILL"));
     const lines: string[] = [];
     createInterface({ input: holder.stdout as Readable }).on("line", (line) => lines.push(line));
@@ -91,7 +90,7 @@ describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, 
       const before = written.length;
       await waitUntil(() => written.length > before + 100, "the service wrote under load");
       await mint();
-      switchTo(release);
+      switchTo(releases[release] ?? "");
       process.kill(launcherPidOf(holder), "SIGTERM");
       await waitUntil(() => starts() === index + 2, "the other release was ready");
       expect(await versionNow()).toBe(release);

@@ -788,7 +788,7 @@ describe("an argument that cannot work is refused before any call", () => {
     "a credential that cannot be a header: %j",
     (apiKey, { expect }) => {
       const make = () => new UserGroupClient({ url: "https://service.test", apiKey });
-      expect(make).toThrow(new TypeError("Give apiKey as printable ASCII characters without blanks."));
+      expect(make).toThrow(new TypeError("Give apiKey as ASCII without blanks."));
     },
   );
 

@@ -33,7 +33,8 @@ const anonymous = (text: string) =>
     .replaceAll(/^\d+ +/gm, "N  ")
     .replaceAll(/^id +/gm, "id  ")
     .replaceAll(/ operator \d+ /g, " operator N ")
-    .replaceAll(/\b([Gg]roup|npx ug groups \w+) \d+/g, "$1 N")
+    .replaceAll("npx ug ", "ug ")
+    .replaceAll(/\b([Gg]roup|ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
     .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
@@ -41,8 +42,8 @@ const anonymous = (text: string) =>
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
     .trim();
 
-/** Runs `npx ug` without npx, which takes twice the time of ug. The README's examples run it as they stand. */
-const WITHOUT_NPX = 'npx() { shift; cli/ug.mjs "$@"; }\n';
+/** In place of a PATH with `ug`. */
+const UG = 'ug() { cli/ug.mjs "$@"; }\n';
 
 /** Pastes all examples of a page into a shell of its own, in the folder of the service. */
 function paste(page: string): string[] {
@@ -51,7 +52,7 @@ function paste(page: string): string[] {
     .join(`\necho\necho "${MARK}"\n`);
   // npm would warn of a setting of its user that it does not know.
   const env = { ...process.env, npm_config_loglevel: "error" };
-  return execFileSync("bash", ["-c", page === "README.md" ? script : WITHOUT_NPX + script], {
+  return execFileSync("bash", ["-c", UG + script], {
     cwd: folder,
     encoding: "utf8",
     stdio: "pipe",
@@ -95,6 +96,13 @@ it("README stays short", ({ expect }) => {
   const readme = read("README.md");
   expect(readme.split("\n").length - 1).toBeLessThanOrEqual(README_LINES_MAX);
   expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(README_BYTES_MAX);
+});
+
+it("no page tells an operator to run ug by npx, which outside of a clone finds a package of somebody else", ({
+  expect,
+}) => {
+  for (const page of PASTED)
+    for (const [line] of read(page).matchAll(/^.*npx ug\b.*$/gm)) expect(`${page}: ${line}`).toContain("Never type");
 });
 
 it.for([

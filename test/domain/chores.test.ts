@@ -49,3 +49,16 @@ it("sets no alarm where no chore is due", ({ expect }) => {
   chores.run();
   expect(alarms).toEqual([]);
 });
+
+it("logs once that an alarm is late, by the next change or when it runs at last", ({ expect }) => {
+  const { chores } = newChores([choreAt([NOW + 1000, NOW + 2000])]);
+  const late = () => logLines.filter(({ message }) => message === "An alarm is late.");
+  chores.schedule(NOW + 1000);
+  vi.setSystemTime(NOW + 60_000);
+  chores.schedule(NOW + 1000);
+  expect(late()).toEqual([]);
+  vi.setSystemTime(NOW + 61_000);
+  for (let change = 0; change < 3; change += 1) chores.schedule(NOW + 1000);
+  chores.run();
+  expect(late()).toMatchObject([{ level: "warn", seconds: 60 }]);
+});

@@ -187,7 +187,7 @@ describe("ug prove on a server", () => {
       await postgres.run(blockOf("sql"));
       const script = command
         .replace("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
-        .replace("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+        .replace(/\bug(?= prove)/, `'${process.execPath}' -- cli/ug.mjs`);
       const run = () => outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
 
       const found = await run();
@@ -211,12 +211,12 @@ describe("ug prove on a server", () => {
       const runPage = (command: string) => {
         const script = command
           .replaceAll("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
-          .replaceAll("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+          .replaceAll(/\bug(?= prove)/g, `'${process.execPath}' -- cli/ug.mjs`);
         return outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
       };
       const proven = "Proven: neither person sees a row of the other, and without a person nobody sees any.";
       const page = readFileSync("docs/proving-isolation.md", "utf8");
-      const [customers = "", people = ""] = [...page.matchAll(/\n( {4}(?:export|npx ug prove)[\s\S]*?)\n\n/g)].map(
+      const [customers = "", people = ""] = [...page.matchAll(/\n( {4}(?:export|ug prove)[\s\S]*?)\n\n/g)].map(
         ([, text]) => text,
       );
       const address = "export DATABASE_URL=postgresql://backend@localhost:5432/shop\n";

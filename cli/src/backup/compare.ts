@@ -2,12 +2,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CommandError } from "../../../common/command-error.ts";
 import { Contents } from "./contents.ts";
 import { placeOf, readFile } from "./files.ts";
-import { type Admin, type Place, pagesOf, parsed } from "./service-pages.ts";
+import { type Admin, nameOf, type Place, pagesOf, parsed } from "./service-pages.ts";
 
 /** Something that a restore would bring back, and what it is now. */
-export type Revived = { kind: "api_key" | "operator" | "user_group"; id: number; name: string; now: string };
+export type Revived = {
+  kind: "api_key" | "operator" | "user_group" | "environment";
+  /** An environment has none. */
+  id: number | null;
+  name: string;
+  now: string;
+};
 
 type Fields = Record<string, unknown>;
 
@@ -28,10 +35,22 @@ export async function compare(
       isFirst = false;
       before.add(page);
     }
-    for await (const page of pagesOf(admin, place)) present.add(page);
-    return { place, revived: [...revivedOf(before, present)] };
+    const isErased = await addPresent(present, admin, place);
+    const environment = { kind: "environment", id: null, name: nameOf(place), now: "gone" } as const;
+    return { place, revived: isErased ? [environment] : [...revivedOf(before, present)] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Adds what is in the service now. Returns whether it has no such environment any more. */
+async function addPresent(present: Contents, admin: Admin, place: Place): Promise<boolean> {
+  try {
+    for await (const page of pagesOf(admin, place)) present.add(page);
+    return false;
+  } catch (error) {
+    if (error instanceof CommandError && error.code === "environment_not_found") return true;
+    throw error;
   }
 }
 

@@ -1,19 +1,16 @@
 /** Backups of a whole deployment: a folder for each, with a file for the registry and one for each environment. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { CommandError } from "../../../common/command-error.ts";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { systemErrorCode } from "../support/output.ts";
+import { FOLDER, nameAt, namesBefore } from "./newest-backup.ts";
 import type { Place } from "./service-pages.ts";
 
 const REGISTRY_FILE = "registry.ndjson";
-/** The name of a folder is the time when its backup began, so that names sort by age. */
-const FOLDER = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
 
 /** No workspace has a dot in its name. */
 export const fileOf = (place: Place, isEncrypted: boolean): string =>
   (place ? `${place.workspace}.${place.environment}.ndjson` : REGISTRY_FILE) + (isEncrypted ? ".age" : "");
-
-const nameAt = (time: Date): string => `${time.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 
 /** Makes a partial folder. `finish` gives it its name, when it is complete. Partial folders of earlier runs are deleted. */
 export function beginFolder(folder: string, time: Date): { partial: string; finish: () => string } {
@@ -53,20 +50,44 @@ function inFolder<Value>(folder: string, work: () => Value): Value {
 export const prune = (folder: string, keep: number, made: string): { deleted: number; later: string[] } =>
   inFolder(folder, () => {
     const present = basename(made);
-    const backups = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && FOLDER.test(entry.name) && hasBackup(join(folder, entry.name)))
-      .map(({ name }) => name)
-      .toSorted();
-    const old = backups.filter((name) => name <= present).slice(0, -keep);
+    const { backups, later } = backupsIn(folder, present);
+    const old = backups.slice(0, -keep);
     for (const name of old) rmSync(join(folder, name), { recursive: true, force: true });
-    return { deleted: old.length, later: backups.filter((name) => name > present) };
+    return { deleted: old.length, later };
   });
+
+/** The names of the folders with a backup. */
+const backupsIn = (folder: string, now: string): ReturnType<typeof namesBefore> =>
+  namesBefore(
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && FOLDER.test(entry.name) && hasBackup(join(folder, entry.name)))
+      .map(({ name }) => name),
+    now,
+  );
 
 /** Whether `ug backup --all` has made the folder: the registry is in each. */
 const hasBackup = (folder: string): boolean => readdirSync(folder).some((name) => name.startsWith(REGISTRY_FILE));
 
+/**
+ * The files at a path, which is one of `ug backup`, a folder of `--all`, or the folder of those, of which the newest is taken. `folder` is that
+ * of the files, if the path is no file; `later` are the newer folders, which a wrong clock has made.
+ *
+ * @throws UsageError if there is none.
+ */
+export function filesAt(path: string, now: Date): { files: string[]; folder?: string; later: string[] } {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) throw new UsageError(`There is no file or folder ${JSON.stringify(path)}.`);
+  if (!stats.isDirectory()) return { files: [path], later: [] };
+  const { backups, later } = inFolder(path, () => backupsIn(path, nameAt(now)));
+  const newest = backups.at(-1);
+  const folder = newest === undefined ? path : join(path, newest);
+  const files = filesIn(folder);
+  if (files.length === 0) throw new UsageError(`The folder ${path} has no backup.`);
+  return { files, folder, later };
+}
+
 /** The backups in a folder. That of the registry is the first: the service needs its record of purged groups for the others. */
-export function filesIn(folder: string): string[] {
+function filesIn(folder: string): string[] {
   const names = inFolder(folder, () => readdirSync(folder)).filter((name) => /\.ndjson(\.age)?$/.test(name));
   const isRegistry = (name: string) => name.startsWith(REGISTRY_FILE);
   return [...names.filter(isRegistry), ...names.filter((name) => !isRegistry(name)).toSorted()].map((name) =>

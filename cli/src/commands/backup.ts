@@ -2,11 +2,9 @@
 import { type Command, Option } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
 import { accessToDeployment } from "../access.ts";
-import { compare } from "../backup/compare.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
 import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
-import { verify } from "../backup/verify.ts";
 import {
   connectionOf,
   type EnvironmentOptions,
@@ -19,12 +17,10 @@ import {
   withEnvironment,
 } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
-import { quoted } from "../support/printable.ts";
-import { tableOfItems } from "../support/table.ts";
 import { wholeNumberReader } from "../whole-number.ts";
+import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 
 const KEEP_MAX = 10_000;
-const EXIT = { proven: 0, broken: 1, unknown: 3 } as const;
 
 type TakeOptions = ServiceOptions &
   EnvironmentOptions & { registry?: boolean; all?: string; keep?: number; recipient: string[] };
@@ -42,6 +38,7 @@ export const backupCommand = (): Command =>
         ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
         ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
         ["ug backup compare acme.ndjson", "what a restore would bring back"],
+        ["ug backup keygen backup.key", "a key of age: the file decrypts, and its public key is a recipient"],
       ],
       notes:
         "The backup is as of its end, and writes go on meanwhile. The command takes the key of an operator with the role backup or admin. A backup has properties, mappings and\n" +
@@ -52,6 +49,7 @@ export const backupCommand = (): Command =>
     .enablePositionalOptions()
     .addCommand(verifyCommand())
     .addCommand(compareCommand())
+    .addCommand(keygenCommand())
     .argument(
       "[file]",
       "the file to write, which gets its name when it is complete; a FIFO or a device; - is standard output",
@@ -146,62 +144,3 @@ async function write(
     progress.stop();
   }
 }
-
-const IDENTITY = ["--identity-file <file>", "the file that holds the key of age, for an encrypted backup"] as const;
-
-const verifyCommand = () =>
-  serviceCommand("verify", {
-    summary: "restore a backup into a service of its own, compare, and delete that",
-    examples: [
-      ["ug backup verify acme.ndjson", "exit code 0 proven, 1 broken, 3 could not tell"],
-      ["ug backup verify acme.ndjson --env-file .dev.vars", "checks the signature, too"],
-    ],
-    notes:
-      "Without the SIGNING_KEYS of the service it cannot check the signature, and proves only that the file is whole. It calls no service that is running, and needs no credential. It needs as much disk as the backup in the folder for temporary files.",
-  })
-    .argument("<file>", "the backup")
-    .option(...IDENTITY)
-    .option("--env-file <file>", "the file of the service's secrets, whose SIGNING_KEYS check the signature")
-    .action(async function (this: Command) {
-      const options = this.opts<ServiceOptions & { identityFile?: string; envFile?: string }>();
-      const [file] = this.processedArgs as [string];
-      const { state, reason, counts } = await verify(file, options);
-      const isChecked = options.envFile !== undefined;
-      const found = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-      const signature = isChecked ? "signature checked" : "signature not checked (give --env-file with SIGNING_KEYS)";
-      const texts = {
-        proven: `Proven: it was restored, and the restored service has the same: ${found.join(", ")}; ${signature}.`,
-        broken: `Broken: ${reason}`,
-        unknown: `Could not tell: ${reason}`,
-      };
-      const success = state === "proven" ? 1 : 0;
-      const body = {
-        success,
-        state,
-        ...(reason && { reason }),
-        signature: isChecked ? "checked" : "not_checked",
-        counts,
-      };
-      await printOutput({ body, text: texts[state] }, options);
-      process.exitCode = EXIT[state];
-    });
-
-const compareCommand = () =>
-  serviceCommand("compare", {
-    summary: "say what a restore would bring back: keys that were revoked since, groups that were deleted or rotated",
-    examples: [["ug backup compare acme.ndjson", "the environment of the file, in the service"]],
-  })
-    .argument("<file>", "the backup")
-    .option(...IDENTITY)
-    .action(async function (this: Command) {
-      const options = this.opts<ServiceOptions & { identityFile?: string }>();
-      const [file] = this.processedArgs as [string];
-      const { url, credential } = accessToDeployment(connectionOf(this));
-      const { place, revived } = await compare({ url, credential: credential.text }, file, options.identityFile);
-      const rows = revived.map(({ name, ...each }) => ({ ...each, name: quoted(name) }));
-      const text =
-        rows.length === 0
-          ? `A restore of ${nameOf(place)} would bring back nothing that has ended since.`
-          : `${tableOfItems(["kind", "id", "name", "now"], rows)}\n\nA restore would bring these back, but not the groups that were purged. With --rotate-tokens and --revoke-keys, none of their credentials works.`;
-      await printOutput({ body: { success: 1, of: nameOf(place), revived }, text }, options);
-    });

@@ -10,6 +10,7 @@ import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { type ServiceOptions, serviceCommand } from "../command.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
+import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
@@ -91,7 +92,7 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
   try {
     page = await read("/health", url);
   } catch (error) {
-    const start = url.origin === LOCAL_URL ? " Start it with npm start, or give --url." : "";
+    const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
     return {
       findings: [failed("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`)],
       isUp: false,

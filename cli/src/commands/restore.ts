@@ -1,10 +1,9 @@
 /** `ug restore`: restores backups into empty environments. */
-import { statSync } from "node:fs";
 import type { Command } from "commander";
-import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { CommandError } from "../../../common/command-error.ts";
 import { accessToDeployment, type Credential } from "../access.ts";
+import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
-import { filesIn } from "../backup/folder.ts";
 import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
 import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
@@ -17,7 +16,10 @@ export const restoreCommand = (): Command =>
     summary: "restore a backup into the environment that it is of, which must be empty",
     examples: [
       ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
-      ["ug restore /var/backups/user-groups/2026-11-24T03-00-00Z", "a whole deployment, the registry first"],
+      [
+        "ug restore /var/backups/user-groups",
+        "a whole deployment, the registry first, of the newest folder in this one",
+      ],
       ["ug restore acme.ndjson --rotate-tokens --revoke-keys", "after a leak: no credential of the backup works"],
       ["ug restore acme.ndjson --unsigned", "a backup of 1.0, or one whose signing key is gone, if you trust the file"],
     ],
@@ -25,7 +27,7 @@ export const restoreCommand = (): Command =>
       "With the same SIGNING_KEYS, every token, key and session of the backup works again. What was purged since stays purged. The same\n" +
       "command goes on after an interruption, from the first page. An empty registry has no operators: give OPERATOR_TOKEN.",
   })
-    .argument("<path>", "a file, or the folder of ug backup --all")
+    .argument("<path>", "a file, a folder of ug backup --all, or the one that holds those")
     .option("--rotate-tokens", "give every group a new token, and end all viewer sessions")
     .option("--revoke-keys", "revoke all keys of the backup")
     .option("--unsigned", "check no signature, and say so in the event of the restore")
@@ -37,7 +39,7 @@ export const restoreCommand = (): Command =>
       const admin = { url, credential: credential.text };
       const restored: string[] = [];
       const unchanged: string[] = [];
-      for (const file of filesAt(path)) {
+      for (const file of backupAt(path).files) {
         const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
           throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
         });
@@ -61,14 +63,6 @@ const unknownOperator = (url: URL, { source }: Credential): CommandError =>
     `The service at ${url.origin} does not know the operator's key in ${source}. A service without operators, into which the registry is restored, knows only its bootstrap token: unset OPERATOR_KEY and set OPERATOR_TOKEN, or give the token with --key-file.`,
     { code: "unauthenticated" },
   );
-
-function filesAt(path: string): string[] {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats) throw new UsageError("There is no such file or folder.");
-  const files = stats.isDirectory() ? filesIn(path) : [path];
-  if (files.length === 0) throw new UsageError("The folder has no backups.");
-  return files;
-}
 
 async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
   const progress = new Progress(0);

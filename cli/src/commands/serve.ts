@@ -1,11 +1,13 @@
 import { Command } from "commander";
 import { helpOf } from "../command.ts";
+import { TRY } from "../release.ts";
 import {
   DEFAULT_PORT,
   DEFAULT_SECRETS_FILE,
   DEFAULT_STATE_FOLDER,
   readHeaderName,
   readHost,
+  readLimit,
   readPort,
   readSocketFd,
   readVariable,
@@ -15,7 +17,7 @@ import {
 
 const HELP = helpOf({
   examples: [
-    ["npm start", "try it: fresh secrets, an API key and an operator's key"],
+    [TRY, "try it: fresh secrets, an API key and an operator's key"],
     ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it for good"],
     ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
   ],
@@ -35,11 +37,13 @@ export function serveCommand(): Command {
     .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
     .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
+    .option("--backups <dir>", "the folder of ug backup --all, whose newest backup the metrics have the age of")
+    .option("--limit <name=calls/seconds>", "set a rate limit; may be repeated", readLimit)
     .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
     .option("--demo", "issue an API key and an operator's key, and print how to call the service")
     .addHelpText("after", HELP)
     .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {
       const { serve } = await import("../serve/serve.ts");
-      await serve({ var: {}, clientAddressHeader: "", demo: false, ...options });
+      await serve({ var: {}, limit: {}, clientAddressHeader: "", demo: false, ...options });
     });
 }

@@ -11,17 +11,18 @@ type Running = { args: string[]; folder: string; settings: Record<string, string
 export type Loaded = { settings: Record<string, string>; fromOptions: string[] };
 
 /**
- * The settings of the service at this port, or else of the one that was started with this file. `undefined` if there is not exactly
- * one that this user can see.
+ * The settings of the service at this port, or else of the one that was started with this file, or else of the one whose socket systemd
+ * holds. `undefined` if there is not exactly one that this user can see.
  */
 export function loadedSettings(port: string, file: string): Loaded | undefined {
   const running = processIds().flatMap((id) => runningIn(id) ?? []);
-  const atPort = running.filter(({ args }) => isAtPort(args, port));
+  const isHeld = ({ args }: Running) => valuesOf(args, "--socket-fd").length > 0;
+  const atPort = running.filter((each) => !isHeld(each) && portIn(each) === port);
   const withFile = running.filter(({ args, folder }) => {
     const [own = DEFAULT_SECRETS_FILE] = valuesOf(args, "--env-file");
     return resolve(folder, own) === resolve(file);
   });
-  const found = atPort.length > 0 ? atPort : withFile;
+  const found = [atPort, withFile, running.filter(isHeld)].find((each) => each.length > 0) ?? [];
   const [service] = found;
   if (!service || found.length > 1) return undefined;
   return {
@@ -30,11 +31,7 @@ export function loadedSettings(port: string, file: string): Loaded | undefined {
   };
 }
 
-function isAtPort(args: readonly string[], port: string): boolean {
-  if (valuesOf(args, "--socket-fd").length > 0) return true;
-  const [own = String(DEFAULT_PORT)] = valuesOf(args, "--port");
-  return own === port;
-}
+const portIn = ({ args }: Running): string => valuesOf(args, "--port")[0] ?? String(DEFAULT_PORT);
 
 /** The values of an option in a command line, as `--port 1` or `--port=1`. */
 const valuesOf = (args: readonly string[], option: string): string[] =>

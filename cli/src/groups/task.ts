@@ -2,6 +2,7 @@
 import type { EnvironmentClient, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import type { Output } from "../command.ts";
+import { UG } from "../release.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
@@ -28,7 +29,7 @@ export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>
 
 /** A command line to type, in the same environment. */
 export const commandLine = ({ where }: Pick<Task, "where">, command: string): string =>
-  `npx ug groups ${command}${where}`;
+  `${UG} groups ${command}${where}`;
 
 /** The output of a command on one group. */
 export const outputOf = (group: ListedGroup, text: string): Output => ({

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { extname, join } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
+import { RELEASE } from "../release.ts";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
@@ -56,19 +57,25 @@ export type Settings = {
 export type Bundle = { folder: string; settings: Settings };
 
 /**
- * Returns the bundle of these sources. It is built once and kept by the hash of its sources.
+ * Returns the bundle of an installed release, or else of these sources, which is built once and kept by their hash.
  *
  * @throws CommandError if the Worker cannot be built, or the bundle cannot be kept.
  */
 export function bundleOf({ isNew }: { isNew: () => void }): Bundle {
+  if (RELEASE !== undefined) return bundleIn(join(RELEASE, "worker"));
   const folder = join(CACHE, hashOfSources());
   if (!existsSync(folder)) {
     build(folder);
     removeOldBundles();
     isNew();
   }
-  return { folder, settings: JSON.parse(readFileSync(join(folder, SETTINGS), "utf8")) };
+  return bundleIn(folder);
 }
+
+const bundleIn = (folder: string): Bundle => ({
+  folder,
+  settings: JSON.parse(readFileSync(join(folder, SETTINGS), "utf8")),
+});
 
 /** A bundle that a running service has loaded is no longer needed. */
 function removeOldBundles(): void {

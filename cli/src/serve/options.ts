@@ -3,6 +3,7 @@ import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
 import { UsageError } from "../../../common/command-error.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
+import { RELEASE, TRY } from "../release.ts";
 
 const PORT_MAX = 65_535;
 
@@ -12,6 +13,9 @@ export const DEFAULT_SECRETS_FILE = ".dev.vars";
 
 /** The variables of the Worker that are secrets. */
 export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
+
+/** So many calls in a period of so many seconds. */
+export type RateLimit = { limit: number; period: number };
 
 export type ServeOptions = {
   /** 0 takes any free port. */
@@ -23,6 +27,10 @@ export type ServeOptions = {
   /** The header that holds the client's address; empty for none. */
   clientAddressHeader: string;
   metricsPort?: number;
+  /** The folder of the backups of this service, whose age the metrics have. */
+  backups?: string;
+  /** Rate limits in place of those of wrangler.toml, by their names. */
+  limit: Record<string, RateLimit>;
   /** The file descriptor of a socket that is already open, in place of `host` and `port`. */
   socketFd?: number;
   /** Makes what is missing for a try: secrets, an environment, its API key and an operator's key. */
@@ -30,7 +38,8 @@ export type ServeOptions = {
 };
 
 /** How to start the service again with other options, for messages. */
-export const commandOf = ({ demo }: Pick<ServeOptions, "demo">): string => (demo ? "npm start --" : "ug serve");
+export const commandOf = ({ demo }: Pick<ServeOptions, "demo">): string =>
+  demo ? (RELEASE ? TRY : `${TRY} --`) : "ug serve";
 
 /** Each option with a valid value, for the message that explains how to write it. */
 const EXAMPLES = {
@@ -92,6 +101,20 @@ export function readHeaderName(text: string): string {
   if (text === "" || !readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER").ok)
     throw new UsageError("Give --client-address-header as the name of a header, such as X-Real-IP.");
   return text;
+}
+
+const CALLS_MAX = 1_000_000_000;
+const PERIOD_SECONDS_MAX = 3_600;
+
+/** Adds one `NAME=CALLS/SECONDS` to those before it. @throws UsageError unless it has this form. */
+export function readLimit(text: string, others: Record<string, RateLimit> = {}): Record<string, RateLimit> {
+  const [, name, calls = "", seconds = ""] = /^([A-Z_]{1,40})=(\d+)\/(\d+)$/.exec(text) ?? [];
+  const [limit, period] = [wholeNumber(calls, CALLS_MAX), wholeNumber(seconds, PERIOD_SECONDS_MAX)];
+  if (name === undefined || !limit || !period)
+    throw new UsageError(
+      `Give --limit as NAME=CALLS/SECONDS, such as API_KEY_LIMIT=60000/60, with ${PERIOD_SECONDS_MAX} seconds at most.`,
+    );
+  return { ...others, [name]: { limit, period } };
 }
 
 /** Adds one `NAME:VALUE` to those before it. @throws UsageError unless it has this form, and for a secret. */

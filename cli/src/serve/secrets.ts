@@ -5,7 +5,7 @@ import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
 import { systemErrorCode } from "../support/output.ts";
-import { DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
+import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { settingsFileIn, unknownNames } from "./settings-file.ts";
 
@@ -98,7 +98,7 @@ function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabase
     `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are dead: the service refuses\n` +
     "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +
     `If you have the old ${envFile}, stop this service, and put the file back.\n` +
-    `To start with an empty state, delete the folder ${persistTo}, or use another: npm start -- --persist-to DIR\n`;
+    `To start with an empty state, delete the folder ${persistTo}, or use another: ${commandOf({ demo })} --persist-to DIR\n`;
   if (holdsDatabases && !demo)
     throw new CommandError(
       `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +

@@ -1,16 +1,19 @@
 /** `ug serve`: from its options to the end of its processes. */
-import { createServer } from "node:net";
+import { createServer, Socket } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
-import { bundleOf } from "./bundle.ts";
+import project from "../../../package.json" with { type: "json" };
+import { type Bundle, bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
-import { Metrics } from "./metrics.ts";
+import { warningsAbout } from "./metrics/backups-folder.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
+import { reportToSystemd } from "./systemd.ts";
 import type { Workerd } from "./workerd.ts";
 
 /**
@@ -24,7 +27,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   process.umask(0o077);
   const ending = signalled();
   const state = openStateFolder(options);
-  const bundle = bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") });
+  const bundle = withLimits(
+    bundleOf({ isNew: () => console.info("Built the Worker; the next start finds it.") }),
+    options.limit,
+  );
   const variables: Variables = variablesOf(options, state, bundle.settings.vars);
   requirePublicUrl(options, variables);
   if (variables.JURISDICTION)
@@ -47,15 +53,34 @@ export async function serve(options: ServeOptions): Promise<void> {
     metrics.read(workerd.process.stderr as Readable, process.stderr);
   }
   if (endpoint) console.info(`Metrics: ${endpoint.url}`);
+  const url = urlOf(workerd, options);
+  const folders = { state: resolve(options.persistTo), backups: options.backups };
+  metrics?.measure({
+    url,
+    version: project.version,
+    ...folders,
+    processes: { workerd: workerd.process.pid, ug: process.pid },
+  });
+  for (const warning of options.backups ? warningsAbout(options.backups, folders.state) : []) console.warn(warning);
   try {
     const ended = Promise.race([ending, workerd.failed]);
-    await Promise.race([ended, greet(workerd, options, variables)]);
+    await Promise.race([ended, greet(url, options, variables)]);
     const failure = await ended;
     if (failure) throw new CommandError(failure);
   } finally {
     await workerd.stop();
   }
   process.exit(0);
+}
+
+/** The bundle with other rate limits. @throws UsageError for a limit that the Worker does not have. */
+function withLimits({ folder, settings }: Bundle, limits: ServeOptions["limit"]): Bundle {
+  const names = settings.rateLimits.map(({ name }) => name);
+  const unknown = Object.keys(limits).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(`There is no rate limit ${unknown}. Give --limit for one of ${names.join(", ")}.`);
+  const rateLimits = settings.rateLimits.map((limit) => ({ ...limit, ...limits[limit.name] }));
+  return { folder, settings: { ...settings, rateLimits } };
 }
 
 /** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
@@ -91,15 +116,24 @@ async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void
   if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
 }
 
-async function greet({ port }: Workerd, options: ServeOptions, variables: Variables): Promise<void> {
-  if (port === undefined)
+/** The address at which this machine reaches the service. */
+function urlOf({ port = 0 }: Workerd, { host, socketFd }: ServeOptions): string {
+  // Nothing is read from the socket, and it is never closed: it takes no connection from workerd.
+  const socket = socketFd === undefined ? undefined : new Socket({ fd: socketFd, readable: false, writable: false });
+  const listening = { address: host, port, ...socket?.address() };
+  const { address } = listening;
+  const reachable = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
+  return `http://${addressOf(reachable, listening.port)}`;
+}
+
+async function greet(url: string, options: ServeOptions, variables: Variables): Promise<void> {
+  // The first request runs the Worker's modules.
+  await (await fetch(`${url}/health`)).arrayBuffer();
+  await reportToSystemd(url, process.env);
+  if (options.socketFd !== undefined)
     return console.info(
       `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
     );
-  const reachable = options.host === "0.0.0.0" ? "127.0.0.1" : options.host === "::" ? "::1" : options.host;
-  const url = `http://${addressOf(reachable, port)}`;
-  // The first request runs the Worker's modules.
-  await (await fetch(`${url}/health`)).arrayBuffer();
   const introduction = options.demo ? await introductionTo(url, options, variables) : "";
   console.info(`\nThe user group service is ready at ${url}`);
   console.info(introduction || `State: ${resolve(options.persistTo)}`);
@@ -116,7 +150,7 @@ async function introductionTo(url: string, options: ServeOptions, variables: Var
     if (!(error instanceof NoDemoKeys)) throw error;
     return (
       `No API key could be issued: ${error.message}\n` +
-      `If ${options.envFile} lacks a secret, add it as .dev.vars.example shows, and start again. If you delete the file, npm start makes\n` +
+      `If ${options.envFile} lacks a secret, add it, and start again. If you delete the file, the next start makes\n` +
       "new secrets, and the service refuses all tokens and keys that it issued before.\n"
     );
   }

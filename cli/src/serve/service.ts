@@ -1,6 +1,6 @@
 /** The service on plain workerd: the bundle, its bindings as Cloudflare gives them, and the folder of its state. */
 import { join } from "node:path";
-import { type Bundle, ROOT } from "./bundle.ts";
+import type { Bundle } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
 import { CONFIG_FILE } from "./state-folder.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
@@ -16,7 +16,8 @@ const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
 const V8_FLAGS = ["--max-semi-space-size=4", "--initial-old-space-size=4", "--expose-gc"];
 
 const RATE_LIMIT = "user-group-service:rate-limit";
-const embedded = (name: string) => `esModule = embed ${textOf(join(ROOT, "cli/src/serve/workers", name))}`;
+/** Beside this file, or beside `lib/ug.mjs` of a release. */
+const embedded = (name: string) => `esModule = embed ${textOf(join(import.meta.dirname, "workers", name))}`;
 
 export type ServiceOptions = Omit<WorkerdOptions, "config" | "env"> & {
   bundle: Bundle;

@@ -3,9 +3,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CommandError } from "../../../common/command-error.ts";
+import { RELEASE } from "../release.ts";
 import { textLinesOf } from "../support/lines.ts";
 import { SOCKET } from "./workerd-config.ts";
 
@@ -45,7 +47,7 @@ export type Workerd = {
  * @throws CommandError if it does not listen within 30 s.
  */
 export async function startWorkerd({ config, env, socketFd, log }: WorkerdOptions): Promise<Workerd> {
-  const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
+  const binary = RELEASE ? join(RELEASE, "bin/workerd") : createRequire(import.meta.url).resolve("workerd/bin/workerd");
   const fd = socketFd === undefined ? [] : [`--socket-fd=${SOCKET}=${CONTROL_FD + 1}`];
   // With this import path, the configuration can embed files by their absolute paths.
   const args = [binary, "serve", "--import-path=/", config, `--control-fd=${CONTROL_FD}`, ...fd];

@@ -180,7 +180,7 @@ export async function readResponse(
   const unexpected = (what: string) =>
     new UserGroupServiceError(
       "unexpected_answer",
-      `The response, of status ${status}, is not one of the user group service: it ${what}.`,
+      `The response (${status}) is not of the service: it ${what}.`,
       facts,
     );
 
@@ -190,7 +190,7 @@ export async function readResponse(
   }
   const refusal = new ResponseBody(parse(text, redact), unexpected).object("error");
   const code = protocol.codes.find((known) => known === refusal.text("code"));
-  if (!code) throw unexpected(`has the unknown code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
+  if (!code) throw unexpected(`has the code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
   const { facts: details, sentences = [] } = protocol.detailsOf(code, refusal, issues);
   const message = [refusal.text("message"), ...sentences].join(" ");
@@ -225,13 +225,13 @@ function messagesOf(error: unknown): string {
     messages.push(message || name);
     cause = first;
   }
-  return messages.join(": ") || "an unknown error";
+  return messages.join(": ") || "unknown";
 }
 
 function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/` || !isProtected(url, allowHttp))
-    throw new TypeError("Give url as an https origin without a path, or set allowHttp for http.");
+    throw new TypeError("Give url as an https origin, or set allowHttp.");
   return url.origin;
 }
 
@@ -243,7 +243,7 @@ export const isProtected = ({ protocol, hostname }: URL, allowHttp: boolean | un
 /** Returns `text` if it can be the value of a header. The error does not repeat it: it may be a secret. */
 export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
-    throw new TypeError(`Give ${name} as printable ASCII characters without blanks.`);
+    throw new TypeError(`Give ${name} as ASCII without blanks.`);
   return text;
 }
 

@@ -24,7 +24,7 @@ export class ResponseBody {
   readonly #unexpected: (what: string) => Error;
 
   constructor(value: JsonValue | undefined, unexpected: (what: string) => Error) {
-    if (!isObject(value)) throw unexpected("is not a JSON object");
+    if (!isObject(value)) throw unexpected("is no JSON object");
     this.#fields = value;
     this.#unexpected = unexpected;
   }

@@ -33,7 +33,7 @@ export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, wa
   milliseconds("timeoutMs", timeoutMs);
   milliseconds("backoffMs", backoffMs);
   milliseconds("waitMsMax", waitMsMax);
-  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("Give retries as a whole number, 0 or more.");
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("Give retries as 0 or more.");
 
   return async <Value>(
     work: (signal: AbortSignal) => Promise<Value>,
@@ -60,7 +60,6 @@ export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, wa
 
 /** Returns `value` if it can be a wait. */
 export function milliseconds(name: string, value: number): number {
-  if (!(value >= 0 && value <= OPTION_MS_MAX))
-    throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} milliseconds.`);
+  if (!(value >= 0 && value <= OPTION_MS_MAX)) throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} ms.`);
   return value;
 }

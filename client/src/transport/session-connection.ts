@@ -131,6 +131,6 @@ function checked(minted: unknown): { token: string; seconds: number } {
   const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;
   if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
-    throw new TypeError("session() did not resolve to { token, expires_in_seconds }.");
+    throw new TypeError("session() gave no session.");
   return { token, seconds };
 }

@@ -143,17 +143,10 @@ export const errorSchemas = () => ({
   },
 });
 
-/** The schema of an `error` with one of these codes. */
+/** The schema of an `error` with one of these codes. Without a `discriminator`, which several generators read only beside an `enum`. */
 function errorOf(codes: Code[]): object {
   const [only, ...others] = codes.map(schemaRef);
-  if (only && others.length === 0) return only;
-  return {
-    oneOf: codes.map(schemaRef),
-    discriminator: {
-      propertyName: "code",
-      mapping: Object.fromEntries(codes.map((code) => [code, schemaRef(code).$ref])),
-    },
-  };
+  return only && others.length === 0 ? only : { oneOf: codes.map(schemaRef) };
 }
 
 /** The headers that come with a refusal of this status, besides those of every answer. */

@@ -1,10 +1,11 @@
-# boot-systemd.sh PROJECT INIT [ARGUMENT...]: runs INIT as process 1 of a small machine, in which PROJECT is /opt/user-group-service.
+# boot-systemd.sh RELEASES INIT [ARGUMENT...]: runs INIT as process 1 of a small machine, which has each folder of RELEASES in
+# /opt/user-group-service.
 #
-# Its root is a file system in memory, in which /usr and PROJECT are read-only and nothing else of this machine exists: what an init
+# Its root is a file system in memory, in which /usr and the releases are read-only and nothing else of this machine exists: what an init
 # empties, mounts or writes at its start is its own. It must run in mount, PID, UTS, IPC, network and cgroup namespaces of its own.
 # CONTROLLERS names the version 1 hierarchies of cgroups; without it, all controllers belong to version 2.
 set -eu
-project=$1
+releases=$1
 shift
 mount --make-rprivate /
 
@@ -19,8 +20,12 @@ for link in /bin /sbin /lib /lib32 /lib64; do
 done
 mount --bind /usr usr
 mount -o remount,bind,ro usr
-mount --bind "$project" opt/user-group-service
-mount -o remount,bind,ro opt/user-group-service
+for release in "$releases"/*; do
+  at=opt/user-group-service/${release##*/}
+  mkdir "$at"
+  mount --bind "$release" "$at"
+  mount -o remount,bind,ro "$at"
+done
 
 mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs -o mode=755 tmpfs dev
@@ -64,7 +69,8 @@ echo 'passwd: files systemd
 group: files systemd' >etc/nsswitch.conf
 echo 'root:x:0:0::/root:/bin/sh
 nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin
-user-group-service:x:900:900::/var/lib/user-group-service:/usr/sbin/nologin' >etc/passwd
+user-group-service:x:900:900::/var/lib/user-group-service:/usr/sbin/nologin
+user-group-service-backup:x:902:900::/var/lib/user-group-service-backup:/usr/sbin/nologin' >etc/passwd
 echo 'root:x:0:
 nogroup:x:65534:
 systemd-journal:x:901:

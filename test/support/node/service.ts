@@ -127,7 +127,7 @@ export const workerdPidsOf = (child: ChildProcess): number[] => pidsOf(child, "/
 /** The process that launches workerd, below the one of `ug.mjs`. */
 export function launcherPidOf(child: ChildProcess): number {
   // The last one: a supervisor's command line ends with that of the launcher.
-  const pid = pidsOf(child, "cli/src/main.ts").at(-1);
+  const pid = [...pidsOf(child, "cli/src/main.ts"), ...pidsOf(child, "lib/ug.mjs")].at(-1);
   // 0 would name the group of the test itself.
   if (pid === undefined) throw new Error("No process launches workerd.");
   return pid;

@@ -82,7 +82,7 @@ export class Systemd {
   /** systemd, which is process 1 in its namespace. */
   #pid = 0;
 
-  private constructor() {
+  private constructor(releases: string) {
     this.#cgroups = newCgroups();
     for (const { folder } of this.#cgroups) mkdirSync(folder);
     const joinCgroups = `for folder in $CGROUPS; do echo 0 >"$folder/cgroup.procs"; done; exec unshare "$@"`;
@@ -92,7 +92,7 @@ export class Systemd {
         // The kernel ends the machine together with this process.
         ...["--pdeathsig", "KILL", "sh", "-euc", joinCgroups, "sh"],
         ...[...NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh"],
-        ...[BOOT, process.cwd(), INIT, "--system", `--unit=${TARGET}`],
+        ...[BOOT, releases, INIT, "--system", `--unit=${TARGET}`],
       ],
       {
         env: {
@@ -106,11 +106,11 @@ export class Systemd {
   }
 
   /**
-   * Boots a machine whose `/opt/user-group-service` is this project, which nobody can write there. The machine has the user of the
-   * service, a loopback interface and journald, but no unit of `deploy/`.
+   * Boots a machine with each release of this folder in `/opt/user-group-service`, where nobody can write it. The machine has the users
+   * of the service, a loopback interface and journald, but no unit of `deploy/`.
    */
-  static async boot(): Promise<Systemd> {
-    const machine = new Systemd();
+  static async boot(releases: string): Promise<Systemd> {
+    const machine = new Systemd(releases);
     try {
       await waitUntil(() => machine.#findInit(), "systemd ran");
       const isReady = () => machine.systemctl("is-active", TARGET).catch(() => "");

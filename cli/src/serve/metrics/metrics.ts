@@ -3,18 +3,30 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
-import { CommandError } from "../../../common/command-error.ts";
-import { textLinesOf } from "../support/lines.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { CommandError } from "../../../../common/command-error.ts";
+import { textLinesOf } from "../../support/lines.ts";
+import { systemErrorCode } from "../../support/output.ts";
+import { type Box, measureBox } from "./box-metrics.ts";
 
-/** Of the log line of each request: the route's pattern, its method, and the status and time of the response. */
-type RequestLine = { method: string; path: string; status: number; milliseconds: number };
+/** Of the log line of each request: the route's pattern, its method, the status and time of the response, and the code of a refusal. */
+type RequestLine = { method: string; path: string; status: number; milliseconds: number; failure?: string };
+
+/** The message with which an object logs an alarm that has not run in time. */
+const LATE_ALARM = "An alarm is late.";
+
+/** The codes in `deploy/alerts.yml`. They are 0 from the start, because an increase needs a value before it. */
+const WATCHED_CODES = [
+  ...["internal_error", "service_not_configured", "environment_full", "overloaded"],
+  ...["directory_unavailable", "secret_key_in_browser", "rate_limited"],
+];
 
 /** Counts the requests that a log records. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests: Counter<"method" | "route" | "status">;
   readonly #seconds: Histogram<"method" | "route" | "status">;
+  readonly #refusals: Counter<"code">;
+  readonly #lateAlarms: Counter;
 
   constructor() {
     this.#registry.setContentType(openMetricsContentType as never);
@@ -26,6 +38,15 @@ export class Metrics {
       help: "Time from a request to its answer.",
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     });
+    const registers = [this.#registry];
+    this.#refusals = new Counter({
+      name: "ug_refusals",
+      help: "Refused requests, by the code of the refusal.",
+      labelNames: ["code"],
+      registers,
+    });
+    for (const code of WATCHED_CODES) this.#refusals.inc({ code }, 0);
+    this.#lateAlarms = new Counter({ name: "ug_late_alarms", help: "Alarms that did not run in time.", registers });
   }
 
   /** Copies a log to `output`, and counts what it records. */
@@ -39,11 +60,19 @@ export class Metrics {
   }
 
   #count(line: string): void {
-    const request = requestIn(line);
+    const fields = fieldsOf(line);
+    if (fields?.message === LATE_ALARM) this.#lateAlarms.inc();
+    const request = fields && requestIn(fields);
     if (!request) return;
+    if (request.failure !== undefined) this.#refusals.inc({ code: request.failure });
     const labels = { method: request.method, route: request.path, status: String(request.status) };
     this.#requests.inc(labels);
     this.#seconds.observe(labels, request.milliseconds / 1000);
+  }
+
+  /** Adds those of the machine. */
+  measure(box: Box): void {
+    measureBox(this.#registry, box);
   }
 
   /** Serves them at `/metrics` on loopback. @throws CommandError if that is impossible. */
@@ -52,7 +81,9 @@ export class Metrics {
       if (request.url !== "/metrics") return void response.writeHead(404).end();
       void this.#registry
         .metrics()
-        .then((text) => response.writeHead(200, { "Content-Type": this.#registry.contentType }).end(text));
+        .then((text) => response.writeHead(200, { "Content-Type": this.#registry.contentType }).end(text))
+        // What cannot be measured, such as a disk that is gone, ends no service.
+        .catch((error) => response.writeHead(500).end(`${error}\n`));
     });
     server.listen(port, "127.0.0.1").unref();
     try {
@@ -70,14 +101,15 @@ export class Metrics {
   }
 }
 
-function requestIn(line: string): RequestLine | undefined {
+/** The fields of a line of the log; `undefined` for a line of another kind. */
+function fieldsOf(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
-    const { method, path, status, milliseconds } = JSON.parse(line);
-    return typeof status === "number" && typeof milliseconds === "number"
-      ? { method, path, status, milliseconds }
-      : undefined;
+    return JSON.parse(line);
   } catch {
     return undefined;
   }
 }
+
+const requestIn = (fields: Record<string, unknown>): RequestLine | undefined =>
+  typeof fields.status === "number" && typeof fields.milliseconds === "number" ? (fields as RequestLine) : undefined;

@@ -1,0 +1,117 @@
+/** Metrics of the machine on which the service runs. They are measured when somebody reads them. */
+import { readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Gauge, type Registry } from "prom-client";
+import { newestBackupAt } from "../../backup/newest-backup.ts";
+import { sharesDisk } from "./backups-folder.ts";
+
+/** The running service: its address, the folders of its databases and backups, and the ids of its processes, by name. */
+export type Box = {
+  url: string;
+  version: string;
+  state: string;
+  backups?: string | undefined;
+  processes: Record<string, number | undefined>;
+};
+
+const READY_MS_MAX = 5_000;
+
+/** Adds them to a registry. */
+export function measureBox(registry: Registry, box: Box): void {
+  const gauge = <Label extends string>(
+    name: string,
+    help: string,
+    collect: (this: Gauge<Label>) => void | Promise<void>,
+    labelNames: Label[] = [],
+  ) => new Gauge<Label>({ name: `ug_${name}`, help, labelNames, registers: [registry], collect });
+
+  new Gauge({
+    ...{ name: "ug_build_info", help: "The version that runs.", labelNames: ["version"], registers: [registry] },
+  }).set({ version: box.version }, 1);
+  gauge("ready", "Whether /ready is 200: 1, or 0.", async function () {
+    this.set(await isReady(box.url));
+  });
+  measureDatabases(registry, box.state);
+  gauge("disk_free_bytes", "Free bytes on the disk of the databases.", function () {
+    const { bavail, bsize } = statfsSync(box.state);
+    this.set(bavail * bsize);
+  });
+  gauge(
+    "memory_bytes",
+    "Resident memory of each process.",
+    function () {
+      for (const [process, id] of Object.entries(box.processes)) this.set({ process }, residentBytes(id));
+    },
+    ["process"],
+  );
+  const { backups } = box;
+  if (backups === undefined) return;
+  gauge("newest_backup_age_seconds", "Time since the newest backup began; +Inf without one.", function () {
+    const at = newestBackupAt(backups, new Date());
+    this.set(at === undefined ? Number.POSITIVE_INFINITY : (Date.now() - at.getTime()) / 1000);
+  });
+  gauge("backups_share_disk", "Whether backups are on the disk of the databases: 1, or 0.", function () {
+    this.set(sharesDisk(backups, box.state) ? 1 : 0);
+  });
+}
+
+async function isReady(url: string): Promise<0 | 1> {
+  try {
+    const response = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(READY_MS_MAX) });
+    await response.arrayBuffer();
+    return response.ok ? 1 : 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** The number and the sizes of the databases of each class, of which workerd makes a folder. */
+function measureDatabases(registry: Registry, state: string): void {
+  const shared = { labelNames: ["class"] as const, registers: [registry] };
+  const count = new Gauge({ ...shared, name: "ug_databases", help: "Databases of each class." });
+  const largest = new Gauge({
+    ...shared,
+    name: "ug_largest_database_bytes",
+    help: "The largest database of each class.",
+  });
+  new Gauge({
+    ...shared,
+    name: "ug_database_bytes",
+    help: "Bytes of all databases of each class.",
+    collect() {
+      for (const { className, sizes } of databasesIn(state)) {
+        this.set(
+          { class: className },
+          sizes.reduce((sum, size) => sum + size, 0),
+        );
+        largest.set({ class: className }, Math.max(0, ...sizes));
+        count.set({ class: className }, sizes.length);
+      }
+    },
+  });
+}
+
+/** The databases of each class, each with what SQLite keeps beside it. */
+function databasesIn(state: string): { className: string; sizes: number[] }[] {
+  const folders = readdirSync(state, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.map(({ name }) => {
+    const sizes = new Map<string, number>();
+    for (const file of readdirSync(join(state, name))) {
+      const [, database] = /^(.+\.sqlite)(?:-wal|-shm)?$/.exec(file) ?? [];
+      if (database === undefined || database === "metadata.sqlite") continue;
+      const bytes = statSync(join(state, name, file), { throwIfNoEntry: false })?.size ?? 0;
+      sizes.set(database, (sizes.get(database) ?? 0) + bytes);
+    }
+    return { className: name.replace("user-group-service-", ""), sizes: [...sizes.values()] };
+  });
+}
+
+/** By Linux's proc(5); 0 for a process that has ended. */
+function residentBytes(id: number | undefined): number {
+  try {
+    const [, kibibytes = "0"] = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${id}/status`, "utf8")) ?? [];
+    return Number(kibibytes) * 1024;
+  } catch {
+    return 0;
+  }
+}

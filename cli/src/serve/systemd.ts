@@ -1,0 +1,41 @@
+/** Reports to systemd, by its own program: Node has no datagram sockets of UNIX, which sd_notify(3) needs. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { CommandError } from "../../../common/command-error.ts";
+import { systemErrorCode } from "../support/output.ts";
+
+const NOTIFY = "systemd-notify";
+/** Reports in the time after which systemd takes the service for dead. */
+const REPORTS = 3;
+
+/**
+ * Reports, if systemd runs this process as `Type=notify`, that the service is ready; and from then on that it lives, as long as anything
+ * answers at `/health` of `url`. A full disk is no reason for a restart, so it is not `/ready`.
+ *
+ * @throws CommandError if `systemd-notify` cannot be run.
+ */
+export async function reportToSystemd(url: string, env: NodeJS.ProcessEnv): Promise<void> {
+  if (!env.NOTIFY_SOCKET) return;
+  await notify("--ready");
+  const watchdogMs = Number(env.WATCHDOG_USEC ?? 0) / 1000;
+  if (watchdogMs > 0) setInterval(() => void reportLife(url, watchdogMs / REPORTS), watchdogMs / REPORTS).unref();
+}
+
+async function reportLife(url: string, timeoutMs: number): Promise<void> {
+  try {
+    await (await fetch(`${url}/health`, { signal: AbortSignal.timeout(timeoutMs) })).arrayBuffer();
+    await notify("WATCHDOG=1");
+  } catch {
+    // systemd restarts a service that does not report.
+  }
+}
+
+async function notify(message: string): Promise<void> {
+  try {
+    await promisify(execFile)(NOTIFY, [message]);
+  } catch (error) {
+    throw new CommandError(
+      `${NOTIFY} failed (${systemErrorCode(error) ?? error}). Install systemd's programs, or start the service without Type=notify.`,
+    );
+  }
+}

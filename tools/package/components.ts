@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Metafile } from "esbuild";
+import { ROOT } from "../../cli/src/serve/bundle.ts";
+
+// Not by name: install.mjs, which runs before TypeScript is there, has no types.
+const { COPIES }: { COPIES: Record<string, string> } = await import(
+  new URL("../../common/install.mjs", import.meta.url).href
+);
+
+/** `licence` is the SPDX identifier, `text` that of the licence, or where it is. */
+export type Component = {
+  name: string;
+  version: string;
+  licence: string;
+  text: string;
+  /** What Node itself contains, by name. */
+  contains?: NodeJS.Dict<string>;
+};
+
+/** The components of two bundles by esbuild's metafiles, and the programs beside them, in the order of their names. */
+export function componentsOf(metafiles: readonly Metafile[]): Component[] {
+  const folders = metafiles.flatMap(({ inputs }) => Object.keys(inputs).flatMap((path) => packageFolderIn(path) ?? []));
+  const copied = Object.keys(COPIES).flatMap((path) => packageFolderIn(`node_modules/${path}`) ?? []);
+  const packages = [...new Set([...folders, ...copied, "node_modules/workerd"])].map(packageIn);
+  // A package may be installed twice.
+  return [...new Map([...packages, node()].map((each) => [keyOf(each), each])).values()].toSorted((one, other) =>
+    keyOf(one) < keyOf(other) ? -1 : 1,
+  );
+}
+
+const keyOf = ({ name, version }: Component): string => `${name}@${version}`;
+
+/** The folder of the npm package that has a file; `undefined` for a file of this project. */
+const packageFolderIn = (path: string): string | undefined =>
+  /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0].replace(/^.*?(?=node_modules\/)/, "");
+
+function packageIn(folder: string): Component {
+  const read = (file: string) => readFileSync(join(ROOT, folder, file), "utf8");
+  const { name, version, license } = JSON.parse(read("package.json"));
+  const file = readdirSync(join(ROOT, folder)).find((each) => /^licen[cs]e/i.test(each));
+  return { name, version, licence: license, text: file ? read(file) : `https://spdx.org/licenses/${license}.html` };
+}
+
+/** Node's npm package has the program alone. */
+function node(): Component {
+  const { node: version = "", ...contains } = process.versions;
+  return {
+    name: "node",
+    version,
+    licence: "MIT",
+    text: `https://github.com/nodejs/node/blob/v${version}/LICENSE`,
+    contains,
+  };
+}
+
+/** The text of the file `licences`. */
+export function licencesOf(components: readonly Component[]): string {
+  const entries = components.map((each) => `${keyOf(each)} (${each.licence})\n\n${each.text.trim()}\n`);
+  return `This release contains the following works of others.\n\n${entries.join(`\n${"-".repeat(80)}\n\n`)}`;
+}
