@@ -1,20 +1,15 @@
 /**
  * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it copies the renderer of /docs and the styles of the console to where the Worker serves them. It runs on
- * the user's own Node, before the project's is installed, so it uses nothing newer than Node 14.
+ * network. Then it builds the pages of /docs that are missing. It runs on the user's own Node, before the project's is
+ * installed, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildSite } from "./site.mjs";
 
 const NODE_MAJOR_MIN = 20;
-/** What the Worker serves of packages, by the paths in `node_modules/` and in `public/`. */
-export const COPIES = {
-  "swagger-ui-dist/swagger-ui-bundle.js": "docs/swagger-ui-bundle.js",
-  "swagger-ui-dist/swagger-ui.css": "docs/swagger-ui.css",
-  "simpledotcss/simple.min.css": "styles/simple.css",
-};
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const inRoot = (path) => join(ROOT, path);
 
@@ -65,12 +60,8 @@ export function requirePackages() {
       );
   }
 
-  // Written only where it differs: a service that is running would be reloaded by the change.
-  for (const [from, to] of Object.entries(COPIES)) {
-    const source = readFileSync(inRoot(`node_modules/${from}`));
-    const target = inRoot(`public/${to}`);
-    if (!existsSync(target) || !readFileSync(target).equals(source)) writeFileSync(target, source);
-  }
+  if (!buildSite(ROOT))
+    stop("The pages of /docs could not be built. npm run build builds them for users who may not write here.");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) requirePackages();

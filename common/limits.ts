@@ -92,6 +92,8 @@ export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
 /** What the overview of an environment counts and notices. */
+/** How many environments the switcher of the console offers, and in how many its start page searches for groups. */
+export const ENVIRONMENTS_NEAR_MAX = 8;
 export const GROUPS_COUNTED_MAX = 10_000;
 export const NEWEST_EVENTS_MAX = 1000;
 export const KEY_UNUSED_DAYS = 90;

@@ -75,6 +75,9 @@ export type StoredConsoleSession = {
   createdAt: number;
   lastUsedAt: number;
   formIds: string;
+  /** From where the operator has signed in. `null` of a session that release 1.0 has started. */
+  browser: string | null;
+  address: string | null;
 };
 
 /** The location hints of Durable Objects (Durable Objects, "Data location"). */

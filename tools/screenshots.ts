@@ -1,7 +1,8 @@
 /**
  * `npm run screenshots`: takes every page of the console at three widths and in both schemes, into `.screenshots/`, and the pictures of
- * docs/console.md into `docs/pictures/`. It starts a service of its own, and needs Debian's chromium.
+ * docs/operators/console.md into `docs/pictures/`. It starts a service of its own, and needs Debian's chromium.
  */
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import type { Browser } from "playwright-core";
 import { startOwnService } from "../cli/src/serve/own-service.ts";
 import { startChromium } from "./browser.ts";
 import { runCommand } from "./command.ts";
+import { age } from "./console/age.ts";
 import { fill } from "./console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "./console/pages.ts";
 
@@ -17,10 +19,11 @@ const SCHEMES = ["light", "dark"] as const;
 const FOLDER = ".screenshots";
 const PICTURES = "docs/pictures";
 const GROUP = "/console/environments/acme/Customer/groups/1";
+const SUSPENDED = "/console/environments/acme/Customer/groups/4";
 const VIEW_AS = `${GROUP}/view-as`;
 /** The pictures of the documents, by the names of their files. */
 const OF_DOCS: Record<string, string> = {
-  "console-group": GROUP,
+  "console-group": SUSPENDED,
   "console-overview": "/console/environments/acme/Customer",
 };
 
@@ -52,10 +55,14 @@ async function takeAll(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   mkdirSync(FOLDER, { recursive: true });
   mkdirSync(PICTURES, { recursive: true });
-  const service = await startOwnService(folder);
+  const signingKeys = `k1:${randomBytes(32).toString("base64")}`;
+  const filled = await startOwnService(folder, signingKeys);
+  const { operators } = await fill(filled);
+  await filled.stop();
+  age(folder);
+  const service = await startOwnService(folder, signingKeys);
   const browser = await startChromium();
   try {
-    const { operators } = await fill(service);
     const { url } = service;
     for (const colorScheme of SCHEMES)
       for (const width of WIDTHS) {

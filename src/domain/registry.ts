@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { directoryName, type Environment } from "../../common/environment.ts";
-import { ENVIRONMENTS_EXAMINED_MAX, ERASE_RETRY_SECONDS, LIST_ITEMS_MAX } from "../../common/limits.ts";
+import { ERASE_RETRY_SECONDS } from "../../common/limits.ts";
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
@@ -14,25 +14,26 @@ import {
   type PresentedConsoleSession,
   type PresentedOperator,
 } from "./credentials/caller.ts";
-import type { ListedConsoleSession, NotedForm } from "./credentials/console-sessions.ts";
+import type { ListedConsoleSession, NotedForm, SessionOrigin } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { LadderRole } from "./credentials/rights.ts";
 import type { FailureOf } from "./failure.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
 import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
 import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
+import {
+  type EnvironmentPage,
+  type EnvironmentQuery,
+  type Neighbours,
+  neighboursOf,
+  readEnvironments,
+} from "./search/environments.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 type ListFailure = AdmitFailure | TurnFailure;
 
 /** The operator who has called, for the log. */
 export type By = { operator: Operator };
-
-/** Asks for at most `limit` environments from the number `start` on, with `search` in their names. */
-export type EnvironmentQuery = { start: number; limit: number; search?: string | undefined };
-
-/** Some environments, and the number of the next; `null` after the last one. */
-export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -118,18 +119,9 @@ export class Registry extends DurableObject<Env> {
   /** One page of the environments, oldest first. A search examines a bounded number, so a page may be empty and have more after it. */
   async listEnvironments(
     presented: PresentedOperator,
-    { start, limit, search }: EnvironmentQuery,
+    query: EnvironmentQuery,
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
-    const examined = ENVIRONMENTS_EXAMINED_MAX;
-    const read = ({ environments }: RegistryParts) => {
-      const found =
-        search === undefined
-          ? environments.page(start, limit + 1)
-          : environments.search(search, { start, count: limit + 1, examined });
-      const next = found[limit]?.id ?? (search === undefined ? null : (environments.idAfter(start, examined) ?? null));
-      const share = search === undefined ? Math.min(1, found.length / LIST_ITEMS_MAX) : 1;
-      return { page: { environments: found.slice(0, limit), next }, share };
-    };
+    const read = ({ environments }: RegistryParts) => readEnvironments(environments, query);
     const none = { page: { environments: [], next: null }, share: 0 };
     const needed = { minimum: "viewer", isForBackups: true } as const;
     return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), needed);
@@ -185,11 +177,22 @@ export class Registry extends DurableObject<Env> {
     });
   }
 
-  /** Starts a session of the console for an operator, who presents a key. */
-  startConsoleSession(presented: PresentedOperator, session: PresentedConsoleSession): Result<By, AdmitFailure> {
+  /** What the frame of a page shows besides the operator: environments to switch to, those of its workspace first. */
+  neighbours(presented: PresentedOperator, near: Environment | undefined): Result<Neighbours & By, AdmitFailure> {
+    const none = { names: [], exists: false };
+    const read = () => ok(this.#ifCreated(({ environments }) => neighboursOf(environments, near), none));
+    return this.#as(presented, "viewer", read);
+  }
+
+  /** Starts a session of the console for an operator, who presents a key. The registry of 1.0 ignores `from`. */
+  startConsoleSession(
+    presented: PresentedOperator,
+    session: PresentedConsoleSession,
+    from?: SessionOrigin,
+  ): Result<By, AdmitFailure> {
     return this.#as(presented, "viewer", ({ id }) => {
       this.#parts.schema.create();
-      this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, id));
+      this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, id, from));
       return ok({});
     });
   }
@@ -354,8 +357,7 @@ export class Registry extends DurableObject<Env> {
 
   /** Whether an admin has erased the environment, and its directory may not be empty yet. */
   #isErased(environment: Environment): boolean {
-    const found = this.#findRow(environment);
-    return found !== undefined && found.erasedAt !== null;
+    return typeof this.#findRow(environment)?.erasedAt === "number";
   }
 
   #findRow(environment: Environment) {

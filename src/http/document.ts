@@ -37,7 +37,9 @@ service knows of the credential; JSON; fields. Unknown fields are refused, and n
 trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
 breaks and tabs.
 
-The guides, with examples to paste, are in the folder \`docs/\` of the service's source: begin with \`api.md\`.
+The guides, with examples to paste, are at \`/docs\`, and as Markdown at \`/docs/<page>.md\`; \`/llms.txt\` lists them.
+
+Calls that destroy say so, and have the field \`x-destructive: true\`, so that a generated tool can leave them out.
 
 The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
 group) and \`OPERATOR_KEY\`.`;
@@ -113,7 +115,7 @@ const RESPONSE_HEADERS: Record<string, { description: string; schema: object; re
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
-/** Every call of the service; without one of them this does not compile. Those of one tag are neighbours, because the page /docs groups them by tag. */
+/** Every call of the service; without one of them this does not compile. Those of one tag are neighbours, because the page /docs/calls groups them by tag. */
 const OPERATIONS: Record<DescribedCall, Operation> = {
   ...userGroupOperations,
   ...userGroupByNumberOperations,
@@ -211,7 +213,10 @@ function described({ method, path, access, operation }: Described): object {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: operation.description,
+    description: operation.destroys
+      ? `${operation.description}\n\n**This call destroys.** ${operation.destroys}`
+      : operation.description,
+    ...(operation.destroys !== undefined && { "x-destructive": true }),
     security: credentials.map((name) => ({ [name]: [] })),
     ...(access?.scope && access.scope !== "any" && { "x-scope": access.scope }),
     ...(access?.role && { "x-role": access.role }),

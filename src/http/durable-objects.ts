@@ -103,6 +103,7 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   listEvents: true,
   listNewestEvents: true,
   listOperators: true,
+  neighbours: true,
   noteRestored: false,
   probeDisk: true,
   purgedAmong: true,

@@ -1,7 +1,7 @@
 import type { StoredConsoleSession } from "../records.ts";
 
 const COLUMNS = `id, hash, operator_id AS operatorId, bootstrap_mac AS bootstrapMac, created_at AS createdAt,
-  last_used_at AS lastUsedAt, form_ids AS formIds`;
+  last_used_at AS lastUsedAt, form_ids AS formIds, browser, address`;
 
 /** The SQL of console sessions. Those of the bootstrap token have no operator's id. */
 export class ConsoleSessionStore {
@@ -28,15 +28,13 @@ export class ConsoleSessionStore {
   }
 
   /** Adds a session. A repeated call adds it once. */
-  insert({ hash, operatorId, bootstrapMac, createdAt }: Omit<StoredConsoleSession, "id" | "lastUsedAt" | "formIds">) {
+  insert(session: Omit<StoredConsoleSession, "id" | "lastUsedAt" | "formIds">) {
+    const { hash, operatorId, bootstrapMac, createdAt, browser, address } = session;
     this.#sql.exec(
-      `INSERT OR IGNORE INTO console_sessions (hash, operator_id, bootstrap_mac, created_at, last_used_at, form_ids)
-        VALUES (?, ?, ?, ?, ?, '')`,
-      hash,
-      operatorId,
-      bootstrapMac,
-      createdAt,
-      createdAt,
+      `INSERT OR IGNORE INTO console_sessions
+        (hash, operator_id, bootstrap_mac, created_at, last_used_at, form_ids, browser, address)
+        VALUES (?, ?, ?, ?, ?, '', ?, ?)`,
+      ...[hash, operatorId, bootstrapMac, createdAt, createdAt, browser, address],
     );
   }
 

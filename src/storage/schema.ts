@@ -159,4 +159,12 @@ ${keys("operators")}
 ${FEED}
 ${RESTORE}`,
   },
+  {
+    number: 7,
+    readableBy: 6,
+    statements: `
+  -- From where the operator of a session has signed in.
+  ALTER TABLE console_sessions ADD COLUMN browser TEXT;
+  ALTER TABLE console_sessions ADD COLUMN address TEXT;`,
+  },
 ];

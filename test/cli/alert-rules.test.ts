@@ -11,7 +11,7 @@ const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name
 const PROMTOOL = spawnSync("promtool", ["--version"]).status === 0;
 
 it("the page of alerts and the rules name the same alerts", ({ expect }) => {
-  const page = readFileSync("docs/alerts.md", "utf8");
+  const page = readFileSync("docs/operators/alerts.md", "utf8");
   const named = [...page.matchAll(/`(UserGroupService\w+)`/g)].map(([, name]) => name);
   expect([...new Set(named)].toSorted()).toEqual(names.toSorted());
 });

@@ -65,7 +65,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
 
   it("are valid as a second deployment, which shares only the release with the first", ({ expect }) => {
     const folder = newFolder();
-    const [, part = ""] = readFileSync("docs/one-box.md", "utf8").split(
+    const [, part = ""] = readFileSync("docs/operators/one-box.md", "utf8").split(
       /^## (?:A second one on the box|In a container)$/m,
     );
     const here = {
@@ -130,7 +130,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
 });
 
 /** The commands of a part of the document, in its order: the indented lines. */
-const documented = (part = readFileSync("docs/one-box.md", "utf8")) =>
+const documented = (part = readFileSync("docs/operators/one-box.md", "utf8")) =>
   part
     .split("\n")
     .filter((line) => line.startsWith("    "))
@@ -140,151 +140,156 @@ const CADDY = canRun("caddy");
 const PERL = canRun("perl");
 const missing = [...(CADDY ? [] : ["caddy"]), ...(PERL ? [] : ["perl"])].join(" and ");
 
-describe.skipIf(missing !== "")(`docs/one-box.md${missing === "" ? "" : `, skipped: ${missing} is missing`}`, () => {
-  let root: string;
-  let paths: Record<string, string>;
-  let port: number;
-  const children: ReturnType<typeof runIn>[] = [];
-  /** Caddy makes a certificate of its own for localhost, which nobody trusts. */
-  const client = new Agent({ connect: { rejectUnauthorized: false }, connections: 50 });
+describe.skipIf(missing !== "")(
+  `docs/operators/one-box.md${missing === "" ? "" : `, skipped: ${missing} is missing`}`,
+  () => {
+    let root: string;
+    let paths: Record<string, string>;
+    let port: number;
+    const children: ReturnType<typeof runIn>[] = [];
+    /** Caddy makes a certificate of its own for localhost, which nobody trusts. */
+    const client = new Agent({ connect: { rejectUnauthorized: false }, connections: 50 });
 
-  beforeAll(async () => {
-    root = mkdtempSync(join(tmpdir(), "user-group-root-"));
-    port = await freePort();
-    paths = {
-      "VERSION=1.1.0": `VERSION=${version}`,
-      "linux-x64": `linux-${process.arch}`,
-      "/opt/user-group-service": join(root, "opt"),
-      "/usr/local/bin": join(root, "bin"),
-      "/etc/user-group-service": join(root, "etc"),
-      "/var/lib/user-group-service": join(root, "lib"),
-      "https://groups.example.com": `https://localhost:${port}`,
-      "sudo ": "",
-    };
-    for (const folder of ["bin", "lib"]) mkdirSync(join(root, folder));
-    download(root);
-  });
-  afterAll(async () => {
-    for (const child of children) await endGroup(child, "SIGKILL");
-    rmSync(root, { recursive: true, force: true });
-  });
-
-  /** Runs lines of the document, moved into this test's folders. */
-  const follow = async (lines: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-    outcomeOf(
-      runIn(root, ["bash", "-euc", moved(lines.join("\n"), paths)], {
-        NODE_TLS_REJECT_UNAUTHORIZED: "0",
-        PATH: `${join(root, "bin")}:${process.env.PATH}`,
-        ...env,
-      }),
-    );
-
-  it("is followed from an empty directory to a request through TLS, and restarted without a failure", async ({
-    expect,
-  }) => {
-    const [installing] = readFileSync("docs/one-box.md", "utf8").split("## Start");
-    const installed = documented(installing).filter((line) => !line.includes("useradd"));
-    const prepared = await follow(installed);
-    expect([prepared.stderr, prepared.status, existsSync(join(root, "etc/env"))]).toEqual(["", 0, true]);
-    expect(readFileSync(join(root, "etc/env"), "utf8")).toMatch(/^SIGNING_KEYS=k1:.{44}\nOPERATOR_TOKEN=/);
-
-    const held = runIn(join(root, "lib"), [
-      "perl",
-      join(process.cwd(), "test/support/node/hold-socket.pl"),
-      ...commandOf({
-        ...paths,
-        ["$" + "{CREDENTIALS_DIRECTORY}"]: join(root, "etc"),
-        "--metrics-port 9788": "--metrics-port 0",
-      }),
-    ]);
-    children.push(held);
-    const lines: string[] = [];
-    createInterface({ input: held.stdout as Readable }).on("line", (line) => lines.push(line));
-    const isReady = (times: number) => lines.filter((line) => line.includes("is ready")).length === times;
-    await waitUntil(() => isReady(1), "the service was ready");
-    const upstream = /^port (\d+)$/.exec(lines[0] ?? "")?.[1];
-
-    const caddyfile = join(root, "Caddyfile");
-    const options = `\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n\tstorage file_system ${root}/caddy\n`;
-    // The file begins with its own global options, which Caddy takes once.
-    writeFileSync(caddyfile, readFileSync("deploy/Caddyfile", "utf8").replace(/^\{\n/m, `{\n${options}`));
-    const caddy = runIn(root, ["caddy", "run", "--config", caddyfile, "--adapter", "caddyfile"], {
-      UG_HOST: `https://localhost:${port}`,
-      UG_PORT: upstream,
-      HOME: root,
+    beforeAll(async () => {
+      root = mkdtempSync(join(tmpdir(), "user-group-root-"));
+      port = await freePort();
+      paths = {
+        "VERSION=1.1.0": `VERSION=${version}`,
+        "linux-x64": `linux-${process.arch}`,
+        "/opt/user-group-service": join(root, "opt"),
+        "/usr/local/bin": join(root, "bin"),
+        "/etc/user-group-service": join(root, "etc"),
+        "/var/lib/user-group-service": join(root, "lib"),
+        "https://groups.example.com": `https://localhost:${port}`,
+        "sudo ": "",
+      };
+      for (const folder of ["bin", "lib"]) mkdirSync(join(root, folder));
+      download(root);
     });
-    children.push(caddy);
-    const health = () =>
-      request(`https://localhost:${port}/health`, { dispatcher: client }).then(
-        async ({ statusCode, body }) => body.dump().then(() => statusCode),
-        (error: Error) => error.message,
+    afterAll(async () => {
+      for (const child of children) await endGroup(child, "SIGKILL");
+      rmSync(root, { recursive: true, force: true });
+    });
+
+    /** Runs lines of the document, moved into this test's folders. */
+    const follow = async (lines: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+      outcomeOf(
+        runIn(root, ["bash", "-euc", moved(lines.join("\n"), paths)], {
+          NODE_TLS_REJECT_UNAUTHORIZED: "0",
+          PATH: `${join(root, "bin")}:${process.env.PATH}`,
+          ...env,
+        }),
       );
-    await waitUntil(async () => (await health()) === 200, "Caddy answered");
 
-    const [, first = ""] = readFileSync("docs/one-box.md", "utf8").split(/^## (?:First keys|Logs and metrics)$/m);
-    const keys = await follow(
-      // The person copies the key that the command before has printed.
-      documented(first).filter((line) => !/^(?:export OPERATOR_KEY|unset)/.test(line)),
-      { API_KEY: "" },
-    );
-    expect(keys.stdout).toMatch(/ugo_[\w-]+/);
-    const [apiKey = ""] = /ugk_customer_[\w-]+/.exec(keys.stdout) ?? [];
-    expect(apiKey).not.toBe("");
+    it("is followed from an empty directory to a request through TLS, and restarted without a failure", async ({
+      expect,
+    }) => {
+      const [installing] = readFileSync("docs/operators/one-box.md", "utf8").split("## Start");
+      const installed = documented(installing).filter((line) => !line.includes("useradd"));
+      const prepared = await follow(installed);
+      expect([prepared.stderr, prepared.status, existsSync(join(root, "etc/env"))]).toEqual(["", 0, true]);
+      expect(readFileSync(join(root, "etc/env"), "utf8")).toMatch(/^SIGNING_KEYS=k1:.{44}\nOPERATOR_TOKEN=/);
 
-    const call = async (
-      method: string,
-      path: string,
-      body: object | undefined,
-      headers: Record<string, string> = {},
-    ) => {
-      const answer = await request(`https://localhost:${port}${path}`, {
-        dispatcher: client,
-        method: method as "POST",
-        headers: { authorization: `Token ${apiKey}`, "content-type": "application/json", ...headers },
-        ...(body && { body: JSON.stringify(body) }),
+      const held = runIn(join(root, "lib"), [
+        "perl",
+        join(process.cwd(), "test/support/node/hold-socket.pl"),
+        ...commandOf({
+          ...paths,
+          ["$" + "{CREDENTIALS_DIRECTORY}"]: join(root, "etc"),
+          "--metrics-port 9788": "--metrics-port 0",
+        }),
+      ]);
+      children.push(held);
+      const lines: string[] = [];
+      createInterface({ input: held.stdout as Readable }).on("line", (line) => lines.push(line));
+      const isReady = (times: number) => lines.filter((line) => line.includes("is ready")).length === times;
+      await waitUntil(() => isReady(1), "the service was ready");
+      const upstream = /^port (\d+)$/.exec(lines[0] ?? "")?.[1];
+
+      const caddyfile = join(root, "Caddyfile");
+      const options = `\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n\tstorage file_system ${root}/caddy\n`;
+      // The file begins with its own global options, which Caddy takes once.
+      writeFileSync(caddyfile, readFileSync("deploy/Caddyfile", "utf8").replace(/^\{\n/m, `{\n${options}`));
+      const caddy = runIn(root, ["caddy", "run", "--config", caddyfile, "--adapter", "caddyfile"], {
+        UG_HOST: `https://localhost:${port}`,
+        UG_PORT: upstream,
+        HOME: root,
       });
-      // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an answer, whatever its type.
-      return { status: answer.statusCode, body: (await answer.body.json()) as any };
-    };
-    expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(201);
-    expect(await connectVia(port)).toMatch(/^HTTP\/1\.1 405 .*\r\nAllow: GET, /s);
-    const minted = await call(
-      "POST",
-      "/api/viewer_sessions",
-      { user_group_id: "acme" },
-      { "x-forwarded-proto": "http" },
-    );
-    const claims = JSON.parse(Buffer.from(minted.body.session.token.split(".")[1], "base64url").toString());
-    expect(claims.iss).toBe(`https://localhost:${port}`);
+      children.push(caddy);
+      const health = () =>
+        request(`https://localhost:${port}/health`, { dispatcher: client }).then(
+          async ({ statusCode, body }) => body.dump().then(() => statusCode),
+          (error: Error) => error.message,
+        );
+      await waitUntil(async () => (await health()) === 200, "Caddy answered");
 
-    const statuses: Promise<unknown>[] = [];
-    let isLoading = true;
-    const load = (async () => {
-      while (isLoading) {
-        statuses.push(health());
-        await delay(5);
+      const [, first = ""] = readFileSync("docs/operators/one-box.md", "utf8").split(
+        /^## (?:First keys|Logs and metrics)$/m,
+      );
+      const keys = await follow(
+        // The person copies the key that the command before has printed.
+        documented(first).filter((line) => !/^(?:export OPERATOR_KEY|unset)/.test(line)),
+        { API_KEY: "" },
+      );
+      expect(keys.stdout).toMatch(/ugo_[\w-]+/);
+      const [apiKey = ""] = /ugk_customer_[\w-]+/.exec(keys.stdout) ?? [];
+      expect(apiKey).not.toBe("");
+
+      const call = async (
+        method: string,
+        path: string,
+        body: object | undefined,
+        headers: Record<string, string> = {},
+      ) => {
+        const answer = await request(`https://localhost:${port}${path}`, {
+          dispatcher: client,
+          method: method as "POST",
+          headers: { authorization: `Token ${apiKey}`, "content-type": "application/json", ...headers },
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        // biome-ignore lint/suspicious/noExplicitAny: a test asserts what is in an answer, whatever its type.
+        return { status: answer.statusCode, body: (await answer.body.json()) as any };
+      };
+      expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(201);
+      expect(await connectVia(port)).toMatch(/^HTTP\/1\.1 405 .*\r\nAllow: GET, /s);
+      const minted = await call(
+        "POST",
+        "/api/viewer_sessions",
+        { user_group_id: "acme" },
+        { "x-forwarded-proto": "http" },
+      );
+      const claims = JSON.parse(Buffer.from(minted.body.session.token.split(".")[1], "base64url").toString());
+      expect(claims.iss).toBe(`https://localhost:${port}`);
+
+      const statuses: Promise<unknown>[] = [];
+      let isLoading = true;
+      const load = (async () => {
+        while (isLoading) {
+          statuses.push(health());
+          await delay(5);
+        }
+      })();
+      for (let restart = 1; restart <= 2; restart += 1) {
+        const enough = statuses.length + 50;
+        await waitUntil(() => statuses.length >= enough, "requests were under way");
+        process.kill(launcherPidOf(held), "SIGTERM");
+        await waitUntil(() => isReady(restart + 1), "the service was ready again");
       }
-    })();
-    for (let restart = 1; restart <= 2; restart += 1) {
-      const enough = statuses.length + 50;
-      await waitUntil(() => statuses.length >= enough, "requests were under way");
-      process.kill(launcherPidOf(held), "SIGTERM");
-      await waitUntil(() => isReady(restart + 1), "the service was ready again");
-    }
-    isLoading = false;
-    await load;
-    expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
-    expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(200);
-  });
+      isLoading = false;
+      await load;
+      expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
+      expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(200);
+    });
 
-  it("names only files that are there, and commands of ug that are", async ({ expect }) => {
-    for (const [file] of documented()
-      .join("\n")
-      .replaceAll("$unit", "service")
-      .matchAll(/\bdeploy\/[\w.-]+/g))
-      expect([file, existsSync(file)]).toEqual([file, true]);
-  });
-});
+    it("names only files that are there, and commands of ug that are", async ({ expect }) => {
+      for (const [file] of documented()
+        .join("\n")
+        .replaceAll("$unit", "service")
+        .matchAll(/\bdeploy\/[\w.-]+/g))
+        expect([file, existsSync(file)]).toEqual([file, true]);
+    });
+  },
+);
 
 it("the command of the Containerfile runs the service", async ({ expect }) => {
   const containerfile = readFileSync("deploy/Containerfile", "utf8");

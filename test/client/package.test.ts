@@ -13,7 +13,7 @@ import { standIn } from "../support/node/stand-in.ts";
 const { url, key, operatorToken } = inject("service");
 /** The programs of the document that import the package. */
 const [example = "", ...others] = [
-  ...readFileSync("docs/typescript-client.md", "utf8").matchAll(
+  ...readFileSync("docs/integrators/typescript-client.md", "utf8").matchAll(
     /```ts\n([^`]*from "user-group-service\/client"[\s\S]*?)```/g,
   ),
 ].map(([, program = ""]) => program);
@@ -175,7 +175,7 @@ describe("in a CommonJS project", () => {
 });
 
 /** The programs of the page on the server kit, which are for several frameworks, and those of the package's README. */
-const shown = ["docs/server-kit.md", "client/README.md"].flatMap((file) =>
+const shown = ["docs/integrators/server-kit.md", "client/README.md"].flatMap((file) =>
   [...readFileSync(file, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
 );
 

@@ -7,7 +7,7 @@ import openapi from "../../public/openapi.json" with { type: "json" };
 
 const { url, key, operatorToken, logFile } = inject("service");
 
-const page = readFileSync("docs/alerts.md", "utf8");
+const page = readFileSync("docs/operators/alerts.md", "utf8");
 const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".ts"))
   .map((file) => readFileSync(join("src", file), "utf8"));

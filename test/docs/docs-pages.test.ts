@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, inject, it } from "vitest";
 import { EVENT_TYPES } from "../../src/records.ts";
@@ -11,11 +11,8 @@ const README_BYTES_MAX = 8 * 1024;
 /** Separates the outputs of two examples. */
 const MARK = "----- the next example -----";
 
-const pagesIn = (of: string) => readdirSync(of).filter((name) => name.endsWith(".md"));
-const PASTED = ["README.md", ...pagesIn("docs").map((name) => `docs/${name}`)];
-const PAGES = [
-  ...new Set([...pagesIn("."), ...PASTED, ...pagesIn("docs/internals").map((name) => `docs/internals/${name}`)]),
-];
+const PAGES = globSync(["*.md", "docs/*/*.md"]).toSorted();
+const PASTED = PAGES.filter((page) => page === "README.md" || /^docs\/(?!internals)/.test(page));
 
 const read = (file: string) => readFileSync(file, "utf8");
 
@@ -109,21 +106,21 @@ it.for([
   ["clients.md", ["examples/urllib_request.py"]],
   ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
 ] as const)("docs/%s contains files of examples/ unchanged", ([page, files], { expect }) => {
-  const shown = [...read(`docs/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
+  const shown = [...read(`docs/integrators/${page}`).matchAll(/`(examples\/[\w./-]+)`:\n\n```\w+\n([\s\S]*?)```\n/g)];
   expect(shown.map(([, file]) => file)).toEqual(files);
   for (const [, file = "", text] of shown) expect(text, file).toBe(read(file));
 });
 
-it("docs/events.md has every type of event", ({ expect }) => {
-  const rows = [...read("docs/events.md").matchAll(/^\| `(\w+\.\w+)` /gm)].map(([, type]) => type);
+it("docs/integrators/events.md has every type of event", ({ expect }) => {
+  const rows = [...read("docs/integrators/events.md").matchAll(/^\| `(\w+\.\w+)` /gm)].map(([, type]) => type);
   expect(rows.toSorted()).toEqual(EVENT_TYPES.toSorted());
 });
 
-it("docs/errors.md has every error code with its status", ({ expect }) => {
+it("docs/reference/errors.md has every error code with its status", ({ expect }) => {
   const statuses = [...read("src/http/response/failures.ts").matchAll(/^ {2}(\w+): \{\s*status: (\d+)/gm)].map(
     ([, code, status]) => `${status} ${code}`,
   );
-  const rows = [...read("docs/errors.md").matchAll(/^\| (\d+) +\| `(\w+)`/gm)].map(
+  const rows = [...read("docs/reference/errors.md").matchAll(/^\| (\d+) +\| `(\w+)`/gm)].map(
     ([, status, code]) => `${status} ${code}`,
   );
   expect(statuses.length).toBeGreaterThan(15);

@@ -342,7 +342,8 @@ it("selects the rows of one person by viewer_properties, and none without them",
   const postgres = new PGlite();
   onTestFinished(() => postgres.close());
   await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
-  const [policy = ""] = /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/verifying.md", "utf8")) ?? [];
+  const [policy = ""] =
+    /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
   const { group } = await groups.ensure({ userGroupId: "rows of persons" });
   await postgres.exec(`ALTER TABLE orders ADD store int; ${policy}`);
   await postgres.exec(

@@ -293,8 +293,8 @@ it.for([
   ["verifying.md", "row-level-security.sql"],
   ["verifying.md", "bound_query.py"],
   ["verifying.md", "customer-databases.ts"],
-] as const)("docs/%s shows %s as it is", ([page, file], { expect }) => {
-  expect(readFileSync(`docs/${page}`, "utf8")).toContain(
+] as const)("docs/integrators/%s shows %s as it is", ([page, file], { expect }) => {
+  expect(readFileSync(`docs/integrators/${page}`, "utf8")).toContain(
     `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
   );
 });
@@ -306,6 +306,8 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "bound-query.ts",
     "bound_query.py",
     "customer-databases.ts",
+    "orders.py",
+    "orders.ts",
     "page.html",
     "requirements.txt",
     "row-level-security.sql",

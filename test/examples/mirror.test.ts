@@ -244,8 +244,8 @@ it("starts over when its cursor has expired", async ({ expect }) => {
   ]);
 });
 
-it("docs/events.md contains the mirror unchanged", ({ expect }) => {
+it("docs/integrators/events.md contains the mirror unchanged", ({ expect }) => {
   const [, shown] =
-    /`examples\/mirror.ts`:\n\n```ts\n([\s\S]*?)```\n/.exec(readFileSync("docs/events.md", "utf8")) ?? [];
+    /`examples\/mirror.ts`:\n\n```ts\n([\s\S]*?)```\n/.exec(readFileSync("docs/integrators/events.md", "utf8")) ?? [];
   expect(shown).toBe(readFileSync("examples/mirror.ts", "utf8"));
 });

@@ -35,7 +35,7 @@ describe("ug prove", () => {
   });
 
   it("has a page that explains each mistake", ({ expect }) => {
-    const page = readFileSync("docs/proving-isolation.md", "utf8");
+    const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
     const codes = [...PLANTED.map(({ code }) => code), ...KINDS.flatMap(({ found }) => found.code ?? [])];
     expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
@@ -176,9 +176,9 @@ describe("ug prove on a server", () => {
   );
 
   it.skipIf(!hasPostgres)(
-    `finds what docs/proving-isolation.md shows, whose fix works${skipped}`,
+    `finds what docs/integrators/proving-isolation.md shows, whose fix works${skipped}`,
     async ({ expect }) => {
-      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
       const blockOf = (language: string) => page.split(`\n\`\`\`${language}\n`)[1]?.split("```\n")[0] ?? "";
       const [, command = ""] = /\n( {4}export DATABASE_URL=[\s\S]*?)\n\n/.exec(page) ?? [];
       await postgres.run(RESET);
@@ -203,7 +203,8 @@ describe("ug prove on a server", () => {
   it.skipIf(!hasPostgres)(
     `proves two people with the lines of the documents, and names what is not set${skipped}`,
     async ({ expect }) => {
-      const [policy = ""] = /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/verifying.md", "utf8")) ?? [];
+      const [policy = ""] =
+        /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
       await postgres.run(RESET);
       await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
       await postgres.run(`ALTER TABLE orders ADD store int; ${policy}
@@ -215,7 +216,7 @@ describe("ug prove on a server", () => {
         return outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
       };
       const proven = "Proven: neither person sees a row of the other, and without a person nobody sees any.";
-      const page = readFileSync("docs/proving-isolation.md", "utf8");
+      const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
       const [customers = "", people = ""] = [...page.matchAll(/\n( {4}(?:export|ug prove)[\s\S]*?)\n\n/g)].map(
         ([, text]) => text,
       );
@@ -227,10 +228,6 @@ describe("ug prove on a server", () => {
       });
       expect(await runPage(address + people)).toMatchObject({ status: 0, stdout: expect.stringContaining(proven) });
       expect(page).toContain(proven);
-      const [, embedding = ""] =
-        /\n( {7}export DATABASE_URL[\s\S]*?)\n\n/.exec(readFileSync("docs/embedding.md", "utf8")) ?? [];
-      const both = await runPage(embedding);
-      expect(both.stdout).toContain(proven);
     },
   );
 

@@ -91,7 +91,7 @@ describe("over the network", () => {
     expect(await body.text()).toBe("");
   });
 
-  it.for(["/", "/openapi.json", "/docs"])(
+  it.for(["/", "/openapi.json", "/docs", "/docs/calls", "/docs/errors.md", "/llms.txt"])(
     "%s answers GET and HEAD, and refuses other methods",
     async (path, { expect }) => {
       const head = await ask("HEAD", path);
@@ -106,7 +106,7 @@ describe("over the network", () => {
     },
   );
 
-  it.for(["/nothing", "/docs.html", "/docs/nothing", "/docs/swagger-ui.js", "/index.html", "/api/openapi.json"])(
+  it.for(["/nothing", "/docs.html", "/index.html", "/api/openapi.json"])(
     "nothing is served at %s: the service answers 404",
     async (path, { expect }) => {
       const { statusCode, headers, body } = await ask("GET", path);

@@ -268,7 +268,7 @@ describe("npm run package", () => {
     expect(execFileSync("sha256sum", ["-c", `${archive}.sha256`], { cwd: one, encoding: "utf8" })).toContain("OK");
 
     const [, steps = ""] =
-      /\n( +sha256sum -c [\s\S]*?deploy\/switch)\n/.exec(readFileSync("docs/one-box.md", "utf8")) ?? [];
+      /\n( +sha256sum -c [\s\S]*?deploy\/switch)\n/.exec(readFileSync("docs/operators/one-box.md", "utf8")) ?? [];
     /** Takes the steps of the document in the folder of the download. */
     const install = (download: string, root: string) => {
       const here = steps

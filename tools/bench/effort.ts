@@ -7,6 +7,8 @@ export type Effort = {
   starts: number;
   /** How often, and for how long each time, viewers are measured beside lists. */
   besideLists: { turns: number; seconds: number };
+  /** The sizes of directories, in groups, in which viewers are measured beside searches. */
+  besideSearches: number[];
   /** What the directories hold in which single calls are timed. */
   objects: { responses: number; groups: number };
   /** How many groups the directories hold in which viewers are measured beside searches. */
@@ -21,6 +23,7 @@ export const FULL: Effort = {
   warmUpCycles: 2,
   starts: 25,
   besideLists: { turns: 5, seconds: 3 },
+  besideSearches: [100_000, 1_000_000],
   objects: { responses: 2_000_000, groups: 100_000 },
   besideSearches: [10_000, 1_000_000],
   searched: [
@@ -39,6 +42,7 @@ export const QUICK: Effort = {
   warmUpCycles: 1,
   starts: 7,
   besideLists: { turns: 2, seconds: 1 },
+  besideSearches: [10_000, 100_000],
   objects: { responses: 100_000, groups: 10_000 },
   besideSearches: [10_000],
   searched: [

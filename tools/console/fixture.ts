@@ -65,12 +65,12 @@ function callerOf({ url, operatorToken }: Target): Call {
 async function addOperators(call: Call): Promise<Fixture["operators"]> {
   const issue = async (name: string, role: string, fields = {}) =>
     (await call("POST", "/api/operators", { name, role, ...fields })).key;
-  const admin = await issue("ada", "admin");
-  const support = await issue("grace", "support", { expires_in_seconds: WEEK_SECONDS });
-  const viewer = await issue("alan", "viewer");
+  const admin = await issue("Ada Moreno", "admin");
+  const support = await issue("Grace Okafor", "support", { expires_in_seconds: WEEK_SECONDS });
+  const viewer = await issue("Alan Bauer", "viewer");
   await issue("nightly backup", "admin");
   await call("POST", "/api/operators/4/roll", { grace_seconds: 3600, reason: "yearly" }, admin);
-  await issue("charles", "support");
+  await issue("Charles Lindqvist", "support");
   await call("DELETE", "/api/operators/6", { reason: "left the company" }, admin);
   return { admin, support, viewer };
 }

@@ -3,11 +3,6 @@ import { join } from "node:path";
 import type { Metafile } from "esbuild";
 import { ROOT } from "../../cli/src/serve/bundle.ts";
 
-// Not by name: install.mjs, which runs before TypeScript is there, has no types.
-const { COPIES }: { COPIES: Record<string, string> } = await import(
-  new URL("../../common/install.mjs", import.meta.url).href
-);
-
 /** `licence` is the SPDX identifier, `text` that of the licence, or where it is. */
 export type Component = {
   name: string;
@@ -21,8 +16,7 @@ export type Component = {
 /** The components of two bundles by esbuild's metafiles, and the programs beside them, in the order of their names. */
 export function componentsOf(metafiles: readonly Metafile[]): Component[] {
   const folders = metafiles.flatMap(({ inputs }) => Object.keys(inputs).flatMap((path) => packageFolderIn(path) ?? []));
-  const copied = Object.keys(COPIES).flatMap((path) => packageFolderIn(`node_modules/${path}`) ?? []);
-  const packages = [...new Set([...folders, ...copied, "node_modules/workerd"])].map(packageIn);
+  const packages = [...new Set([...folders, "node_modules/workerd"])].map(packageIn);
   // A package may be installed twice.
   return [...new Map([...packages, node()].map((each) => [keyOf(each), each])).values()].toSorted((one, other) =>
     keyOf(one) < keyOf(other) ? -1 : 1,

@@ -26,7 +26,7 @@ export const eraseCommand = (): Command =>
           ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
         ],
         notes:
-          "This command takes the key of an admin, in OPERATOR_KEY. docs/erasing.md says where copies are left, and until when.",
+          "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
       }),
     ),
   )

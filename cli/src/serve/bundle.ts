@@ -37,8 +37,11 @@ const SOURCES = [
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
   ".css": "text/css; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
   ".json": "application/json",
+  ".md": "text/markdown; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
 };
 
 /** A file of `public/`: its media type, its length, and its validator (RFC 9110, section 8.8.3). */

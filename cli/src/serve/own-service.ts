@@ -1,4 +1,4 @@
-/** A service with an empty state and secrets of its own, which nobody else can reach. */
+/** A service with a state and secrets of its own, which nobody else can reach. */
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export async function startOwnService(
 ): Promise<OwnService> {
   const bundle = bundleOf({ isNew: () => undefined });
   const state = join(folder, "state");
-  mkdirSync(state, { mode: 0o700 });
+  mkdirSync(state, { recursive: true, mode: 0o700 });
   const operatorToken = randomBytes(32).toString("base64url");
   const secrets = { SIGNING_KEYS: signingKeys, OPERATOR_TOKEN: operatorToken };
   const kept = { EVENT_DAYS: String(DAYS_MAX), UNDO_DAYS: String(DAYS_MAX) };

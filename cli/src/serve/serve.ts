@@ -134,18 +134,25 @@ async function greet(url: string, options: ServeOptions, variables: Variables): 
     return console.info(
       `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
     );
-  const introduction = options.demo ? await introductionTo(url, options, variables) : "";
-  console.info(`\nThe user group service is ready at ${url}`);
+  // The issuer of a session is the host that its mint has called, and the documents call localhost.
+  const shown = options.demo ? url.replace("//127.0.0.1:", "//localhost:") : url;
+  const introduction = options.demo ? await introductionTo(url, shown, options, variables) : "";
+  console.info(`\nThe user group service is ready at ${shown}`);
   console.info(introduction || `State: ${resolve(options.persistTo)}`);
   console.info("Ctrl-C stops the service. What follows is its log.\n");
 }
 
 /** The credentials of the demo, and calls to copy; or why there are none. */
-async function introductionTo(url: string, options: ServeOptions, variables: Variables): Promise<string> {
+async function introductionTo(
+  url: string,
+  shown: string,
+  options: ServeOptions,
+  variables: Variables,
+): Promise<string> {
   const { OPERATOR_TOKEN: operatorToken = "" } = variables;
   try {
     const keys = await demoKeys({ url, options, operatorToken });
-    return introductionOf(url, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
+    return introductionOf(shown, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
   } catch (error) {
     if (!(error instanceof NoDemoKeys)) throw error;
     return (

@@ -11,7 +11,7 @@ import {
   toEnvironment,
 } from "./environment.ts";
 
-/** What an API key may do; docs/access.md lists the calls of each scope. */
+/** What an API key may do; docs/operators/access.md lists the calls of each scope. */
 export type Scope =
   | "groups:read"
   | "groups:write"

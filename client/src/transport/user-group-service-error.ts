@@ -1,4 +1,4 @@
-/** The codes of the service's refusals; docs/errors.md says what to do about each. */
+/** The codes of the service's refusals; docs/reference/errors.md says what to do about each. */
 export const REFUSAL_CODES = [
   "malformed_json",
   "malformed_request",

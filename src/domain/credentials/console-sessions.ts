@@ -14,10 +14,16 @@ import { newestFormFirst } from "./console-cookie.ts";
 import { sameBytes } from "./credential.ts";
 
 /** A console session as its operator sees it. */
-export type ListedConsoleSession = Pick<StoredConsoleSession, "id" | "createdAt" | "lastUsedAt"> & {
+export type ListedConsoleSession = Pick<
+  StoredConsoleSession,
+  "id" | "createdAt" | "lastUsedAt" | "browser" | "address"
+> & {
   expiresAt: number;
   isCurrent: boolean;
 };
+
+/** From where somebody has signed in: the name of the browser and the network of the client. */
+export type SessionOrigin = { browser: string; address: string };
 
 /** Whether a form was sent before, or is so old that it may have been. Neither is applied. The Worker of 1.0.0 reads `isRepeated` alone. */
 export type NotedForm = { isRepeated: boolean; isTooOld: boolean };
@@ -57,14 +63,18 @@ export class ConsoleSessions {
   }
 
   /** Starts a session. When the operator has too many, the oldest one ends. */
-  start({ sessionHash, bootstrapMac }: PresentedConsoleSession, operatorId: number | null): void {
+  start(
+    { sessionHash, bootstrapMac }: PresentedConsoleSession,
+    operatorId: number | null,
+    { browser = null, address = null }: { browser?: string | null; address?: string | null } = {},
+  ): void {
     const now = Date.now();
     this.#store.deleteEnded({
       createdUpTo: now - CONSOLE_SESSION_SECONDS_MAX * 1000,
       usedUpTo: now - CONSOLE_SESSION_IDLE_SECONDS * 1000,
     });
     const mac = operatorId === null ? bootstrapMac : null;
-    this.#store.insert({ hash: sessionHash, operatorId, bootstrapMac: mac, createdAt: now });
+    this.#store.insert({ hash: sessionHash, operatorId, bootstrapMac: mac, createdAt: now, browser, address });
     for (const { id } of this.#store.ofOperator(operatorId).slice(CONSOLE_SESSIONS_PER_OPERATOR_MAX))
       this.#store.delete(id);
   }
@@ -75,10 +85,12 @@ export class ConsoleSessions {
     return this.#store
       .ofOperator(operatorId)
       .filter((session) => isLive(session, now))
-      .map(({ id, hash, createdAt, lastUsedAt }) => ({
+      .map(({ id, hash, createdAt, lastUsedAt, browser, address }) => ({
         id,
         createdAt,
         lastUsedAt,
+        browser,
+        address,
         expiresAt: createdAt + CONSOLE_SESSION_SECONDS_MAX * 1000,
         isCurrent: sameBytes(hash, sessionHash),
       }));

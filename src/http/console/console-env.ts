@@ -13,6 +13,9 @@ export type ConsoleEnv = With<
     /** The origin of the console as browsers see it. */
     origin: string;
     session?: ConsoleSession;
+    /** The fields of the form that was sent. */
+    form?: URLSearchParams;
+    presentedOperator?: PresentedOperator & { key: PresentedConsoleSession };
   }
 >;
 

@@ -7,18 +7,25 @@ import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/era
 import { listEnvironments } from "./pages/environments/list.tsx";
 import { showOverview } from "./pages/environments/overview.tsx";
 import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
-import { findKey, findKeyPage } from "./pages/find-key.tsx";
 import { GROUP_CHANGE_PAGES } from "./pages/groups/changes.tsx";
 import { editGroup, editPage } from "./pages/groups/edit.tsx";
+import { showHistory } from "./pages/groups/history.tsx";
 import { listGroups } from "./pages/groups/list.tsx";
 import { showGroup } from "./pages/groups/show.tsx";
 import { viewAs, viewAsPage } from "./pages/groups/view-as.tsx";
-import { revokeKey, revokeKeyPage, rollKey, rollKeyPage } from "./pages/keys/changes.tsx";
+import { revokeKey, revokeKeyPage, rollKey, rollKeyPage, showKey } from "./pages/keys/changes.tsx";
 import { issueKey, issueKeyPage } from "./pages/keys/issue.tsx";
 import { listKeys } from "./pages/keys/list.tsx";
-import { revokeOperator, revokeOperatorPage, rollOperatorKey, rollOperatorPage } from "./pages/operators/changes.tsx";
+import {
+  revokeOperator,
+  revokeOperatorPage,
+  rollOperatorKey,
+  rollOperatorPage,
+  showOperator,
+} from "./pages/operators/changes.tsx";
 import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
 import { listOperators } from "./pages/operators/list.tsx";
+import { search, searchPage } from "./pages/search.tsx";
 import { endSessions, listSessions } from "./pages/sessions.tsx";
 import { signIn } from "./pages/sign-in.tsx";
 import { signOut } from "./pages/sign-out.ts";
@@ -39,11 +46,12 @@ const pages = new Hono<AppEnv>()
   .get("/console/environments/create", ...createEnvironmentPage)
   .post("/console/environments/create", ...createEnvironment)
   .get("/console/events", ...listDeploymentEvents)
-  .get("/console/find-key", ...findKeyPage)
-  .post("/console/find-key", ...findKey)
+  .get("/console/search", ...searchPage)
+  .post("/console/search", ...search)
   .get("/console/operators", ...listOperators)
   .get("/console/operators/issue", ...issueOperatorPage)
   .post("/console/operators/issue", ...issueOperatorKey)
+  .get("/console/operators/:id/about", ...showOperator)
   .get("/console/operators/:id/roll", ...rollOperatorPage)
   .post("/console/operators/:id/roll", ...rollOperatorKey)
   .get("/console/operators/:id/revoke", ...revokeOperatorPage)
@@ -55,12 +63,14 @@ const pages = new Hono<AppEnv>()
   .get("/console/environments/:workspace/:environment/keys", ...listKeys)
   .get("/console/environments/:workspace/:environment/keys/issue", ...issueKeyPage)
   .post("/console/environments/:workspace/:environment/keys/issue", ...issueKey)
+  .get("/console/environments/:workspace/:environment/keys/:id/about", ...showKey)
   .get("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKeyPage)
   .post("/console/environments/:workspace/:environment/keys/:id/roll", ...rollKey)
   .get("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKeyPage)
   .post("/console/environments/:workspace/:environment/keys/:id/revoke", ...revokeKey)
   .get("/console/environments/:workspace/:environment/groups", ...listGroups)
   .get("/console/environments/:workspace/:environment/groups/:team_id", ...showGroup)
+  .get("/console/environments/:workspace/:environment/groups/:team_id/events", ...showHistory)
   .get("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editPage)
   .post("/console/environments/:workspace/:environment/groups/:team_id/edit", ...editGroup)
   .get("/console/environments/:workspace/:environment/groups/:team_id/view-as", ...viewAsPage)

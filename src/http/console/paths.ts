@@ -8,7 +8,7 @@ export const ENVIRONMENTS = `${CONSOLE}/environments`;
 export const OPERATORS = `${CONSOLE}/operators`;
 export const DEPLOYMENT_EVENTS = `${CONSOLE}/events`;
 export const CREATE_ENVIRONMENT = `${ENVIRONMENTS}/create`;
-export const FIND_KEY = `${CONSOLE}/find-key`;
+export const SEARCH = `${CONSOLE}/search`;
 export const SESSIONS = `${CONSOLE}/sessions`;
 
 /** The path of an environment's overview, below which its other pages are. */
@@ -19,8 +19,16 @@ export const environmentPath = ({ workspace, tag }: Environment): string =>
 export const groupPath = (environment: Environment, teamId: number): string =>
   `${environmentPath(environment)}/groups/${teamId}`;
 
+/** The path of an API key's page. */
+export const keyPath = (environment: Environment, id: number): string =>
+  `${environmentPath(environment)}/keys/${id}/about`;
+
+/** The path of an operator's page. */
+export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
+
 /** The environment that the path of a page names; `undefined` if no environment can have that name. */
 export function environmentOfPath(path: string): Environment | undefined {
+  if (!path.startsWith(`${ENVIRONMENTS}/`)) return undefined;
   const [workspace = "", word = ""] = path.slice(ENVIRONMENTS.length + 1).split("/");
   return findEnvironment(`${workspace}/${word}`);
 }

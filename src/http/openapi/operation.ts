@@ -12,6 +12,8 @@ export type Operation = {
   tag: "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
   summary: string;
   description: string;
+  /** What the call takes away without a replacement, and until when it can be brought back. Only calls that do so have it. */
+  destroys?: string;
   /** Names of request headers in `REQUEST_HEADERS`. */
   headers?: string[];
   /** The path's parameters, and those of the query, with a value of each to send. */

@@ -19,7 +19,7 @@ const Service = z.strictObject({
   links: z
     .strictObject({
       openapi: link("this document", "/openapi.json"),
-      docs: link("a page that shows it", "/docs"),
+      docs: link("the pages to read", "/docs"),
       console: z.nullable(z.string()).meta({
         description: "The path of the operators' console, or null if it is turned off.",
         examples: ["/console"],
@@ -65,8 +65,9 @@ export const referenceOperations = {
   "GET /docs": {
     id: "showReference",
     tag: "About",
-    summary: "Read this document",
-    description: "A page that shows this document. HEAD is answered as well.",
+    summary: "Read the documents",
+    description:
+      "A page that leads to all others: every call of this document, and the guides. They need no script. HEAD is answered as well.",
     answer: { status: 200, description: "The page.", content: "text/html" },
     // The Worker was deployed without the files of public/.
     refusals: ["route_not_found"],

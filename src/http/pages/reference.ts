@@ -4,31 +4,28 @@ import { version } from "../../../package.json";
 import type { AppEnv } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 import { allowMethods } from "../request/methods.ts";
+import { refuse } from "../response/failures.ts";
 import { respond } from "../response/respond.ts";
 import { respondWithFile } from "../response/respond-with-file.ts";
 
 const DOCS = "/docs";
 
-/** The files of `public/` that are served, by their paths. Nothing else of that folder is. */
-const FILES = {
-  "/openapi.json": "/openapi.json",
-  [DOCS]: "/docs.html",
-  "/docs/docs.css": "/docs/docs.css",
-  "/docs/docs.js": "/docs/docs.js",
-  "/docs/swagger-ui.css": "/docs/swagger-ui.css",
-  "/docs/swagger-ui-bundle.js": "/docs/swagger-ui-bundle.js",
-};
+/** The files of `public/` with a path of their own. */
+const FILES = { "/openapi.json": "/openapi.json", "/llms.txt": "/llms.txt", [DOCS]: "/docs.html" };
 
-/** The renderer's icons are data: URLs in its stylesheet. Everything else comes from this service, and nothing is inline. */
+/** A path of the documents: names without an extension are pages, and the others their Markdown, pictures, and files as text. */
+const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;
+const AS_IT_IS = /\.(?:md|png|txt)$/;
+
+/** Everything comes from this service. No script runs, and nothing is inline. */
 const PROTECTION = {
   "Content-Security-Policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
 };
 
-/** `/`, which leads people to the console and tells programs what is here; the OpenAPI document, and a page that shows it. */
+/** `/`, which leads people to the console and tells programs what is here; the OpenAPI document, and the pages of /docs. */
 export const reference = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")).get("/", (c) => {
   const isOn = hasConsole(c.env);
   if (isBrowser(c.req.header("Accept"))) {
@@ -44,3 +41,9 @@ const isBrowser = (accept = ""): boolean => accept.includes("text/html");
 
 for (const [path, file] of Object.entries(FILES))
   reference.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, PROTECTION));
+
+reference.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) => {
+  const { path } = c.req;
+  if (!DOCUMENT.test(path)) return refuse(c, { code: "route_not_found" });
+  return respondWithFile(c, AS_IT_IS.test(path) ? path : `${path}.html`, PROTECTION);
+});

@@ -11,7 +11,7 @@ let last: { text: string | undefined; ring: Result<SigningRing, string> } | unde
 /** The ring of `SIGNING_KEYS`. A failure is a sentence for the operator, which quotes no key. */
 export async function ringOf(env: Env): Promise<Result<SigningRing, string>> {
   const { SIGNING_KEYS: text } = env;
-  if (last?.text === text) return last.ring;
+  if (last && last.text === text) return last.ring;
   const keys = readSetting(env, "SIGNING_KEYS");
   const ring = keys.ok ? ok(await importRing(keys.value)) : keys;
   last = { text, ring };

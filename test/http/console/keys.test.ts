@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
@@ -29,16 +30,11 @@ describe("API keys", () => {
     const secret = shownKey(issued.body);
     const { caller } = (await call("GET", "/api/whoami", { credential: secret })).body;
     expect(caller).toMatchObject({ name: "backend", scopes: ["sessions:create"], expires_at: null });
-    const chosen = {
-      name: "x",
-      preset: "chosen",
-      "scope groups:read": "yes",
-      expires_in_seconds: "2592000",
-      operator_key,
-    };
+    const chosen = { name: "x", preset: "chosen", scope: "groups:read", expires_in_seconds: "2592000", operator_key };
     const second = await visitor.send(`${KEYS}/issue`, chosen);
     const { body } = await call("GET", "/api/whoami", { credential: shownKey(second.body) });
     expect([body.caller.scopes, typeof body.caller.expires_at]).toEqual([["groups:read"], "string"]);
+    expect(second.body).toMatch(/<dt>Name<\/dt><dd><bdi>x<.*<dt>May<\/dt><dd>groups:read<.*<dt>Expires<\/dt><dd>20/);
     const list = await visitor.get(KEYS);
     expect(list.body).toContain("backend");
     expect(list.body).not.toMatch(CREDENTIAL_PATTERN);
@@ -53,14 +49,45 @@ describe("API keys", () => {
     for (const field of ["name", "preset"]) expect(nothing.body).toContain(`href="#field-${field}"`);
   });
 
-  it("are revoked with their number typed, and rolled with a grace", async ({ expect }) => {
+  it("are issued for sessions alone and a year, if nobody chooses otherwise", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    const { body: page } = await visitor.get(`${KEYS}/issue`);
+    const [, preset = ""] = /name="preset" value="(\w+)" checked/.exec(page) ?? [];
+    const [, expires_in_seconds = ""] = /<option value="(\d*)" selected/.exec(page) ?? [];
+    const issued = await visitor.send(`${KEYS}/issue`, { name: "page", preset, expires_in_seconds, operator_key });
+    const { caller } = (await call("GET", "/api/whoami", { credential: shownKey(issued.body) })).body;
+    expect(caller.scopes).toEqual(["sessions:create"]);
+    expect(Math.round((Date.parse(caller.expires_at) - Date.now()) / 86_400_000)).toBe(365);
+  });
+
+  it("are not issued with ticks that the choice would ignore", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    for (const preset of ["sessions", "read", "mirror", "write"]) {
+      const fields = { name: "backend", preset, scope: "groups:read", operator_key };
+      const { status, body } = await visitor.send(`${KEYS}/issue`, fields);
+      expect([preset, status, body.includes('href="#field-preset"')]).toEqual([preset, 422, true]);
+      expect(body).not.toMatch(CREDENTIAL_PATTERN);
+    }
+  });
+
+  it("name their successor, and stand out when they end soon", async ({ expect }) => {
+    const { visitor, operatorKey: operator_key } = await newVisitor();
+    const rolled = await visitor.send(`${KEYS}/1/roll`, { grace_seconds: "3600", reason: "yearly", operator_key });
+    expect(rolled.body).toMatch(/<dt>Replaces<\/dt><dd><a href="[^"]+\/keys\/1\/about">number 1<\/a>, which ends/);
+    const list = await visitor.get(KEYS);
+    expect(list.body).toMatch(/data-state="soon">ends .*replaced by <a href="[^"]+\/keys\/2\/about">number 2</);
+    expect((await visitor.get(`${KEYS}/1/about`)).body).toMatch(/Rolled <time.*ada admin.*yearly/);
+  });
+
+  it("are revoked with their name typed, and rolled with a grace", async ({ expect }) => {
     const { visitor, key, operatorKey } = await newVisitor();
     const rolled = await visitor.send(`${KEYS}/1/roll`, { grace_seconds: "3600", operator_key: operatorKey });
     expect(await lists(shownKey(rolled.body))).toBe(200);
     expect(await lists(key)).toBe(200);
     expect((await visitor.send(`${KEYS}/1/revoke`, { confirmation: "2" })).status).toBe(422);
     expect(await lists(key)).toBe(200);
-    expect((await visitor.send(`${KEYS}/1/revoke`, { confirmation: "1", reason: "leaked" })).status).toBe(303);
+    const name = /Type ([\w ]+) to confirm/.exec((await visitor.get(`${KEYS}/1/revoke`)).body)?.[1] ?? "";
+    expect((await visitor.send(`${KEYS}/1/revoke`, { confirmation: name, reason: "leaked" })).status).toBe(303);
     expect(await lists(key)).toBe(401);
     expect((await visitor.get(`${KEYS}/99/revoke`)).status).toBe(404);
   });
@@ -82,7 +109,7 @@ describe("the search of a key", () => {
   it("names the key of a beginning or of a whole text, and what it lacks", async ({ expect }) => {
     const { visitor, key, tokenOf } = await newVisitor();
     const token = await tokenOf("acme");
-    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    const ask = async (text: string) => (await visitor.send("/console/search", { text })).body;
     expect(await ask(key)).toMatch(/It is this key.*acme\/Testing.*valid/s);
     const beginning = `${key.slice(0, key.indexOf("_", 5) + 30)}…`;
     expect(await ask(beginning)).toMatch(/It may be (?:this key|one of these keys)/);
@@ -95,13 +122,11 @@ describe("the search of a key", () => {
     expect(await ask(`${key.slice(0, -4)}AAAA`)).toMatch(/It may be/);
     expect(await ask(token)).toContain(`${ENVIRONMENT}/groups/1`);
     expect(await ask(key.slice(0, 16))).toContain("Give more of it");
-    const wrong = await visitor.send("/console/find-key", { text: "nonsense" });
-    expect([wrong.status, wrong.body.includes("nonsense")]).toEqual([422, false]);
   });
 
   it("says of a whole key that no signing key verifies it", async ({ expect }) => {
     const { visitor, key } = await newVisitor();
-    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    const ask = async (text: string) => (await visitor.send("/console/search", { text })).body;
     const removed = `removed:${new Uint8Array(32).fill(9).toBase64()}`;
     const issued = await call("POST", "/api/keys", {
       credential: operator,
@@ -119,7 +144,7 @@ describe("the search of a key", () => {
 
   it("finds operators, and keys of environments that are gone", async ({ expect }) => {
     const { visitor, operatorKey, key } = await newVisitor("viewer");
-    const ask = async (text: string) => (await visitor.send("/console/find-key", { text })).body;
+    const ask = async (text: string) => (await visitor.send("/console/search", { text })).body;
     expect(await ask(operatorKey)).toMatch(/the deployment.*ada viewer.*valid/s);
     await call("DELETE", `/api/environments${inEnvironment()}&confirm=acme/Testing`, {
       credential: operator,
@@ -146,7 +171,7 @@ describe("operators", () => {
     expect(codeOf(await call("GET", "/api/whoami", { credential: bob }))).toEqual([401, "credential_revoked"]);
     expect((await call("GET", "/api/whoami", { credential: shownKey(rolled.body) })).status).toBe(200);
     expect((await visitor.send("/console/operators/1/revoke", { confirmation: "" })).status).toBe(422);
-    expect((await visitor.send("/console/operators/1/revoke", { confirmation: "1" })).status).toBe(303);
+    expect((await visitor.send("/console/operators/1/revoke", { confirmation: "ada admin" })).status).toBe(303);
     expect((await visitor.get("/console/operators")).headers.get("Location")).toContain("/console/sign-in");
   });
 
@@ -164,7 +189,10 @@ describe("environments", () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     await issueKey({ workspace: "globex" });
     const found = await visitor.get("/console/environments?search=LOB");
-    expect([found.body.includes("globex/Testing"), found.body.includes(">acme/Testing<")]).toEqual([true, false]);
+    expect([found.body.includes(">globex/Testing</a></td>"), found.body.includes(">acme/Testing</a></td>")]).toEqual([
+      true,
+      false,
+    ]);
     const form = { workspace: "initech", environment: "untagged", name: "backend", preset: "write", operator_key };
     const created = await visitor.send("/console/environments/create", form);
     expect(await lists(shownKey(created.body))).toBe(200);
@@ -201,15 +229,17 @@ describe("events", () => {
     for (let n = 0; n < 60; n += 1) await tokenOf(`g${n}`);
     await call("PUT", "/api/user_groups/8", { credential: key, body: { suspended: true, reason: "unpaid" } });
     const page = await visitor.get(`${ENVIRONMENT}/events`);
-    expect(page.body.indexOf("user_group.suspended</td>")).toBeLessThan(page.body.indexOf("user_group.created</td>"));
-    expect(page.body).toContain("unpaid");
+    expect(page.body.indexOf("<b>Group suspended</b>")).toBeLessThan(page.body.indexOf("<b>Group created</b>"));
+    expect(page.body).toMatch(
+      /Group suspended<\/b> <a href="[^"]+\/groups\/8"><bdi>g7<.*the API key <a href="[^"]+\/keys\/1\/about">.*unpaid/,
+    );
     const [, next = ""] = /href="([^"]+)" rel="next"/.exec(page.body) ?? [];
     const second = await visitor.get(next.replaceAll("&amp;", "&"));
-    expect(second.body).toContain("api_key.issued</td>");
+    expect(second.body).toContain("<b>API key issued</b>");
     const filtered = await visitor.get(
       `${ENVIRONMENT}/events?type=user_group.suspended&actor=api_key:1&user_group_id=g7&since=`,
     );
-    expect(filtered.body.match(/user_group\.\w+<\/td>/g)).toEqual(["user_group.suspended</td>"]);
+    expect(filtered.body.match(/<b>[\w ]+<\/b>/g)).toEqual(["<b>Group suspended</b>"]);
     const wrong = await visitor.get(`${ENVIRONMENT}/events?actor=nobody&since=yesterday`);
     expect([wrong.status, wrong.body.includes("#field-actor"), wrong.body.includes("#field-since")]).toEqual([
       422,
@@ -217,6 +247,34 @@ describe("events", () => {
       true,
     ]);
     const deployment = await visitor.get("/console/events?type=environment.created");
-    expect(deployment.body.match(/environment\.created<\/td>/g)).toHaveLength(1);
+    expect(deployment.body.match(/<b>Environment created<\/b>/g)).toHaveLength(1);
+  });
+
+  it("are filtered by days in UTC, of which the last one counts", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor("viewer");
+    await tokenOf("acme");
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const countOf = async (query: string) =>
+      (await visitor.get(`${ENVIRONMENT}/events?${query}`)).body.match(/<b>/g)?.length ?? 0;
+    expect(await countOf(`since=${day(-1)}&until=${day(0)}`)).toBeGreaterThan(1);
+    expect([await countOf(`until=${day(-1)}`), await countOf(`since=${day(1)}`)]).toEqual([0, 0]);
+  });
+
+  it("of one group are found behind a thousand others, from the group's page on", async ({ expect }) => {
+    const { visitor, tokenOf, put } = await newVisitor("viewer");
+    await tokenOf("acme");
+    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+      for (let n = 0; n < 1500; n += 1)
+        storage.sql.exec(
+          `INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
+            SELECT at, type, actor, request_id, 99, 'other', details FROM events WHERE team_id = 1 LIMIT 1`,
+        );
+      storage.sql.exec("UPDATE feed SET last_id = (SELECT max(id) FROM events)");
+    });
+    await put({ user_group_id: "acme", name: "Acme" });
+    for (const path of [`${ENVIRONMENT}/groups/1`, `${ENVIRONMENT}/groups/1/events`]) {
+      const { body } = await visitor.get(path);
+      expect([path, body.match(/<b>(?:Changed|Created)<\/b>/g)]).toEqual([path, ["<b>Changed</b>", "<b>Created</b>"]]);
+    }
   });
 });

@@ -24,7 +24,7 @@ describe("signing in", () => {
     const { status, headers } = await visit("POST", location, { fields: { operator_key: ` ${key}\r\n` } });
     expect([status, headers.get("Location")]).toEqual([303, "/console/sessions?done=ended"]);
     const page = await visitorOf(headers.get("Set-Cookie")?.split(";")[0] ?? "").get(PAGE);
-    expect(page.body).toContain("ada (viewer)");
+    expect(page.body).toContain("<bdi>ada</bdi> <small>viewer</small>");
   });
 
   it("offers the page to those who follow a link from another site, where no cookie is sent", async ({ expect }) => {
@@ -116,7 +116,7 @@ describe("signing in", () => {
       expect((await visitAt(port, "POST", "/console/sign-in", { operator_key })).status).toBe(303);
     }
     for (const port of [8787, 8788])
-      expect((await visitAt(port, "GET", PAGE)).body).toContain(`operator of ${port} (viewer)`);
+      expect((await visitAt(port, "GET", PAGE)).body).toContain(`<bdi>operator of ${port}</bdi> <small>viewer</small>`);
   });
 
   it("stores no cookie, and only a hash of it", async ({ expect }) => {
@@ -234,7 +234,7 @@ describe("a session", () => {
 
   it("of the bootstrap token ends when that is replaced", async ({ expect }) => {
     const session = await signIn(operator);
-    expect((await session.get(PAGE)).body).toContain("bootstrap (admin)");
+    expect((await session.get(PAGE)).body).toContain("<bdi>bootstrap</bdi> <small>admin</small>");
     const replaced = visitorOf(session.cookie, { ...env, OPERATOR_TOKEN: "another-operator-token-of-these-tests" });
     expect(await isSignedIn(replaced)).toBe(false);
     expect(await isSignedIn(visitorOf(session.cookie, { ...env, OPERATOR_TOKEN: "" }))).toBe(false);
@@ -328,6 +328,17 @@ describe("a form", () => {
 });
 
 describe("the list of an operator's sessions", () => {
+  it("names the browser and the network from which each has signed in", async ({ expect }) => {
+    const operator_key = await issueOperator("viewer");
+    const headers = {
+      "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
+      "CF-Connecting-IP": "203.0.113.7",
+    };
+    const signedIn = await visit("POST", "/console/sign-in", { fields: { operator_key }, headers });
+    const visitor = visitorOf(signedIn.headers.get("Set-Cookie")?.split(";")[0] ?? "");
+    expect((await visitor.get(PAGE)).body).toMatch(/Firefox on Linux<.*203\.0\.113\.7</);
+  });
+
   it("ends one, or all, and none of another operator", async ({ expect }) => {
     const key = await issueOperator("support");
     const stranger = await signIn(await issueOperator("viewer", { name: "stranger" }));

@@ -26,7 +26,7 @@ const ROUTES = [
   "/health",
   "/docs",
   "/openapi.json",
-  "/docs/docs.css",
+  "/docs/calls",
   "/nothing",
   "/api/user",
   "/api/user_groups",

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { type Answer, call, codeOf } from "../../support/client.ts";
 import { operator } from "../../support/states.ts";
 import { view } from "../../support/viewers.ts";
@@ -141,4 +141,12 @@ describe("signing keys that rotate in steps", () => {
     const none = await call("GET", "/api/user_groups", { env: after });
     expect(messageOf(none)).toBe(taken);
   });
+});
+
+it("an isolate whose first request finds no SIGNING_KEYS says so, and does not crash", async ({ expect }) => {
+  vi.resetModules();
+  const { ringOf } = await import("../../../src/http/request/signing-ring.ts");
+  const { SIGNING_KEYS: _, ...without } = env;
+  for (let request = 0; request < 2; request += 1)
+    expect(await ringOf(without as Env)).toEqual({ ok: false, failure: expect.stringContaining("SIGNING_KEYS") });
 });

@@ -118,7 +118,7 @@ const rpcMethods = (): string[] =>
 
 /** The texts by which alerts.md finds a line of the log. */
 const logTexts = (): string[] =>
-  [...readFileSync("docs/alerts.md", "utf8").matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell = ""]) =>
+  [...readFileSync("docs/operators/alerts.md", "utf8").matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => `log ${text}`),
   );
 

@@ -62,7 +62,9 @@ export async function startService(
   closeSync(log);
   const output = () => readFileSync(logFile, "utf8");
   await waitUntil(() => output().includes("Ctrl-C") || child.exitCode !== null, "npm start was ready");
-  const [, url, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
+  const [, shown, key] = /ready at (\S+)[\s\S]*?^ {2}(ugk_\S+)$/m.exec(output()) ?? [];
+  // Tests call from addresses of their own in 127.0.0.0/8.
+  const url = shown?.replace("localhost", "127.0.0.1");
   if (!url || !key) {
     await endGroup(child, "SIGINT");
     throw new Error(`npm start printed no URL and key:\n${output()}`);

@@ -19,20 +19,22 @@ export const ChangeForm: FC<{
   children?: Child;
 }> = ({ c, effects, button, isDangerous = false, issues = [], cancel, children }) => (
   <>
-    <ul>
+    <ul class="effects">
       {effects.map((effect) => (
         <li>{effect}</li>
       ))}
     </ul>
-    <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path}>
+    <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
       {children}
       <OwnKey c={c} issues={issues} />
       <ReasonField value={c.get("form").get("reason") ?? ""} issues={issues} />
-      <p class="actions">
-        <button type="submit" class={isDangerous ? "danger" : ""}>
+      <p class="row">
+        <button type="submit" class={isDangerous ? "danger" : "primary"}>
           {button}
         </button>
-        <a href={cancel}>Cancel</a>
+        <a class="button" href={cancel}>
+          Cancel
+        </a>
       </p>
     </Form>
   </>

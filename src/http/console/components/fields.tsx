@@ -4,6 +4,9 @@ import type { Issue } from "../../../../common/issue.ts";
 /** The id of a field's element. */
 export const idOf = (name: string): string => `field-${name}`;
 
+/** The attributes of a field in which people may write or paste secrets: no browser stores, corrects or checks its text. */
+export const SECRET = { autocomplete: "off", autocapitalize: "off", spellcheck: false } as const;
+
 type FieldProps = {
   name: string;
   label: string;
@@ -33,7 +36,11 @@ const Field: FC<FieldProps & { children: (attributes: Record<string, string>) =>
   return (
     <div class={wrong.length > 0 ? "field invalid" : "field"}>
       <label for={idOf(name)}>{label}</label>
-      {hint && <small id={`${idOf(name)}-hint`}>{hint}</small>}
+      {hint && (
+        <span class="hint" id={`${idOf(name)}-hint`}>
+          {hint}
+        </span>
+      )}
       {wrong.length > 0 && <strong id={`${idOf(name)}-error`}>{wrong.map(({ message }) => message).join(" ")}</strong>}
       {children(attributes)}
       {note}
@@ -53,15 +60,7 @@ export const TextField: FC<FieldProps & Value & { type?: string; required?: bool
 }) => (
   <Field {...field}>
     {(attributes) => (
-      <input
-        {...attributes}
-        type={type}
-        value={value}
-        required={required}
-        autocomplete={autocomplete}
-        autocapitalize="off"
-        spellcheck={false}
-      />
+      <input {...attributes} type={type} value={value} required={required} {...SECRET} autocomplete={autocomplete} />
     )}
   </Field>
 );
@@ -116,9 +115,39 @@ export const OperatorKeyField: FC<{ issues?: Issue[] | undefined; hint: string; 
 );
 
 /** A choice that is made or not. */
-export const Checkbox: FC<{ name: string; label: string; checked?: boolean }> = ({ name, label, checked = false }) => (
-  <p class="field">
-    <input id={idOf(name)} type="checkbox" name={name} value="yes" checked={checked} />{" "}
-    <label for={idOf(name)}>{label}</label>
-  </p>
+export const Checkbox: FC<{ name: string; label: Child; value?: string; checked?: boolean }> = ({
+  name,
+  label,
+  value = "yes",
+  checked = false,
+}) => (
+  <label class="choice">
+    <input type="checkbox" name={name} value={value} checked={checked} />
+    <span>{label}</span>
+  </label>
 );
+
+/** One of a few choices, each with what it means, all seen at once. What stands below an option belongs to it. */
+export const Choices: FC<
+  FieldProps & Value & { options: { value: string; text: string; hint?: string; below?: Child }[] }
+> = ({ value, options, ...field }) => {
+  const wrong = (field.issues ?? []).filter(({ path }) => path[0] === field.name);
+  return (
+    <fieldset class={wrong.length > 0 ? "field invalid" : "field"} id={idOf(field.name)} tabindex={-1}>
+      <legend>{field.label}</legend>
+      {wrong.length > 0 && <strong>{wrong.map(({ message }) => message).join(" ")}</strong>}
+      {options.map(({ value: each, text, hint, below }) => (
+        <>
+          <label class="choice">
+            <input type="radio" name={field.name} value={each} checked={each === value} />
+            <span>
+              {text}
+              {hint && <span class="hint">{hint}</span>}
+            </span>
+          </label>
+          {below}
+        </>
+      ))}
+    </fieldset>
+  );
+};

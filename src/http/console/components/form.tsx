@@ -7,14 +7,18 @@ import { idOf } from "./fields.tsx";
 /** The name of the hidden field by which a form belongs to one session and one path. */
 export const FORM_TOKEN = "form_token";
 
+type FormProps = {
+  ring: SigningRing;
+  session: ConsoleSession;
+  action: string;
+  role?: "search";
+  class?: string;
+  children: Child;
+};
+
 /** A form that only this session can send, only to `action`, and only once. */
-export const Form: FC<{ ring: SigningRing; session: ConsoleSession; action: string; children: Child }> = async ({
-  ring,
-  session,
-  action,
-  children,
-}) => (
-  <form method="post" action={action}>
+export const Form: FC<FormProps> = async ({ ring, session, action, children, ...attributes }) => (
+  <form method="post" action={action} {...attributes}>
     <input type="hidden" name={FORM_TOKEN} value={await mintFormToken(ring, session, action)} />
     {children}
   </form>
@@ -32,11 +36,13 @@ export const Filter: FC<{ action: string; children: Child }> = ({ action, childr
 export const ErrorSummary: FC<{ issues: Issue[] }> = ({ issues }) =>
   issues.length === 0 ? null : (
     <div class="notice errors" role="alert">
-      <h2>There is a problem</h2>
-      <ul>
-        {issues.map(({ path, message }) => (
-          <li>{path.length === 0 ? message : <a href={`#${idOf(String(path[0]))}`}>{message}</a>}</li>
-        ))}
-      </ul>
+      <div>
+        <h2>There is a problem</h2>
+        <ul>
+          {issues.map(({ path, message }) => (
+            <li>{path.length === 0 ? message : <a href={`#${idOf(String(path[0]))}`}>{message}</a>}</li>
+          ))}
+        </ul>
+      </div>
     </div>
   );

@@ -1,59 +1,95 @@
 import type { Child, FC } from "hono/jsx";
+import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
+import { DAY_MS, KEY_ENDING_DAYS } from "../../../../common/limits.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
-import { FIND_KEY } from "../paths.ts";
+import { Badge } from "./detail.tsx";
+import { ActorLink, Reason } from "./events.tsx";
 import { Select } from "./fields.tsx";
 import { Text, Time } from "./text.tsx";
-import { Wide } from "./wide.tsx";
 
-/** The state of a key in words. A key that was rolled with a grace is still valid, until its `revokedAt`. */
-const KeyState: FC<{ value: StoredKey }> = ({ value: { revokedAt, expiresAt } }) => {
-  const now = Date.now();
-  if (revokedAt !== null && revokedAt <= now)
+/** When a key ends or has ended; `undefined` if it does not. */
+function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
+  const ends = [revokedAt, expiresAt].filter((end) => end !== null);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** Whether a key can still be used. A key that was rolled with a grace is still valid, until its `revokedAt`. */
+export const isValid = (key: StoredKey): boolean => (endOf(key) ?? Number.POSITIVE_INFINITY) > Date.now();
+
+/** The number of the key that has replaced this one, if the feed still says so. */
+const successorOf = ({ ending }: FoundKey): number | undefined => ending?.details.successor_id;
+
+/** The state of a key as a badge. One that ends within days stands out. */
+export const KeyState: FC<{ found: FoundKey; pathOf: (id: number) => string }> = ({ found, pathOf }) => {
+  const { key } = found;
+  const end = endOf(key);
+  const successor = successorOf(found);
+  const replaced = successor !== undefined && (
+    <small>
+      replaced by <a href={pathOf(successor)}>number {successor}</a>
+    </small>
+  );
+  if (end === undefined) return <Badge state="valid" />;
+  if (end > Date.now()) {
+    const isSoon = end <= Date.now() + KEY_ENDING_DAYS * DAY_MS;
     return (
       <>
-        revoked <Time at={revokedAt} />
+        <Badge
+          state={isSoon ? "soon" : "valid"}
+          text={
+            <>
+              {isSoon ? "ends" : "valid, ends"} <Time at={end} />
+            </>
+          }
+        />{" "}
+        {replaced}
       </>
     );
-  if (expiresAt !== null && expiresAt <= now)
-    return (
-      <>
-        expired <Time at={expiresAt} />
-      </>
-    );
-  const endsAt = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
-  return Number.isFinite(endsAt) ? (
+  }
+  const word = successor !== undefined ? "replaced" : end === key.revokedAt ? "revoked" : "expired";
+  return (
     <>
-      valid until <Time at={endsAt} />
+      <Badge
+        state="ended"
+        text={
+          <>
+            {word} <Time at={end} />
+          </>
+        }
+      />{" "}
+      {replaced}
     </>
-  ) : (
-    <>valid</>
   );
 };
 
-/** Whether a key can still be used. */
-const isValid = ({ revokedAt, expiresAt }: StoredKey): boolean =>
-  [revokedAt, expiresAt].every((end) => end === null || end > Date.now());
+/** Who has revoked or rolled a key, and why, if the feed still has that event. */
+export const Ending: FC<{ found: FoundKey; environment: Environment | undefined }> = ({ found, environment }) => {
+  const { ending } = found;
+  if (!ending) return null;
+  return (
+    <>
+      {successorOf(found) === undefined ? "Revoked" : "Rolled"} <Time at={ending.at} /> by{" "}
+      <ActorLink actor={ending.actor} environment={environment} />
+      {ending.details.reason !== undefined && (
+        <>
+          : <Reason text={ending.details.reason} />
+        </>
+      )}
+    </>
+  );
+};
 
-/** The state of a key, and who ended it and why, if the feed still has that event. */
-export const Ending: FC<{ found: FoundKey }> = ({ found: { key, ending } }) => (
-  <>
-    <KeyState value={key} />
-    {ending && (
-      <>
-        {" "}
-        by <Text value={ending.actor.name} /> ({ending.actor.kind.replace("_", " ")}
-        {ending.actor.id === null ? "" : ` ${ending.actor.id}`})
-        {ending.details.reason !== undefined && (
-          <>
-            , because: <Text value={ending.details.reason} />
-          </>
-        )}
-      </>
-    )}
-  </>
-);
+/** The rights of a key: a role, all, or its scopes. */
+export const Rights: FC<{ rights: string }> = ({ rights }) => {
+  const { access, scopes } = grantOf(rights);
+  if (access === null && scopes.length === 0) return <>{rights}</>;
+  return access === null ? scopes.join(", ") : ACCESS_WORDS[access];
+};
+
+const ACCESS_WORDS = { read: "read groups and events", write: "everything" };
 
 const GRACES: [value: string, text: string][] = [
   ["0", "none: end it now"],
@@ -70,94 +106,78 @@ export const GraceField: FC<FieldProps & { label: string }> = (props) => (
 );
 
 const EXPIRIES: [value: string, text: string][] = [
-  ["", "never"],
   ["2592000", "after 30 days"],
   ["7776000", "after 90 days"],
   ["31536000", "after a year"],
+  ["", "never"],
 ];
+
+/** What a form offers first: a year. */
+export const EXPIRY_DEFAULT = "31536000";
 
 /** When a new key ends. */
 export const ExpiryField: FC<FieldProps> = (props) => (
   <Select name="expires_in_seconds" label="Expires" options={EXPIRIES} {...props} />
 );
 
-const KeyTable: FC<{ label: string; rights: string; keys: StoredKey[]; path: string | undefined }> = ({
-  label,
+/** A table of keys, in the order of `keys`. `pathOf` gives the path of a key's page. */
+export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: number) => string }> = ({
   rights,
   keys,
-  path,
+  pathOf,
 }) => (
-  <Wide label={label}>
-    <table>
-      <thead>
+  <table>
+    <thead>
+      <tr>
+        <th>Name</th>
+        <th>State</th>
+        <th class="mid">{rights}</th>
+        <th class="fit mid">Last used</th>
+        <th class="fit low">Issued</th>
+      </tr>
+    </thead>
+    <tbody>
+      {keys.map((found) => (
         <tr>
-          <th class="number">Number</th>
-          <th>Name</th>
-          <th>{rights}</th>
-          <th>State</th>
-          <th>Last used</th>
-          <th>Issued</th>
-          <th>Change</th>
+          <td>
+            <a href={pathOf(found.key.id)}>
+              <Text value={found.key.name} />
+            </a>
+            <code>{found.key.id}</code>
+          </td>
+          <td>
+            <KeyState found={found} pathOf={pathOf} />
+          </td>
+          <td class="mid">
+            <Rights rights={found.key.rights} />
+          </td>
+          <td class="fit mid">
+            <Time at={found.key.lastUsedAt} none="never" />
+          </td>
+          <td class="fit low">
+            <Time at={found.key.createdAt} />
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {keys.map((key) => (
-          <tr>
-            <td class="number">{key.id}</td>
-            <td>
-              <Text value={key.name} />
-            </td>
-            <td>{key.rights}</td>
-            <td>
-              <KeyState value={key} />
-            </td>
-            <td>
-              <Time at={key.lastUsedAt} none="never" />
-            </td>
-            <td>
-              <Time at={key.createdAt} />
-            </td>
-            <td>
-              {path !== undefined && isValid(key) ? (
-                <>
-                  <a href={`${path}/${key.id}/roll`}>Roll</a> <a href={`${path}/${key.id}/revoke`}>Revoke</a>
-                </>
-              ) : (
-                "–"
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Wide>
+      ))}
+    </tbody>
+  </table>
 );
 
-/** A page of keys, in the order of `keys`, and what an admin may do with each. `path` is that of the list. */
-export const KeyList: FC<{
-  label: string;
-  /** The head of the column with their rights. */
-  rights: string;
-  path: string;
-  isAdmin: boolean;
-  /** The link that issues another one. */
-  issue: string;
-  /** What a list without keys says. */
-  none: string;
-  keys: StoredKey[];
-  done: Child;
-  paging: Child;
-}> = ({ label, rights, path, isAdmin, issue, none, keys, done, paging }) => (
-  <>
-    {done}
-    <p class="actions">
-      {isAdmin && <a href={`${path}/issue`}>{issue}</a>} <a href={FIND_KEY}>Find a key by its text</a>
-    </p>
-    {keys.length > 0 ? (
-      <KeyTable label={label} rights={rights} keys={keys} path={isAdmin ? path : undefined} />
-    ) : (
-      <p>{none}</p>
-    )}
-    {paging}
-  </>
-);
+/** What an operator reads of one key. */
+export const keyFacts = ({ key }: FoundKey, rights: string): [name: string, value: Child | undefined][] => [
+  ["Number", <code>{key.id}</code>],
+  [rights, <Rights rights={key.rights} />],
+  ["Issued", <Time at={key.createdAt} />],
+  ["Last used", <Time at={key.lastUsedAt} none="never" />],
+  ["Expires", <Time at={key.expiresAt} none="never" />],
+];
+
+/** Keys in their order, each with the event that ended it, which `find` reads for those with these numbers. */
+export async function withEndings(
+  keys: StoredKey[],
+  find: (ids: number[]) => Promise<FoundKey[]>,
+): Promise<FoundKey[]> {
+  const ended = keys.filter(({ revokedAt }) => revokedAt !== null).map(({ id }) => id);
+  const found = new Map(ended.length === 0 ? [] : (await find(ended)).map((each) => [each.key.id, each]));
+  return keys.map((key) => found.get(key.id) ?? { key, ending: undefined });
+}

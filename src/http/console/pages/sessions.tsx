@@ -4,10 +4,10 @@ import type { ListedConsoleSession } from "../../../domain/credentials/console-s
 import type { RequestContext } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/path-number.ts";
+import { Badge } from "../components/detail.tsx";
 import { Done } from "../components/done.tsx";
 import { Form } from "../components/form.tsx";
-import { Time } from "../components/text.tsx";
-import { Wide } from "../components/wide.tsx";
+import { Text, Time } from "../components/text.tsx";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
@@ -23,15 +23,13 @@ export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c
   const { sessions } = listed.value;
   return respondWithPage(c, {
     title: "Your sessions",
+    subline:
+      "Where you are signed in. If you do not recognize a session, somebody else may have your key: end it, and ask an admin to roll your key.",
+    actions: <EndButton c={c} which="all" text="End all, this one too" />,
     children: (
       <>
         <Done done={c.req.query("done")} results={DONE} />
-        <p>
-          These are your sessions in this console. If you do not recognize one, somebody else may have your key: end the
-          session, and ask an admin to roll your key.
-        </p>
         <SessionTable c={c} sessions={sessions} />
-        <EndButton c={c} which="all" text="End all, this one too" />
       </>
     ),
   });
@@ -58,32 +56,45 @@ const EndButton: FC<{ c: Call; which: string; text: string }> = ({ c, which, tex
 );
 
 const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
-  <Wide label="Sessions">
-    <table>
-      <thead>
+  <table>
+    <thead>
+      <tr>
+        <th>Browser</th>
+        <th class="fit mid">Signed in</th>
+        <th class="fit mid">Last used</th>
+        <th class="fit low">Ends at the latest</th>
+        <th class="fit">End it</th>
+      </tr>
+    </thead>
+    <tbody>
+      {sessions.map(({ id, createdAt, lastUsedAt, expiresAt, isCurrent, browser, address }) => (
         <tr>
-          <th>Signed in</th>
-          <th>Last used</th>
-          <th>Ends at the latest</th>
-          <th>End it</th>
+          <td>
+            <b>
+              <Text value={browser ?? "unknown"} />
+            </b>{" "}
+            <code>
+              <Text value={address ?? ""} />
+            </code>
+          </td>
+          <td class="fit mid">
+            <Time at={createdAt} />
+          </td>
+          <td class="fit mid">
+            <Time at={lastUsedAt} />
+          </td>
+          <td class="fit low">
+            <Time at={expiresAt} />
+          </td>
+          <td class="fit">
+            {isCurrent ? (
+              <Badge state="valid" text="this one" />
+            ) : (
+              <EndButton c={c} which={String(id)} text={`End session ${id}`} />
+            )}
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {sessions.map(({ id, createdAt, lastUsedAt, expiresAt, isCurrent }) => (
-          <tr>
-            <td>
-              <Time at={createdAt} />
-            </td>
-            <td>
-              <Time at={lastUsedAt} />
-            </td>
-            <td>
-              <Time at={expiresAt} />
-            </td>
-            <td>{isCurrent ? "this one" : <EndButton c={c} which={String(id)} text={`End session ${id}`} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Wide>
+      ))}
+    </tbody>
+  </table>
 );

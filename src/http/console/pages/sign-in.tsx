@@ -3,9 +3,11 @@ import { mintConsoleSession } from "../../../domain/credentials/console-cookie.t
 import type { RequestContext } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
+import { clientAddress } from "../../request/client-address.ts";
 import { OperatorKeyField } from "../components/fields.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
+import { browserName } from "../request/browser-name.ts";
 import { presentedKey } from "../request/presented-key.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
 import { redirect } from "../response/redirect.ts";
@@ -24,7 +26,8 @@ export const signIn = new Hono<SignedInEnv>()
     const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env));
     const { sessionHash, bootstrapMac } = session;
     const presented = { key, requestId: c.get("requestId") };
-    const started = await registryFor(c).startConsoleSession(presented, { sessionHash, bootstrapMac });
+    const from = { browser: browserName(c.req.header("User-Agent") ?? ""), address: clientAddress(c) };
+    const started = await registryFor(c).startConsoleSession(presented, { sessionHash, bootstrapMac }, from);
     if (!started.ok) {
       c.set("failureCode", started.failure.code);
       return signInPage(c, nextOf(c), ENDED[started.failure.code] ?? UNKNOWN);
@@ -67,13 +70,15 @@ function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: strin
             You have followed a link from another site. If you are signed in, <a href={next}>go on to the page</a>.
           </p>
         )}
-        <form method="post" action={action}>
+        <form method="post" action={action} class="page">
           <OperatorKeyField
             hint="It begins with ugo_. For the first operator and in emergencies, the bootstrap token."
             autocomplete="current-password"
             issues={issues}
           />
-          <button type="submit">Sign in</button>
+          <button type="submit" class="primary">
+            Sign in
+          </button>
         </form>
         <p>
           <small>A session ends after 30 minutes without use, after 8 hours at the latest, and with your key.</small>

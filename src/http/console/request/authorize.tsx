@@ -28,22 +28,31 @@ import { readSession } from "./session-cookie.ts";
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
-  if (!access) return refuseWithPage(c, { code: "route_not_found" });
-  c.set("access", access);
-  if (access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
+  if (access) c.set("access", access);
+  if (access && access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);
   if (session === "forged") c.set("failureCode", "unauthenticated");
-  if (session === "none" || session === "forged") return toSignIn(c);
+  if (session === "none" || session === "forged")
+    return access ? toSignIn(c) : refuseWithPage(c, { code: "route_not_found" });
   c.set("session", session);
-  c.set("asksForKey", access.form?.asksForKey);
+  c.set("asksForKey", access?.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
   const refused =
-    (await limited(c, name, access)) ?? (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
+    (await limited(c, name, access ?? {})) ??
+    (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
   c.set("presentedOperator", presented(c, session));
+  if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
+
+/** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */
+function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
+  const environment = environmentOfPath(c.req.path);
+  if (environment) c.set("environment", environment);
+  return refuseWithPage(c, { code: "route_not_found" });
+}
 
 /** The operator of a session, as the registry takes one, with the reason in the form for the event of its change. */
 const presented = (

@@ -41,6 +41,10 @@ export function numberIn(c: RequestContext<SignedInEnv>, name: string): number |
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
+/** What an operator types to confirm a change of a thing: its name, or its number if the name is long or hard to type. */
+export const confirmationOf = (name: string, id: number): string =>
+  /^\w(?:[\w .@-]{0,38}\w)?$/.test(name) ? name : String(id);
+
 /** What is wrong with the text that an operator types to confirm a change. */
 export const confirmationIssues = (c: RequestContext<SignedInEnv>, expected: string): Issue[] =>
   (c.get("form").get("confirmation") ?? "").trim() === expected

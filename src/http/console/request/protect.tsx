@@ -10,7 +10,7 @@ import type { ConsoleEnv } from "../console-env.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
 
 /**
- * Protects every page below /console. The script of /docs has the same origin and could act as the operator. So `protect` refuses
+ * Protects every page below /console. Another page of this origin could act as the operator. So `protect` refuses
  * requests that are not navigations of a browser, and forms from other origins.
  */
 export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {

@@ -1,6 +1,14 @@
+import type { Child } from "hono/jsx";
+import type { StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
+import { Facts } from "../components/detail.tsx";
+import { Rights } from "../components/keys.tsx";
+import { Text, Time, utcTime } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { respondWithPage } from "./respond-with-page.tsx";
+
+/** A new key, what its page is called, and where its list is. After a roll, `replaced` says what becomes of the old key. */
+type NewKey = { title: string; stored: StoredKey; text: string; back: [path: string, text: string]; replaced?: Child };
 
 /**
  * Answers with the page that shows the text of a new key, once. No other page shows a credential. Throws if the form has not asked for
@@ -8,23 +16,51 @@ import { respondWithPage } from "./respond-with-page.tsx";
  */
 export function respondWithNewKey(
   c: RequestContext<SignedInEnv>,
-  { title, text, back }: { title: string; text: string; back: string },
+  { title, stored, text, back, replaced }: NewKey,
 ): Promise<Response> {
   if (c.get("ownKeyIssues")?.length !== 0)
     throw new Error("The form of this page has to ask for the operator's own key.");
+  const [path] = back;
   return respondWithPage(c, {
     title,
+    crumbs: [back],
     children: (
       <>
+        <div class="notice ok" role="status">
+          <div>
+            <p>
+              This is the only time that the key is shown. Copy it to where it is used, and to nowhere else: not into a
+              mail, a ticket or a page.
+            </p>
+            <pre>
+              <code>{text}</code>
+            </pre>
+          </div>
+        </div>
+        <Facts
+          facts={[
+            ["Name", <Text value={stored.name} />],
+            ["May", <Rights rights={stored.rights} />],
+            [
+              "Expires",
+              stored.expiresAt === null ? (
+                "never"
+              ) : (
+                <>
+                  {utcTime(stored.expiresAt)}{" "}
+                  <small>
+                    <Time at={stored.expiresAt} />
+                  </small>
+                </>
+              ),
+            ],
+            ["Replaces", replaced],
+          ]}
+        />
         <p>
-          This is the only time that it is shown. Copy it to where it is used, and to nowhere else: not into a mail, a
-          ticket or a page.
-        </p>
-        <pre>
-          <code>{text}</code>
-        </pre>
-        <p>
-          <a href={back}>Back to the list</a>
+          <a class="button" href={path}>
+            Back to the list
+          </a>
         </p>
       </>
     ),

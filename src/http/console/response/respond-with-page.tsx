@@ -4,24 +4,22 @@ import type { RequestContext } from "../../app-env.ts";
 import { FAILURES } from "../../response/failures.ts";
 import { Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
+import { SIGN_IN, withQuery } from "../paths.ts";
+import { typedTexts } from "../request/typed-texts.ts";
+import { frameOf } from "./frame.ts";
 import { PROTECTION } from "./protection.ts";
 import { toSignIn } from "./to-sign-in.ts";
 
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
 type Page = PageHead & { children: Child; status?: number };
 
+const NO_FRAME = { signedIn: undefined, environment: undefined, path: "" };
+
 /** Answers with a page. */
 export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
-  const layout = (
-    <Layout
-      {...page}
-      operator={c.get("operator")}
-      environment={c.get("operator") && c.get("environment")}
-      path={c.req.path}
-      ring={c.get("ring")}
-      session={c.get("session")}
-    />
-  );
+  // The registry is asked for nothing more when the service fails.
+  const frame = (status ?? 200) < 500 ? await frameOf(c) : NO_FRAME;
+  const layout = <Layout {...page} {...frame} />;
   const html = `<!doctype html>${await layout.toString()}`;
   const isRefused = (page.issues ?? []).length > 0;
   return new Response(html, {
@@ -38,13 +36,39 @@ export const respondWithMessage = (
   message: string,
 ): Promise<Response> => respondWithPage(c, { status, title, children: <p>{message}</p> });
 
+/** Leads to the page on which to sign in. What somebody has typed into a form is shown once, because it is stored nowhere. */
+async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
+  const typed = typedTexts(c.get("form") ?? new URLSearchParams());
+  if (typed.length === 0) return toSignIn(c);
+  return respondWithPage(c, {
+    status: 401,
+    title: "Your session has ended",
+    children: (
+      <>
+        <p>
+          Nothing was changed. Here is what you have typed, to copy: it is shown this once. Then{" "}
+          <a href={withQuery(SIGN_IN, { next: c.req.path })}>sign in again</a>.
+        </p>
+        {typed.map(([label, text]) => (
+          <>
+            <h2>{label}</h2>
+            <pre tabindex={0}>
+              <code>{text}</code>
+            </pre>
+          </>
+        ))}
+      </>
+    ),
+  });
+}
+
 const NOT_FOUND: Failure["code"][] = ["route_not_found", "environment_not_found", "user_group_not_found"];
 
 /** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
 export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure): Promise<Response> {
   const { status, message } = FAILURES[failure.code];
   c.set("failureCode", failure.code);
-  if (status === 401) return Promise.resolve(toSignIn(c));
+  if (status === 401) return refuseSession(c);
   if (failure.code === "insufficient_access") {
     const needed = `This needs the role ${failure.required_role ?? "admin"}. Ask an operator who has it.`;
     return respondWithMessage(c, status, "Your role does not allow this", needed);

@@ -89,6 +89,7 @@ export const apiKeyOperations = {
     tag: "API keys",
     summary: "Revoke an API key",
     description: "The key is refused from the answer on. A second call changes nothing.",
+    destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
     answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },

@@ -44,6 +44,7 @@ export const environmentOperations = {
     description:
       "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
       "service finishes it by itself too. The name may be used again: no old credential works then.",
+    destroys: "Nothing brings the groups, keys and events back, but a backup.",
     query: { schema: EraseQuery(), example: { confirm: "acme/Testing" } },
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
     answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },

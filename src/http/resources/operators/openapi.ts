@@ -80,6 +80,7 @@ export const operatorOperations = {
     tag: "Operators",
     summary: "Revoke the key of an operator",
     description: "The key is refused from the answer on. A second call changes nothing.",
+    destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
     answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },

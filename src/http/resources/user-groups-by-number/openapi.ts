@@ -143,7 +143,9 @@ export const userGroupByNumberOperations = {
     id: "removeUserGroupByNumber",
     tag: "User groups",
     summary: "Delete a user group by its number",
-    description: "Deletes the group. Its token is not needed. Until `purge_at` it can be restored.",
+    description: "Deletes the group. Its token is not needed.",
+    destroys:
+      "The group's viewers are refused from the answer on. Until `purge_at` it can be restored; then it is erased.",
     ...BY_NUMBER,
     headers: ["Idempotency-Key", "If-Match"],
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
@@ -174,6 +176,7 @@ export const userGroupByNumberOperations = {
     description:
       "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
       "`user_group_not_found`, with an `Idempotency-Key` too.",
+    destroys: "Nothing brings the group back, but a backup.",
     ...BY_NUMBER,
     headers: ["Idempotency-Key", "If-Match"],
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },

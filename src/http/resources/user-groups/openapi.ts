@@ -165,6 +165,8 @@ export const userGroupOperations = {
     description:
       "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
       "the body of a DELETE, send it with `POST /api/user` and the header `X-HTTP-Method-Override: DELETE`.",
+    destroys:
+      "The group's viewers are refused from the answer on. Until `purge_at` it can be restored; then it is erased.",
     headers: ["Idempotency-Key", "If-Match"],
     body: {
       name: "RemoveBody",

@@ -32,7 +32,7 @@ async function newPages() {
 
 const utf8 = new TextEncoder();
 
-/** A MAC as docs/backups.md describes it, without the code of the service. */
+/** A MAC as docs/operators/backups.md describes it, without the code of the service. */
 async function macAsDocumented(info: string, text: string): Promise<string> {
   const seed = await crypto.subtle.importKey("raw", Uint8Array.fromBase64(SECRET), "HKDF", false, ["deriveBits"]);
   const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: utf8.encode(info) };

@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import lifecycle from "../../../../docs/lifecycle.md?raw";
+import lifecycle from "../../../../docs/integrators/lifecycle.md?raw";
 import { FAILURES } from "../../../../src/http/response/failures.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call } from "../../../support/client.ts";
@@ -164,7 +164,7 @@ describe.for(STATES.map((state, index) => [state, index] as const))("of a group 
   });
 });
 
-/** The rows of the table in docs/lifecycle.md, and the calls above that they describe. */
+/** The rows of the table in docs/integrators/lifecycle.md, and the calls above that they describe. */
 const ROWS: Record<string, CallName> = {
   "viewer with the token": "view by the token",
   "viewer with the previous token, in its grace": "view by the previous token",
@@ -204,7 +204,7 @@ function meaningOf(cell: string): string {
 
 const isCode = (outcome: string): outcome is keyof typeof FAILURES => Object.hasOwn(FAILURES, outcome);
 
-it.for(Object.entries(ROWS))("docs/lifecycle.md has these outcomes: %s", ([row, name], { expect }) => {
+it.for(Object.entries(ROWS))("docs/integrators/lifecycle.md has these outcomes: %s", ([row, name], { expect }) => {
   const line = lifecycle.split("\n").find((each) => each.startsWith(`| ${row} |`)) ?? "";
   const cells = line.split("|").slice(2, 6);
   const outcomes = (["active", "suspended", "deleted", "purged"] as const).map(

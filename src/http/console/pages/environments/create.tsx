@@ -19,6 +19,7 @@ const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {
   const form = c.get("form");
   return respondWithPage(c, {
     title: "Create an environment",
+    crumbs: [[ENVIRONMENTS, "Environments"]],
     issues,
     children: (
       <ChangeForm c={c} effects={EFFECTS} button="Create it" issues={issues} cancel={ENVIRONMENTS}>

@@ -23,6 +23,7 @@ const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
   const name = directoryName(environment);
   return respondWithPage(c, {
     title: `Erase ${name}`,
+    crumbs: [[environmentPath(environment), name]],
     issues,
     children: (
       <ChangeForm

@@ -1,20 +1,21 @@
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../../common/environment.ts";
-import {
-  GROUPS_COUNTED_MAX,
-  KEY_ENDING_DAYS,
-  KEY_UNUSED_DAYS,
-  NEWEST_EVENTS_MAX,
-} from "../../../../../common/limits.ts";
+import { KEY_ENDING_DAYS, KEY_UNUSED_DAYS } from "../../../../../common/limits.ts";
+import { eventMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { DayChart } from "../../components/day-chart.tsx";
+import { Facts, Menu, Split } from "../../components/detail.tsx";
+import { Feed } from "../../components/events.tsx";
+import { countText } from "../../components/list.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, withQuery } from "../../paths.ts";
+import { environmentPath, keyPath, withQuery } from "../../paths.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+
+const EVENTS_SHOWN = 8;
 
 /** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */
 export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
@@ -24,44 +25,43 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
   const failure = await admitAgain(c, read.value);
   if (failure) return refuseWithPage(c, failure);
   const overview = read.value;
+  const newest = await c.get("directory").listNewestEvents(c.get("operator"), { limit: EVENTS_SHOWN });
+  const isAdmin = allowsRole(c.get("operator").role, "admin");
+  const path = environmentPath(environment);
   return respondWithPage(c, {
     title: directoryName(environment),
-    children: (
+    actions: isAdmin && (
       <>
-        <Facts environment={environment} overview={overview} />
+        <a class="button primary" href={`${path}/keys/issue`}>
+          Issue a key
+        </a>
+        <Menu text="More" label="More changes of this environment">
+          <ul>
+            <li>
+              <a class="danger" href={`${path}/erase`}>
+                Erase this environment
+                <small>for good, with all its groups</small>
+              </a>
+            </li>
+          </ul>
+        </Menu>
+      </>
+    ),
+    children: (
+      <Split facts={<EnvironmentFacts path={path} overview={overview} />}>
         <h2>Changes by the day</h2>
-        {overview.changes.length === 0 ? (
-          <p>Nothing has changed yet.</p>
-        ) : (
-          <>
-            <DayChart days={overview.changes} />
-            <p>
-              <small>
-                {overview.hasMoreChanges
-                  ? `The newest ${NEWEST_EVENTS_MAX.toLocaleString("en")} changes. The first day may have more.`
-                  : "All changes that are kept."}{" "}
-                <a href={`${environmentPath(environment)}/events`}>Read them</a>
-              </small>
-            </p>
-          </>
-        )}
+        <DayChart days={overview.changes} hasMore={overview.hasMoreChanges} keptMs={eventMsOf(c.env)} />
         <h2>API keys to look at</h2>
         <NoticedKeys environment={environment} keys={overview.keys} />
-        {allowsRole(c.get("operator").role, "admin") && (
-          <p>
-            <a href={`${environmentPath(environment)}/erase`}>Erase this environment</a>
-          </p>
-        )}
-      </>
+        <h2>Latest changes</h2>
+        <Feed events={newest.ok ? newest.value.events : []} environment={environment} hasGroups />
+        <p>
+          <a href={`${path}/events`}>All events</a>
+        </p>
+      </Split>
     ),
   });
 });
-
-/** A count of groups; one that the overview has stopped counting has a plus sign. */
-const countText = (count: number): string => {
-  const bound = GROUPS_COUNTED_MAX.toLocaleString("en");
-  return count > GROUPS_COUNTED_MAX ? `${bound}+` : count.toLocaleString("en");
-};
 
 /** A number of bytes in decimal units, for people. */
 function sizeOf(bytes: number): string {
@@ -71,37 +71,41 @@ function sizeOf(bytes: number): string {
   return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
 }
 
-const Facts: FC<{ environment: Environment; overview: EnvironmentOverview }> = ({ environment, overview }) => {
+const EnvironmentFacts: FC<{ path: string; overview: EnvironmentOverview }> = ({ path, overview }) => {
   const { groups, deletedGroups, bytes, bytesMax } = overview;
-  const path = `${environmentPath(environment)}/groups`;
   return (
-    <dl>
-      <dt>Groups</dt>
-      <dd>
-        <a href={path}>{countText(groups)}</a>
-      </dd>
-      <dt>Deleted, can be restored</dt>
-      <dd>
-        <a href={withQuery(path, { state: "deleted" })}>{countText(deletedGroups)}</a>
-      </dd>
-      <dt>Size</dt>
-      <dd>
-        {sizeOf(bytes)} of {sizeOf(bytesMax)}{" "}
-        <meter
-          min={0}
-          max={bytesMax}
-          high={bytesMax * 0.8}
-          value={bytes}
-          aria-label="Size, of what the environment may have"
-        />
-      </dd>
-    </dl>
+    <>
+      <h2>About</h2>
+      <Facts
+        facts={[
+          ["Groups", <a href={`${path}/groups`}>{countText(groups)}</a>],
+          [
+            "Deleted, can be restored",
+            <a href={withQuery(`${path}/groups`, { state: "deleted" })}>{countText(deletedGroups)}</a>,
+          ],
+          [
+            "Size",
+            <>
+              {sizeOf(bytes)} of {sizeOf(bytesMax)}
+              <br />
+              <meter
+                min={0}
+                max={bytesMax}
+                high={bytesMax * 0.8}
+                value={bytes}
+                aria-label="Size, of what the environment may have"
+              />
+            </>,
+          ],
+        ]}
+      />
+    </>
   );
 };
 
 const NoticedKeys: FC<{ environment: Environment; keys: NoticedKey[] }> = ({ environment, keys }) =>
   keys.length === 0 ? (
-    <p>
+    <p class="hint">
       None: no key was unused for {KEY_UNUSED_DAYS} days, and none ends within {KEY_ENDING_DAYS}.{" "}
       <a href={`${environmentPath(environment)}/keys`}>All keys</a>
     </p>
@@ -109,10 +113,9 @@ const NoticedKeys: FC<{ environment: Environment; keys: NoticedKey[] }> = ({ env
     <ul>
       {keys.map((key) => (
         <li>
-          <a href={`${environmentPath(environment)}/keys`}>
-            {key.id} <Text value={key.name} />
-          </a>
-          :{" "}
+          <a href={keyPath(environment, key.id)}>
+            <Text value={key.name} />
+          </a>{" "}
           {"endsAt" in key ? (
             <>
               ends <Time at={key.endsAt} />

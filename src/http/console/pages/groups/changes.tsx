@@ -18,19 +18,28 @@ import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../access.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/fields.tsx";
 import { GraceField } from "../../components/keys.tsx";
-import { Text, Time } from "../../components/text.tsx";
+import { Text, utcTime } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
-import { confirmationIssues, issuesOf, numberIn, parseForm, schemaIssues } from "../../request/form-fields.ts";
+import {
+  confirmationIssues,
+  confirmationOf,
+  issuesOf,
+  numberIn,
+  parseForm,
+  schemaIssues,
+} from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { inspectGroup } from "./inspect.ts";
+import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
 /** A change of a group that is not an edit of its fields. */
 type Change = {
   title: string;
+  /** What it does, in a few words. */
+  hint: string;
   /** The states in which a group can be changed so. */
   states: GroupState[];
   isDangerous?: boolean;
@@ -44,6 +53,9 @@ type Change = {
   done: string;
 };
 
+/** What an operator types to delete or purge a group. */
+const confirmationOfGroup = ({ providedId, teamId }: ListedGroup): string => confirmationOf(providedId, teamId);
+
 /** The condition that the group is still in the state in which the operator has seen it. */
 const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
@@ -56,6 +68,7 @@ const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
 const CHANGES: Record<GroupChange, Change> = {
   rotate: {
     title: "Rotate the token",
+    hint: "replaces the token that pages have",
     states: ["active", "suspended"],
     effects: () => [
       "The group gets a new token, which is not shown here. Programs of the integrator get it from the API.",
@@ -75,6 +88,7 @@ const CHANGES: Record<GroupChange, Change> = {
   },
   suspend: {
     title: "Suspend",
+    hint: "refuses its viewers until you resume it",
     states: ["active"],
     effects: () => [
       "Viewers of this group are refused from now on, with tokens and with sessions. Stale answers end within 5 minutes.",
@@ -85,6 +99,7 @@ const CHANGES: Record<GroupChange, Change> = {
   },
   resume: {
     title: "Resume",
+    hint: "admits its viewers again",
     states: ["suspended"],
     effects: () => ["Viewers of this group are admitted again, with the tokens and sessions that they have."],
     run: (c, group) => update(c, group, false),
@@ -92,6 +107,7 @@ const CHANGES: Record<GroupChange, Change> = {
   },
   "end-sessions": {
     title: "End its viewer sessions",
+    hint: "pages ask for new ones",
     states: ["active", "suspended"],
     effects: () => [
       "All viewer sessions of this group end now. Pages ask their servers for new ones.",
@@ -102,6 +118,7 @@ const CHANGES: Record<GroupChange, Change> = {
   },
   delete: {
     title: "Delete",
+    hint: "can be undone until it is purged",
     states: ["active", "suspended"],
     isDangerous: true,
     effects: (c, group) => [
@@ -109,18 +126,17 @@ const CHANGES: Record<GroupChange, Change> = {
       <>
         Its id, <Text value={group.providedId} />, is free for another group.
       </>,
-      <>
-        Until <Time at={purgeAtOf(Date.now(), undoMsOf(c.env))} /> it can be restored as it was; then it is purged.
-      </>,
+      <>Until {utcTime(purgeAtOf(Date.now(), undoMsOf(c.env)))} it can be restored as it was; then it is purged.</>,
     ],
-    fields: (_, { teamId }, issues) => <ConfirmationField expected={String(teamId)} issues={issues} />,
-    check: (c, { teamId }) => confirmationIssues(c, String(teamId)),
+    fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
+    check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
     run: (c, { teamId }) =>
       c.get("directory").removeByNumber(c.get("operator"), teamId, { ...conditions(c), idempotency: undefined }),
     done: "deleted",
   },
   restore: {
     title: "Restore",
+    hint: "brings it back as it was",
     states: ["deleted"],
     effects: () => ["The group is back as it was, with its id, its token and its state."],
     fields: (c, _, issues) => (
@@ -153,28 +169,34 @@ const CHANGES: Record<GroupChange, Change> = {
   },
   purge: {
     title: "Purge",
+    hint: "erases it for good",
     states: ["deleted"],
     isDangerous: true,
     effects: () => [
       "The group is erased now and for good. Nobody can restore it, and a restored backup does not bring it back.",
       "Only its events remain, with its number, its id and the reasons that people gave.",
     ],
-    fields: (_, { teamId }, issues) => <ConfirmationField expected={String(teamId)} issues={issues} />,
-    check: (c, { teamId }) => confirmationIssues(c, String(teamId)),
+    fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
+    check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
     run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, { idempotency: undefined }),
     done: "purged",
   },
 };
 
-/** What an operator with this role may do with the group: the last words of the paths, and their texts. */
-export function offeredChanges(group: ListedGroup, role: Role): [word: string, text: string][] {
+/** A change that a page offers: the last word of its path, and its texts. */
+export type OfferedChange = { word: string; title: string; hint: string; isDangerous?: boolean };
+
+/** What an operator with this role may do with the group. */
+export function offeredChanges(group: ListedGroup, role: Role): { canEdit: boolean; changes: OfferedChange[] } {
   const isAllowed = (word: string) =>
     allowsRole(role, pageAccessOf("POST", `${GROUP_PATTERN}/${word}`)?.role ?? "admin");
   const changes = Object.entries(CHANGES).filter(
     ([word, { states }]) => states.includes(stateOf(group)) && isAllowed(word),
   );
-  const edit: [string, string][] = group.deletedAt === null && isAllowed("edit") ? [["edit", "Edit"]] : [];
-  return [...edit, ...changes.map(([word, { title }]): [string, string] => [word, title])];
+  return {
+    canEdit: group.deletedAt === null && isAllowed("edit"),
+    changes: changes.map(([word, { title, hint, isDangerous = false }]) => ({ word, title, hint, isDangerous })),
+  };
 }
 
 const restoreBody = (c: Call) =>
@@ -227,7 +249,8 @@ function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Is
   if (!change.states.includes(stateOf(group)))
     return respondWithMessage(c, 409, `${change.title}: not now`, `The group is ${stateOf(group)}.`);
   return respondWithPage(c, {
-    title: `${change.title}: group ${group.teamId}`,
+    title: `${change.title}: ${group.name}`,
+    crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
       <>
         {change.title}: <Text value={group.name} />

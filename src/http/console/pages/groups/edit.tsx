@@ -17,13 +17,13 @@ import { ChangeForm } from "../../components/change-form.tsx";
 import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
 import { TextArea, TextField } from "../../components/fields.tsx";
 import { prettyJson } from "../../components/json.ts";
-import { Text } from "../../components/text.tsx";
+import { CodeText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { inspectGroup } from "./inspect.ts";
+import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
@@ -118,7 +118,8 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
     note: isConflict && values[field] !== stored[field] ? <Stored value={stored[field]} /> : undefined,
   });
   return respondWithPage(c, {
-    title: `Edit group ${group.teamId}`,
+    title: `Edit: ${group.name}`,
+    crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
       <>
         Edit <Text value={group.name} />
@@ -175,7 +176,7 @@ const Stored: FC<{ value: string }> = ({ value }) => (
       <p>None.</p>
     ) : (
       <pre>
-        <Text value={value} />
+        <CodeText value={value} />
       </pre>
     )}
   </div>

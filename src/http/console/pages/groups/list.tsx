@@ -1,100 +1,168 @@
 import { createFactory } from "hono/factory";
-import type { FC } from "hono/jsx";
-import type { Environment } from "../../../../../common/environment.ts";
-import { stateOf } from "../../../../domain/user-groups/user-group.ts";
-import { GROUP_STATES, type ListedGroup } from "../../../../records.ts";
+import type { Child, FC } from "hono/jsx";
+import type * as z from "zod/mini";
+import { GROUPS_COUNTED_MAX } from "../../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../../common/result.ts";
+import type { Failure } from "../../../../domain/failure.ts";
+import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
+import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
+import type { RequestContext } from "../../../app-env.ts";
 import { listGroups as findGroups } from "../../../operations/user-groups.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
+import { pathNumber } from "../../../request/path-number.ts";
 import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
-import { Select, TextField } from "../../components/fields.tsx";
-import { Filter } from "../../components/form.tsx";
-import { Paging } from "../../components/paging.tsx";
-import { Text, Time } from "../../components/text.tsx";
-import { Wide } from "../../components/wide.tsx";
+import { GroupTable } from "../../components/groups.tsx";
+import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx";
+import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath, groupPath } from "../../paths.ts";
+import { environmentPath, withQuery } from "../../paths.ts";
+import { ifAnswered } from "../../request/if-answered.ts";
 import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** A page of a list, whose texts may be long, stays below 60 KB. */
 const ROWS = "50";
+const DELETED_SHOWN = 10;
+/** For how long a search goes on by itself until it has found something. One call of it ends after 100,000 groups. */
+const SEARCH_MS_MAX = 8000;
 
-/** The groups of an environment, filtered by the beginning of their ids and by their state. */
+type Call = RequestContext<EnvironmentEnv>;
+type Query = z.output<ReturnType<typeof ListQuery>>;
+type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
+
+/** The groups of an environment: those in a state, or those whose name or id contains a text. */
 export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
-  const listed = query && (await findGroups(c.get("directory"), c.get("operator"), query));
-  if (listed && !listed.ok) return refuseWithPage(c, listed.failure);
-  const failure = listed && (await admitAgain(c, listed.value));
-  if (failure) return refuseWithPage(c, failure);
-  const { groups, next } = listed?.value ?? { groups: [], next: null };
-  const { user_group_id_prefix: prefix, state, cursor } = fields;
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS }, own: ["from"] });
+  const listed = query ? await read(c, query) : ok({ groups: [], next: null });
+  if (!listed.ok) return refuseWithPage(c, listed.failure);
+  const { groups, next } = listed.value;
+  const { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state, cursor } = fields;
   const path = `${environmentPath(environment)}/groups`;
+  const others = query?.search !== undefined && cursor === undefined ? await besidesOf(c, query, groups) : [];
+  const counts = isFiltered(fields) || !query ? undefined : await countsOf(c);
   return respondWithPage(c, {
     title: "Groups",
+    subline: <Condition path={withQuery(path, { state })} fields={fields} />,
     issues,
     children: (
-      <>
-        <Filter action={path}>
-          <TextField name="user_group_id_prefix" label="Id begins with" value={prefix} issues={issues} />
-          <Select
-            name="state"
-            label="State"
-            value={state}
-            options={[["", "active and suspended"], ...GROUP_STATES.map((each): [string, string] => [each, each])]}
-            issues={issues}
-          />
-        </Filter>
-        {groups.length > 0 ? (
-          <GroupTable environment={environment} groups={groups} />
-        ) : (
-          <p>{next === null ? "No groups." : "No groups on this page; the list goes on."}</p>
-        )}
-        <Paging
-          path={path}
-          fields={{ user_group_id_prefix: prefix, state }}
-          cursor={cursor}
-          nextCursor={listCursorOf(next, prefix)}
-        />
-      </>
+      <List
+        label="States"
+        tabs={tabsOf(path, fields, counts)}
+        isEmpty={groups.length === 0 && others.length === 0}
+        empty={emptyText(fields, next !== null)}
+        paging={{
+          path,
+          fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },
+          cursor,
+          nextCursor: listCursorOf(next, query?.prefix),
+          rows: groups.length + others.length,
+          from: rowsBefore(c.req.query("from")),
+          total: counts?.[query?.state ?? "all"],
+        }}
+      >
+        <GroupTable environment={environment} groups={[...groups, ...others]} />
+      </List>
     ),
   });
 });
 
-const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => (
-  <Wide label="Groups">
-    <table>
-      <thead>
-        <tr>
-          <th class="number">Number</th>
-          <th>Id</th>
-          <th>Name</th>
-          <th>State</th>
-          <th>Last viewed</th>
-          <th>Updated</th>
-        </tr>
-      </thead>
-      <tbody>
-        {groups.map((group) => (
-          <tr>
-            <td class="number">{group.teamId}</td>
-            <td>
-              <a href={groupPath(environment, group.teamId)}>
-                <Text value={group.providedId} />
-              </a>
-            </td>
-            <td>
-              <Text value={group.name} />
-            </td>
-            <td>{stateOf(group)}</td>
-            <td class="nowrap">{group.lastViewedOn ?? "–"}</td>
-            <td>
-              <Time at={group.updatedAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Wide>
-);
+/** One page of the groups. A search that finds nothing in one call goes on. */
+async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
+  const endsAt = Date.now() + SEARCH_MS_MAX;
+  for (let { start } = query; ; ) {
+    const listed = await findGroups(c.get("directory"), c.get("operator"), { ...query, start });
+    if (!listed.ok) return listed;
+    const failure = await admitAgain(c, listed.value);
+    if (failure) return fail(failure);
+    const { groups, next } = listed.value;
+    if (groups.length > 0 || next === null || Date.now() >= endsAt) return ok({ groups, next });
+    start = next;
+  }
+}
+
+/** What a search finds besides groups that exist: the group with this number, and deleted ones. */
+async function besidesOf(c: Call, query: Query, found: ListedGroup[]): Promise<ListedGroup[]> {
+  const number = pathNumber(query.search ?? "");
+  const [numbered, deleted] = await Promise.all([
+    number > 0 ? c.get("directory").inspect(c.get("operator"), number) : undefined,
+    query.state === undefined ? read(c, { ...query, state: "deleted", limit: DELETED_SHOWN }) : undefined,
+  ]);
+  const others = [...(numbered?.ok ? [numbered.value.group] : []), ...(deleted?.ok ? deleted.value.groups : [])];
+  const known = new Set(found.map(({ teamId }) => teamId));
+  return others.filter(({ teamId }) => !known.has(teamId) && known.add(teamId));
+}
+
+type Fields = Record<string, string>;
+
+const isFiltered = ({ search, user_group_id_prefix, last_viewed_before }: Fields): boolean =>
+  [search, user_group_id_prefix, last_viewed_before].some((each) => each !== undefined);
+
+/** What a list is restricted to, and the way to all. */
+const Condition: FC<{ path: string; fields: Fields }> = ({ path, fields }) => {
+  const { search, user_group_id_prefix: prefix, last_viewed_before: notSince } = fields;
+  if (!isFiltered(fields)) return null;
+  return (
+    <>
+      {search !== undefined && (
+        <>
+          Name or id contains{" "}
+          <q>
+            <Text value={search} />
+          </q>
+          .{" "}
+        </>
+      )}
+      {prefix !== undefined && (
+        <>
+          Id begins with{" "}
+          <q>
+            <Text value={prefix} />
+          </q>
+          .{" "}
+        </>
+      )}
+      {notSince !== undefined && <>Not viewed since {notSince}. </>}
+      <a href={path}>Show all</a>
+    </>
+  );
+};
+
+type Counts = Partial<Record<GroupState | "all", string>>;
+
+/** How many groups there are in each state, as far as they are counted. */
+async function countsOf(c: Call): Promise<Counts | undefined> {
+  const counted = await ifAnswered(async () => c.get("directory").countGroups(c.get("operator")));
+  if (!counted?.ok) return undefined;
+  const { existing, deleted, suspended, isEachCounted } = counted.value;
+  const isExact = isEachCounted && existing <= GROUPS_COUNTED_MAX;
+  return {
+    all: countText(existing),
+    ...(isExact && { active: countText(existing - suspended) }),
+    suspended: isEachCounted ? suspended.toLocaleString("en") : `${suspended.toLocaleString("en")}+`,
+    deleted: countText(deleted),
+  };
+}
+
+const STATE_TABS: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };
+
+function tabsOf(path: string, { state: current, search }: Fields, counts: Counts = {}): Tab[] {
+  const all = { path: withQuery(path, { search }), text: "All", count: counts.all, isCurrent: current === undefined };
+  const states = GROUP_STATES.map((state) => ({
+    path: withQuery(path, { state, search }),
+    text: STATE_TABS[state],
+    count: counts[state],
+    isCurrent: state === current,
+  }));
+  return [all, ...states];
+}
+
+function emptyText(fields: Fields, goesOn: boolean): Child {
+  const { state } = fields;
+  if (goesOn) return "Nothing was found so far, and there are more groups. The next page goes on.";
+  if (isFiltered(fields)) return "No group is like that. Try a shorter part of the name, or all states.";
+  if (state === "deleted") return "No deleted groups. A deleted group can be restored from here, until it is purged.";
+  if (state === "suspended") return "No group is suspended.";
+  return "No groups yet. The integrator's backend creates them: its first call for a customer makes a group.";
+}

@@ -12,13 +12,11 @@ import { Label } from "../../../resources/fields.ts";
 import { QueryBody } from "../../../resources/viewers/schemas.ts";
 import { Select, TextArea, TextField } from "../../components/fields.tsx";
 import { Form } from "../../components/form.tsx";
-import { Text } from "../../components/text.tsx";
-import { Wide } from "../../components/wide.tsx";
+import { CodeText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { groupPath } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { inspectGroup } from "./inspect.ts";
+import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
@@ -97,7 +95,8 @@ function respondWithView(
     return respondWithMessage(c, 409, "View as: not now", "The group is deleted, and its viewers find nothing.");
   const form = c.get("form");
   return respondWithPage(c, {
-    title: `View as group ${group.teamId}`,
+    title: `View as: ${group.name}`,
+    crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
       <>
         View as <Text value={group.name} />
@@ -106,18 +105,17 @@ function respondWithView(
     issues,
     children: (
       <>
-        <p>
-          What viewers of this group get. Nothing is minted here.{" "}
-          <a href={groupPath(c.get("environment"), group.teamId)}>Back to the group</a>
-        </p>
+        <p>What viewers of this group get. Nothing is minted here.</p>
         {stateOf(group) === "suspended" && (
-          <p class="notice">The group is suspended: its viewers are refused until it is resumed.</p>
+          <div class="notice warn">
+            <p>The group is suspended: its viewers are refused until it is resumed.</p>
+          </div>
         )}
         {bound && <BoundSql bound={bound} />}
         <h2>Variables</h2>
         <Variables variables={variablesOf(group, person)} />
         <h2>Try an SQL template</h2>
-        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path}>
+        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
           <TextArea
             name="sql"
             label="SQL template"
@@ -160,7 +158,9 @@ function respondWithView(
             rows={3}
             issues={issues}
           />
-          <button type="submit">Bind</button>
+          <button type="submit" class="primary">
+            Bind
+          </button>
         </Form>
       </>
     ),
@@ -168,38 +168,38 @@ function respondWithView(
 }
 
 const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) => (
-  <Wide label="Variables">
-    <table>
-      <thead>
+  <table>
+    <thead>
+      <tr>
+        <th class="key">Name</th>
+        <th>Value</th>
+      </tr>
+    </thead>
+    <tbody>
+      {Object.entries(variables).map(([name, value]) => (
         <tr>
-          <th>Name</th>
-          <th>Value</th>
+          <td>
+            <code>
+              <Text value={name} />
+            </code>
+          </td>
+          <td>
+            <code>
+              <Text value={JSON.stringify(value)} />
+            </code>
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {Object.entries(variables).map(([name, value]) => (
-          <tr>
-            <td>
-              <code>
-                <Text value={name} />
-              </code>
-            </td>
-            <td>
-              <code>
-                <Text value={JSON.stringify(value)} />
-              </code>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Wide>
+      ))}
+    </tbody>
+  </table>
 );
 
 const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts } }) => (
   <>
     <h2>Bound SQL</h2>
-    <pre tabindex={0}>{sql.trim() === "" ? "Nothing is left: every clause was dropped." : <Text value={sql} />}</pre>
+    <pre tabindex={0}>
+      {sql.trim() === "" ? "Nothing is left: every clause was dropped." : <CodeText value={sql} />}
+    </pre>
     <h2>Parameters</h2>
     <Params params={params} />
     {dropped.length > 0 && (
@@ -236,11 +236,11 @@ function markedTemplate(template: string, parts: { start: number; end: number }[
     const before = template.slice(at, start);
     at = end;
     return [
-      <Text value={before} />,
+      <CodeText value={before} />,
       <del>
-        <Text value={template.slice(start, end)} />
+        <CodeText value={template.slice(start, end)} />
       </del>,
     ];
   });
-  return [...marked, <Text value={template.slice(at)} />];
+  return [...marked, <CodeText value={template.slice(at)} />];
 }

@@ -1,11 +1,13 @@
 import { createFactory } from "hono/factory";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { rollApiKey } from "../../../operations/api-keys.ts";
+import { Rights } from "../../components/keys.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { environmentPath } from "../../paths.ts";
+import { environmentPath, keyPath } from "../../paths.ts";
 import { refuseWithPage } from "../../response/respond-with-page.tsx";
-import { type KeyKind, revokeKeyOf, rollKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
+import { type KeyKind, revokeKeyOf, rollKeyOf, showKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
 
 /** The API keys of the environment in the path. */
 function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
@@ -18,10 +20,15 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
   const { directory, environment, operator } = manager;
   return {
     listPath: `${environmentPath(environment)}/keys`,
+    listTitle: "API keys",
+    environment,
+    pathOf: (id) => keyPath(environment, id),
+    rights: "Scopes",
+    canChange: () => allowsRole(operator.role, "admin"),
     titleOf: (id) => `API key ${id}`,
     describe: ({ key }) => (
       <>
-        Key {key.id}, <Text value={key.name} />: <code>{key.rights}</code>. Last used{" "}
+        Key {key.id}, <Text value={key.name} />: <Rights rights={key.rights} />. Last used{" "}
         <Time at={key.lastUsedAt} none="never" />.
       </>
     ),
@@ -52,6 +59,9 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
 }
 
 const factory = createFactory<EnvironmentEnv>();
+
+/** The page of an API key. */
+export const showKey = factory.createHandlers((c) => showKeyOf(c, apiKeysOf(c)));
 
 /** The page on which to roll an API key. */
 export const rollKeyPage = factory.createHandlers((c) => showRollPage(c, apiKeysOf(c)));

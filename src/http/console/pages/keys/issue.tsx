@@ -1,39 +1,64 @@
 import { createFactory } from "hono/factory";
-import type { FC } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
-import { SCOPES } from "../../../../domain/credentials/rights.ts";
+import { SCOPES, type Scope } from "../../../../domain/credentials/rights.ts";
 import { LOCATIONS } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { issueApiKey } from "../../../operations/api-keys.ts";
 import { operatorCall } from "../../../request/admit-caller.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Checkbox, Select, TextField } from "../../components/fields.tsx";
-import { ExpiryField } from "../../components/keys.tsx";
+import { Checkbox, Choices, Select, TextField } from "../../components/fields.tsx";
+import { EXPIRY_DEFAULT, ExpiryField } from "../../components/keys.tsx";
 import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";
 import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
 import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 
-/** Sets of scopes for what integrators need, by their values in the form. */
+type Preset = { text: string; hint: string; scopes?: readonly Scope[] };
+
+/** What integrators need keys for, by their values in the form. Without scopes, the value is the access. */
 const PRESETS = {
-  write: { text: "everything: a backend that manages groups", scopes: undefined },
-  read: { text: "read groups and events, without tokens", scopes: undefined },
-  sessions: { text: "only mint viewer sessions: a page's backend", scopes: ["sessions:create"] },
-  mirror: { text: "follow changes: a copy of the groups", scopes: ["groups:read", "events:read"] },
-  chosen: { text: "the scopes that are ticked below", scopes: undefined },
-} as const satisfies Record<string, { text: string; scopes: readonly string[] | undefined }>;
+  sessions: {
+    text: "Mint viewer sessions",
+    hint: "for the backend of a page with dashboards",
+    scopes: ["sessions:create"],
+  },
+  read: { text: "Read groups and events", hint: "without tokens: for reports and support" },
+  mirror: { text: "Follow changes", hint: "for a copy of the groups", scopes: ["groups:read", "events:read"] },
+  write: { text: "Everything", hint: "for the backend that manages groups; it can view as every customer" },
+  chosen: { text: "Only what is ticked", hint: "one scope or more" },
+} as const satisfies Record<string, Preset>;
+
+/** What the form offers first. The first key of an environment is for the backend that creates its groups. */
+const presetDefault = (isFirst: boolean) => (isFirst ? "write" : "sessions");
+const SCOPE_FIELD = "scope";
 
 const isPreset = (text: string): text is keyof typeof PRESETS => Object.hasOwn(PRESETS, text);
 
+/** The scopes that are ticked. Another text than a scope is none. */
+const tickedScopes = (form: URLSearchParams): Scope[] => {
+  const ticked = form.getAll(SCOPE_FIELD);
+  return SCOPES.filter((scope) => ticked.includes(scope));
+};
+
 /** What the form grants: a shorthand, or scopes. */
 function grantIn(form: URLSearchParams): { access: string } | { scopes: readonly string[] } {
-  const preset = form.get("preset") ?? "";
-  if (preset === "chosen") return { scopes: SCOPES.filter((scope) => form.has(`scope ${scope}`)) };
-  const scopes = isPreset(preset) ? PRESETS[preset].scopes : undefined;
-  return scopes ? { scopes } : { access: preset };
+  const chosen = form.get("preset") ?? "";
+  if (chosen === "chosen") return { scopes: tickedScopes(form) };
+  const preset: Preset | undefined = isPreset(chosen) ? PRESETS[chosen] : undefined;
+  return preset?.scopes ? { scopes: preset.scopes } : { access: chosen };
+}
+
+/** What is wrong with ticks that would be ignored. */
+function ignoredTicks(form: URLSearchParams): Issue[] {
+  if (form.get("preset") === "chosen" || !form.has(SCOPE_FIELD)) return [];
+  const { text } = PRESETS.chosen;
+  return [
+    { path: ["preset"], message: `You have ticked scopes, which this choice ignores. Choose "${text}", or tick none.` },
+  ];
 }
 
 /** The key that the form asks for, in an environment. */
@@ -51,6 +76,20 @@ const atFields = (issues: Issue[]): Issue[] =>
     ["access", "scopes"].includes(String(issue.path[0])) ? { ...issue, path: ["preset"] } : issue,
   );
 
+/** Each scope with a tick box. They are seen with the choice that needs them, and without a choice that hides them they stay. */
+const scopeBoxes = (form: URLSearchParams): Child => (
+  <div class="scopes">
+    {SCOPES.map((scope) => (
+      <Checkbox
+        name={SCOPE_FIELD}
+        value={scope}
+        label={<code>{scope}</code>}
+        checked={tickedScopes(form).includes(scope)}
+      />
+    ))}
+  </div>
+);
+
 /** The fields of a new key. */
 export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: boolean }> = ({
   form,
@@ -66,20 +105,19 @@ export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: b
       required
       issues={issues}
     />
-    <Select
+    <Choices
       name="preset"
-      label="Rights"
-      value={form.get("preset") ?? "write"}
-      options={Object.entries(PRESETS).map(([value, { text }]): [string, string] => [value, text])}
+      label="What the key may do"
+      value={form.get("preset") ?? presetDefault(isFirst)}
+      options={Object.entries<Preset>(PRESETS).map(([value, { text, hint, scopes }]) => ({
+        value,
+        text,
+        hint: scopes ? `${hint}: ${scopes.join(", ")}` : hint,
+        ...(value === "chosen" && { below: scopeBoxes(form) }),
+      }))}
       issues={issues}
     />
-    <details open={form.get("preset") === "chosen"}>
-      <summary>Scopes to tick</summary>
-      {SCOPES.map((scope) => (
-        <Checkbox name={`scope ${scope}`} label={scope} checked={form.has(`scope ${scope}`)} />
-      ))}
-    </details>
-    <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
+    <ExpiryField value={form.get("expires_in_seconds") ?? EXPIRY_DEFAULT} issues={issues} />
     {isFirst && (
       <Select
         name="location"
@@ -98,22 +136,19 @@ const EFFECTS = [
   "A program that has it acts in this environment, as its scopes allow. One that may read tokens or mint sessions can view as every customer.",
 ];
 
-const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) =>
-  respondWithPage(c, {
+const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
+  const path = `${environmentPath(c.get("environment"))}/keys`;
+  return respondWithPage(c, {
     title: "Issue an API key",
+    crumbs: [[path, "API keys"]],
     issues,
     children: (
-      <ChangeForm
-        c={c}
-        effects={EFFECTS}
-        button="Issue the key"
-        issues={issues}
-        cancel={`${environmentPath(c.get("environment"))}/keys`}
-      >
+      <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={path}>
         <KeyFields form={c.get("form")} issues={issues} />
       </ChangeForm>
     ),
   });
+};
 
 /** Issues the key that the form asks for. Returns what is wrong, or the page that shows it once. */
 export async function issueKeyIn(
@@ -121,13 +156,15 @@ export async function issueKeyIn(
   environment: Environment,
 ): Promise<{ issues: Issue[] } | Response> {
   const draft = draftIn(c, environment);
-  if (!draft.ok) return { issues: atFields(draft.failure.issues) };
+  const issues = [...(draft.ok ? [] : atFields(draft.failure.issues)), ...ignoredTicks(c.get("form"))];
+  if (!draft.ok || issues.length > 0) return { issues };
   const { name, grant, location, expires_in_seconds: expiresInSeconds } = draft.value;
   const issued = await issueApiKey(operatorCall(c), { environment, name, grant, location, expiresInSeconds });
   if (!issued.ok) return { issues: issuesOf(issued.failure) };
   c.set("subjectKeyId", issued.value.stored.id);
   const { stored, text } = issued.value;
-  return respondWithNewKey(c, { title: `API key ${stored.id}`, text, back: `${environmentPath(environment)}/keys` });
+  const back: [string, string] = [`${environmentPath(environment)}/keys`, "API keys"];
+  return respondWithNewKey(c, { title: `API key ${stored.id}`, stored, text, back });
 }
 
 const factory = createFactory<EnvironmentEnv>();

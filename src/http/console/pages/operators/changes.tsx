@@ -1,21 +1,22 @@
 import { createFactory } from "hono/factory";
 import type { FoundKey } from "../../../../domain/credentials/keys.ts";
+import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { rollOperator } from "../../../operations/operators.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { Text, Time } from "../../components/text.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
-import { OPERATORS } from "../../paths.ts";
+import { OPERATORS, operatorPath } from "../../paths.ts";
 import { refuseWithPage } from "../../response/respond-with-page.tsx";
-import { type KeyKind, revokeKeyOf, rollKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
+import { type KeyKind, revokeKeyOf, rollKeyOf, showKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
 /** The operator with this number. Only an admin may change one. */
-async function findOperator(c: Call, id: number): Promise<FoundKey | undefined | Response> {
+async function findOperator(c: Call, id: number, toChange: boolean): Promise<FoundKey | undefined | Response> {
   const found = await registryFor(c).findOperators(c.get("presentedOperator"), [id]);
   if (!found.ok) return refuseWithPage(c, found.failure);
-  if (found.value.operator.role !== "admin")
+  if (toChange && found.value.operator.role !== "admin")
     return refuseWithPage(c, { code: "insufficient_access", required_role: "admin" });
   return found.value.found[0];
 }
@@ -23,13 +24,18 @@ async function findOperator(c: Call, id: number): Promise<FoundKey | undefined |
 /** The operators of the deployment. */
 const operatorsOf = (c: Call): KeyKind => ({
   listPath: OPERATORS,
+  listTitle: "Operators",
+  environment: undefined,
+  pathOf: operatorPath,
+  rights: "Role",
+  canChange: () => allowsRole(c.get("operator")?.role ?? "viewer", "admin"),
   titleOf: (id) => `Operator ${id}`,
   describe: ({ key }) => (
     <>
       Operator {key.id}, <Text value={key.name} />: {key.rights}. Last used <Time at={key.lastUsedAt} none="never" />.
     </>
   ),
-  find: (id) => findOperator(c, id),
+  find: (id, toChange) => findOperator(c, id, toChange),
   setSubject: (id) => c.set("subjectOperatorId", id),
   roll: {
     title: (id) => `Roll the key of operator ${id}`,
@@ -55,6 +61,9 @@ const operatorsOf = (c: Call): KeyKind => ({
 });
 
 const factory = createFactory<SignedInEnv>();
+
+/** The page of an operator. */
+export const showOperator = factory.createHandlers((c) => showKeyOf(c, operatorsOf(c)));
 
 /** The page on which to roll an operator's key. */
 export const rollOperatorPage = factory.createHandlers((c) => showRollPage(c, operatorsOf(c)));

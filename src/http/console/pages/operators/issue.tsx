@@ -25,6 +25,7 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
   const form = c.get("form");
   return respondWithPage(c, {
     title: "Issue an operator's key",
+    crumbs: [[OPERATORS, "Operators"]],
     issues,
     children: (
       <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={OPERATORS}>
@@ -67,5 +68,5 @@ export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c
   if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure));
   c.set("subjectOperatorId", issued.value.stored.id);
   const { stored, text } = issued.value;
-  return respondWithNewKey(c, { title: `Operator ${stored.id}`, text, back: OPERATORS });
+  return respondWithNewKey(c, { title: `Operator ${stored.id}`, stored, text, back: [OPERATORS, "Operators"] });
 });

@@ -1,0 +1,54 @@
+/** The pages of /docs in `public/`, which are built where they are missing or older than their sources. It uses nothing newer than Node 14. */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What the pages are made of. */
+const SOURCES = [
+  "docs",
+  "examples",
+  "deploy",
+  "tools/site",
+  "tools/site.ts",
+  "public/openapi.json",
+  "README.md",
+  "SECURITY.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "package-lock.json",
+];
+/** The hash of the sources from which the pages were built. */
+const STAMP = "public/docs/sources.sha256";
+
+/** The files that a path is or has below it. */
+function filesAt(path) {
+  if (!existsSync(path)) return [];
+  if (!statSync(path).isDirectory()) return [path];
+  return [].concat(
+    ...readdirSync(path)
+      .sort()
+      .map((name) => filesAt(join(path, name))),
+  );
+}
+
+function hashOfSources(root) {
+  const hash = createHash("sha256");
+  for (const file of [].concat(...SOURCES.map((name) => filesAt(join(root, name))))) {
+    const content = readFileSync(file);
+    hash.update(`${file.slice(root.length)} ${content.length}\n`).update(content);
+  }
+  return hash.digest("hex");
+}
+
+/** Builds the pages unless they are there. Returns whether they are there now. */
+export function buildSite(root) {
+  const stamp = join(root, STAMP);
+  const hash = hashOfSources(root);
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === hash) return true;
+  const node = join(root, "node_modules/.bin/node");
+  // Standard output belongs to the command that needs the pages.
+  const { status } = spawnSync(node, ["--", join(root, "tools/site.ts"), root], { stdio: ["ignore", 2, "inherit"] });
+  if (status === 0) writeFileSync(stamp, hash);
+  return status === 0;
+}

@@ -1,0 +1,43 @@
+import type { Child, FC } from "hono/jsx";
+
+/** Facts about a thing, each with its name. Those without a value are left out. */
+export const Facts: FC<{ facts: [name: string, value: Child | undefined][] }> = ({ facts }) => (
+  <dl>
+    {facts
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+);
+
+/** The template of details: what happened, or what the thing contains, on the left; what it is on the right. */
+export const Split: FC<{ children: Child; facts: Child }> = ({ children, facts }) => (
+  <div class="split">
+    <div>{children}</div>
+    <div>{facts}</div>
+  </div>
+);
+
+/** The state of a thing: a word with a dot. `state` decides its colour. */
+export const Badge: FC<{ state: string; text?: Child }> = ({ state, text = state }) => (
+  <span data-state={state}>{text}</span>
+);
+
+/** A menu that opens without a script, and closes the other ones. `label` is its name for those who do not see it. */
+export const Menu: FC<{ text: Child; label: string; class?: string; children: Child }> = ({
+  text,
+  label,
+  class: own = "",
+  children,
+}) => (
+  <details class={`menu ${own}`.trim()} name="menu">
+    <summary class="button" aria-label={label}>
+      {text}
+    </summary>
+    <div>{children}</div>
+  </details>
+);

@@ -1,0 +1,57 @@
+import { createFactory } from "hono/factory";
+import { directoryName } from "../../../../../common/environment.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
+import { pathNumber } from "../../../request/path-number.ts";
+import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
+import { Feed } from "../../components/events.tsx";
+import { List } from "../../components/list.tsx";
+import { Time } from "../../components/text.tsx";
+import type { EnvironmentEnv } from "../../console-env.ts";
+import { environmentPath, groupPath } from "../../paths.ts";
+import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+
+const ROWS = 50;
+
+/** All events of one group, newest first, also of a deleted or purged one. */
+export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+  const environment = c.get("environment");
+  const feed = directoryName(environment);
+  const teamId = pathNumber(c.req.param("team_id") ?? "");
+  const cursor = c.req.query("cursor");
+  const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);
+  const read = await c.get("directory").history(c.get("operator"), teamId, { from, limit: ROWS });
+  if (!read.ok) return refuseWithPage(c, read.failure);
+  const failure = await admitAgain(c, read.value);
+  if (failure) return refuseWithPage(c, failure);
+  const { events, next, searchedBackTo } = read.value;
+  const path = groupPath(environment, teamId);
+  return respondWithPage(c, {
+    title: `Events of group ${teamId}`,
+    crumbs: [
+      [`${environmentPath(environment)}/groups`, "Groups"],
+      [path, `Number ${teamId}`],
+    ],
+    subline:
+      next === null ? undefined : (
+        <>
+          Searched back to <Time at={searchedBackTo} />. The next page goes on from there.
+        </>
+      ),
+    children: (
+      <List
+        label="Events"
+        isEmpty={events.length === 0}
+        empty={next === null ? "No events of this group are kept." : "No events of this group are on this page."}
+        paging={{
+          path: `${path}/events`,
+          fields: {},
+          cursor,
+          nextCursor: next === null ? null : historyCursorOf(feed, teamId, next),
+          rows: 0,
+        }}
+      >
+        <Feed events={events} environment={environment} />
+      </List>
+    ),
+  });
+});

@@ -1,0 +1,236 @@
+import { createFactory } from "hono/factory";
+import type { Child, FC } from "hono/jsx";
+import { directoryName, type Environment, findEnvironment } from "../../../../common/environment.ts";
+import type { Issue } from "../../../../common/issue.ts";
+import { OPERATOR_TOKEN_UNITS_MIN, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../common/result.ts";
+import type { Operator } from "../../../domain/credentials/caller.ts";
+import {
+  isWholeCredential,
+  sameBytes,
+  type VerifiedClaim,
+  verifyCredential,
+} from "../../../domain/credentials/credential.ts";
+import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
+import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import { type VerifiedSession, verifySession } from "../../../domain/credentials/viewer-session.ts";
+import type { Failure } from "../../../domain/failure.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { directoryOf } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
+import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
+import { Facts } from "../components/detail.tsx";
+import { TextField } from "../components/fields.tsx";
+import { Form } from "../components/form.tsx";
+import { Ending, KeyState, Rights } from "../components/keys.tsx";
+import { Text, Time } from "../components/text.tsx";
+import type { SignedInEnv } from "../console-env.ts";
+import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, SEARCH, withQuery } from "../paths.ts";
+import { CREDENTIAL } from "../request/typed-texts.ts";
+import { redirect } from "../response/redirect.ts";
+import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+
+type Call = RequestContext<SignedInEnv>;
+
+const HINT =
+  "A word of a group's name, its id or its number. Or a key, a token or a session, of which its public beginning is enough, such as ugk_customer_AQJrMQ…";
+
+/** The page's form, and what was found. The text that was given is not shown again: it may be a secret. */
+function respond(c: Call, found: Child, issues: Issue[] = []): Promise<Response> {
+  const environment = c.get("form").get("environment") ?? "";
+  return respondWithPage(c, {
+    title: "Search",
+    issues,
+    children: (
+      <>
+        {found}
+        <Form ring={c.get("ring")} session={c.get("session")} action={SEARCH} class="page">
+          {findEnvironment(environment) && <input type="hidden" name="environment" value={environment} />}
+          <TextField name="text" type="password" label="Search for" hint={HINT} required issues={issues} />
+          <p class="row">
+            <button type="submit" class="primary">
+              Search
+            </button>
+          </p>
+        </Form>
+      </>
+    ),
+  });
+}
+
+const factory = createFactory<SignedInEnv>();
+
+/** The page of the search, for whom the line on top of each page is too short. */
+export const searchPage = factory.createHandlers(async (c) => {
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
+  return admitted.ok ? respond(c, null) : refuseWithPage(c, admitted.failure);
+});
+
+/**
+ * Shows what is known of a credential, and leads with any other text to the list of groups or environments. So no credential is ever in
+ * an address, which browsers and proxies keep.
+ */
+export const search = factory.createHandlers(async (c) => {
+  const text = (c.get("form").get("text") ?? "").trim();
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
+  // People paste whole headers and lines of logs.
+  const [credential] = CREDENTIAL.exec(text) ?? [];
+  if (credential !== undefined) return respondWithCredential(c, credential, admitted.value);
+  const isLikeToken = text.length >= OPERATOR_TOKEN_UNITS_MIN && !text.includes(" ");
+  if (isLikeToken && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
+  if (isLikeToken && (await isOperatorToken(c.env, text))) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  if (text === "" || text.length > SEARCH_UNITS_MAX) return respond(c, null, [{ path: ["text"], message: LENGTH }]);
+  const environment = findEnvironment(c.get("form").get("environment") ?? "");
+  const path = environment ? `${environmentPath(environment)}/groups` : ENVIRONMENTS;
+  return redirect(c, withQuery(path, { search: text }));
+});
+
+const LENGTH = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;
+const BOOTSTRAP =
+  "It is the bootstrap token, which issues the first operators. It is valid until OPERATOR_TOKEN is changed.";
+
+const Notice: FC<{ children: Child }> = ({ children }) => (
+  <div class="notice" role="status">
+    <div>{children}</div>
+  </div>
+);
+
+async function respondWithCredential(c: Call, text: string, operator: Operator): Promise<Response> {
+  if (text.startsWith("eyJ")) {
+    const session = await verifySession(c.get("ring"), text, Date.now());
+    return respond(c, <Notice>{session ? <SessionFacts session={session} /> : NO_SESSION}</Notice>);
+  }
+  const beginning = readBeginning(text);
+  if (!beginning) return respond(c, <Notice>{TOO_SHORT}</Notice>);
+  const verified = await verifyCredential(c.get("ring"), text);
+  const found = await answerTo(c, beginning, verified, operator);
+  if (!found.ok) return refuseWithPage(c, found.failure);
+  return respond(
+    c,
+    <Notice>
+      {found.value}
+      {!verified && isWholeCredential(text) && <p>{UNSIGNED}</p>}
+    </Notice>,
+  );
+}
+
+const TOO_SHORT = "It is the beginning of a credential, and ends before its number. Give more of it.";
+const UNSIGNED =
+  "The text is whole, but no signing key of the service verifies it: it was signed with a key that has been removed, is of another deployment, or is mistyped or forged. Calls with it are refused.";
+const ERASED = "Its environment does not exist: it was erased, or the key is of another deployment.";
+const NO_SESSION =
+  "It looks like a viewer session, but no signing key of the service verifies it: it is cut off, of another deployment, was signed with a key that has been removed, or is forged. Calls with it are refused.";
+
+const SessionFacts: FC<{ session: VerifiedSession }> = ({ session: { state, claims } }) => {
+  const { environment, teamId, id } = claims;
+  return (
+    <>
+      <p>
+        {state === "expired"
+          ? "It is a viewer session that has expired. Pages ask their servers for new ones."
+          : "It is a viewer session that has not expired. It may have been ended, which only the API shows."}
+      </p>
+      <Facts
+        facts={[
+          ["Environment", <a href={environmentPath(environment)}>{directoryName(environment)}</a>],
+          ["Group", <a href={groupPath(environment, teamId)}>number {teamId}</a>],
+          ["Session", <code>{id}</code>],
+          ...(state === "valid" ? validFacts(claims) : []),
+        ]}
+      />
+    </>
+  );
+};
+
+const validFacts = ({
+  environment,
+  viewerId,
+  origins,
+  keyId,
+  expiresAtSeconds,
+}: Extract<VerifiedSession, { state: "valid" }>["claims"]): [string, Child][] => [
+  ...(viewerId === undefined ? [] : ([["Viewer", <Text value={viewerId} />]] satisfies [string, Child][])),
+  ["Origins", origins ? <Text value={origins.join(", ")} /> : "any"],
+  ["Minted by", <a href={keyPath(environment, keyId)}>API key {keyId}</a>],
+  ["Expires", <Time at={expiresAtSeconds * 1000} />],
+];
+
+/** What is known of a key or a token. */
+async function answerTo(
+  c: Call,
+  { kind, environment, ids }: CredentialBeginning,
+  verified: VerifiedClaim | undefined,
+  operator: Operator,
+): Promise<Result<Child, Failure>> {
+  if ((kind !== "operator_key" && !environment) || ids.length === 0) return ok(TOO_SHORT);
+  if (kind === "token") return ok(environment && <TokenFacts environment={environment} ids={ids} />);
+  const keys = await foundKeys(c, environment, ids, operator);
+  if (!keys.ok) return keys.failure.code === "environment_not_found" ? ok(ERASED) : keys;
+  const isOf = ({ key }: FoundKey) => !verified || sameBytes(key.nonceHash, verified.nonceHash);
+  return ok(<FoundKeys keys={keys.value.filter(isOf)} environment={environment} isWhole={verified !== undefined} />);
+}
+
+const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environment, ids }) => (
+  <>
+    It is the token of a group of {directoryName(environment)}, of the number:{" "}
+    {ids.map((id) => (
+      <>
+        <a href={groupPath(environment, id)}>{id}</a>{" "}
+      </>
+    ))}
+    Only the API shows whether it is the current one.
+  </>
+);
+
+async function foundKeys(
+  c: Call,
+  environment: Environment | undefined,
+  ids: number[],
+  operator: Operator,
+): Promise<Result<FoundKey[], Failure>> {
+  const presented = c.get("presentedOperator");
+  if (!environment) {
+    const found = await registryFor(c).findOperators(presented, ids);
+    return found.ok ? ok(found.value.found) : fail(found.failure);
+  }
+  const admitted = await registryFor(c).admit(presented, "viewer", environment);
+  return admitted.ok ? directoryOf(c.env, environment).findKeys(operator, ids) : admitted;
+}
+
+const FoundKeys: FC<{ keys: FoundKey[]; environment: Environment | undefined; isWhole: boolean }> = ({
+  keys,
+  environment,
+  isWhole,
+}) => {
+  const where = environment ? directoryName(environment) : "the deployment";
+  if (keys.length === 0)
+    return (
+      <p>
+        Unknown: {where} has no such key. It is of another deployment, or forged, or so old that a newer key has taken
+        its place.
+      </p>
+    );
+  const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));
+  return (
+    <>
+      <p>
+        {isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys"} of{" "}
+        {where}:
+      </p>
+      <ul>
+        {keys.map((found) => (
+          <li>
+            <a href={pathOf(found.key.id)}>
+              <Text value={found.key.name} />
+            </a>
+            , number {found.key.id} (<Rights rights={found.key.rights} />
+            ): <KeyState found={found} pathOf={pathOf} />
+            <br />
+            <Ending found={found} environment={environment} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+};

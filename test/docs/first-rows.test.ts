@@ -1,0 +1,61 @@
+import { readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { outcomeOf } from "../support/node/commands.ts";
+import { integratorProject } from "../support/node/integrator-project.ts";
+import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
+import { runIn } from "../support/node/service.ts";
+import { succeeds } from "../support/node/verify-session.ts";
+
+const { url, folder } = inject("service");
+const page = readFileSync("docs/integrators/first-rows.md", "utf8");
+const blocksOf = (language: string) =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, text = ""]) => text);
+
+const LANGUAGES = [
+  { language: "TypeScript", program: "orders.ts", isThere: true, needs: "" },
+  {
+    language: "Python",
+    program: "orders.py",
+    isThere: succeeds("python3", "-c", "import jwt, cryptography, psycopg"),
+    needs: ", python3 with PyJWT and psycopg",
+  },
+];
+
+describe("the page of first rows", () => {
+  let postgres: Postgres;
+  let project: Awaited<ReturnType<typeof integratorProject>>;
+  beforeAll(async () => {
+    if (!hasPostgres) return;
+    project = await integratorProject("examples/embedding");
+    symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
+  });
+  afterAll(() => project?.remove());
+
+  /** The page as somebody pastes it who has chosen one of the programs. */
+  const scriptFor = (program: string) =>
+    blocksOf("bash")
+      .filter((block) => !block.includes("orders()") || block.includes(program))
+      .join("\n")
+      .replaceAll("http://localhost:8787", url)
+      .replaceAll(/postgresql:\/\/(\w+)@localhost:5432\/postgres/g, (_, role: string) => `'${postgres.url(role)}'`)
+      .replaceAll("npm run --silent build:client", "true")
+      .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`)
+      .replaceAll("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+
+  for (const { language, program, isThere, needs } of LANGUAGES) {
+    const isSkipped = !hasPostgres || !isThere;
+    it.skipIf(isSkipped)(
+      `prints what it shows in ${language}${isSkipped ? `, skipped: PostgreSQL${needs} is missing` : ""}`,
+      async ({ expect }) => {
+        postgres = await startPostgres();
+        try {
+          const outcome = await outcomeOf(runIn(folder, ["bash", "-ec", scriptFor(program)]));
+          expect(outcome).toEqual({ status: 0, stdout: blocksOf("text").join("").trim(), stderr: "" });
+        } finally {
+          await postgres.stop();
+        }
+      },
+    );
+  }
+});

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { serve } from "@hono/node-server";
+import { type BrowserContext, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { UserGroupClient } from "../../client/src/index.ts";
+import { sessionHandler } from "../../client/src/server.ts";
+import { integratorProject } from "../support/node/integrator-project.ts";
+
+/** What integrators paste from the guides, besides what a shell runs. */
+
+const { url, key } = inject("service");
+const groups = new UserGroupClient({ url, apiKey: key });
+const blocksOf = (page: string, language: string) =>
+  [
+    ...readFileSync(`docs/integrators/${page}`, "utf8").matchAll(
+      new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, "g"),
+    ),
+  ].map(([, text = ""]) => text);
+
+let made: Awaited<ReturnType<typeof integratorProject>>;
+beforeAll(async () => {
+  made = await integratorProject("examples/embedding");
+});
+afterAll(() => made.remove());
+
+it("the fake of the page of tests answers without a network", async ({ expect }) => {
+  const file = join(made.project, "fake.ts");
+  writeFileSync(file, blocksOf("testing-your-integration.md", "ts").join("\n"));
+  const { stdout } = await promisify(execFile)(process.execPath, [file]);
+  expect(stdout).toBe("eyJ [ 'POST https://groups.example.com/api/viewer_sessions' ]\n");
+});
+
+type Handler = (request: Request) => Response | Promise<Response>;
+
+/** Serves an app at another host than the other one has, which makes two sites of them. Returns its origin. */
+async function listen(hostname: "localhost" | "127.0.0.1", handler: Handler): Promise<string> {
+  const server = serve({ fetch: handler, hostname, port: 0 });
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, "listening");
+  const address = server.address();
+  return `http://${hostname}:${typeof address === "object" && address ? address.port : 0}`;
+}
+
+const html = (body: string, headers = {}) =>
+  new Response(`<!doctype html>${body}`, { headers: { "Content-Type": "text/html", ...headers } });
+
+const product = {
+  client: groups,
+  user: () => ({ id: "jane" }),
+  customer: () => "framed",
+  viewer: () => ({ viewerId: "jane" }),
+};
+
+/** The page and the frame of the documents, on two sites. The frame's site has a cookie, which it asks for in every request. */
+async function sitesOf(sandbox: string) {
+  const [pageScript = "", frameScript = ""] = blocksOf("iframes.md", "js");
+  const viewer = readFileSync(join(made.project, "node_modules/user-group-service/dist/viewer.js"), "utf8");
+  const cookies: (string | null)[] = [];
+  let page = "";
+  const frame = await listen("127.0.0.1", (request) => {
+    const { pathname } = new URL(request.url);
+    // A frame without an origin may load the script of any site that allows it.
+    const ofScript = { "Content-Type": "text/javascript", "Access-Control-Allow-Origin": "*" };
+    if (pathname === "/viewer.js") return new Response(viewer, { headers: ofScript });
+    if (pathname === "/sign-in") return html("signed in", { "Set-Cookie": "sid=1; Path=/; SameSite=None; Secure" });
+    if (pathname === "/whoami") return html(request.headers.get("Cookie") ?? "nobody");
+    if (pathname !== "/chart") return new Response(null, { status: 404 });
+    cookies.push(request.headers.get("Cookie"));
+    const script = frameScript
+      .replace("https://app.example.com", page)
+      .replace("https://groups.example.com", url)
+      .replace("10_000", "500");
+    return html(`<h1></h1><script type="module">${script}</script>`);
+  });
+  page = await listen("localhost", (request) =>
+    request.method === "POST"
+      ? sessionHandler({ ...product, origins: [page, frame] })(request)
+      : html(
+          `<iframe ${sandbox} src="${frame}/chart"></iframe><script>${pageScript.replace("https://charts.example.net", frame)}</script>`,
+        ),
+  );
+  return { page, frame, cookies };
+}
+
+/** Starts a browser that blocks third-party cookies, which the build without windows cannot. */
+async function startStrictBrowser(): Promise<BrowserContext> {
+  const profile = mkdtempSync(join(tmpdir(), "chromium-"));
+  mkdirSync(join(profile, "Default"));
+  const preferences = { profile: { cookie_controls_mode: 1, block_third_party_cookies: true } };
+  writeFileSync(join(profile, "Default/Preferences"), JSON.stringify(preferences));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: BROWSER,
+    args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
+  });
+  onTestFinished(async () => {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  });
+  return context;
+}
+
+const BROWSER = "/usr/bin/chromium";
+const hasBrowser = existsSync(BROWSER);
+
+describe.skipIf(!hasBrowser)(`a frame of another site${hasBrowser ? "" : ", skipped: chromium is missing"}`, () => {
+  it.for([
+    ["shows the customer of the session that the page passes on", "", true],
+    ["does so in a sandbox that keeps its origin", 'sandbox="allow-scripts allow-same-origin"', true],
+    ["gets none in a sandbox without an origin", 'sandbox="allow-scripts"', false],
+  ] as const)("%s, where third-party cookies are blocked", async ([, sandbox, isShown], { expect }) => {
+    await groups.ensure({ userGroupId: "framed", name: "Framed Inc." });
+    const { page: address, frame, cookies } = await sitesOf(sandbox);
+    const page = await (await startStrictBrowser()).newPage();
+    await page.goto(`${frame}/sign-in`);
+    await page.goto(`${frame}/whoami`);
+    expect(await page.textContent("body")).toBe("sid=1");
+
+    const failed = new Promise<string>((resolve) => page.on("pageerror", ({ message }) => resolve(message)));
+    await page.goto(address);
+    const heading = page.frameLocator("iframe").locator("h1");
+    if (isShown) await heading.filter({ hasText: "Framed Inc." }).waitFor();
+    else expect(await failed).toContain("The page has not answered.");
+    expect(await heading.textContent()).toBe(isShown ? "Framed Inc." : "");
+    expect(cookies).toEqual([null]);
+  });
+});

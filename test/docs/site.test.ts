@@ -1,0 +1,311 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { describe, inject, it, onTestFinished } from "vitest";
+import openapi from "../../public/openapi.json" with { type: "json" };
+
+const { url, folder } = inject("service");
+const PAGE_GZIP_BYTES_MAX = 60 * 1024;
+
+const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+  Object.entries<{ operationId: string; summary: string; "x-destructive"?: boolean }>(methods).map(
+    ([method, operation]) => ({ call: `${method.toUpperCase()} ${path}`, ...operation }),
+  ),
+);
+
+/** Text without the escapes of HTML. */
+const unescaped = (html: string) =>
+  html
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
+
+const plain = (html: string) => unescaped(html.replaceAll(/<[^>]*>/g, ""));
+const tagsIn = (html: string, pattern = /<[a-z][^>]*>/gi) => [...html.matchAll(pattern)].map(([tag]) => tag);
+const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => unescaped(found));
+const idsIn = (html: string) => all(html, / id="([^"]*)"/g);
+const hrefsIn = (html: string) => all(html, / (?:href|src)="([^"]*)"/g);
+const linksIn = (markdown: string) => all(markdown.replaceAll(/^ *```[\s\S]*?^ *```/gm, ""), /\]\(([^)\s]+)\)/g);
+
+/** Every page that links from /docs lead to, by its path. */
+async function crawl(): Promise<Map<string, { status: number; type: string; text: string }>> {
+  const pages = new Map<string, { status: number; type: string; text: string }>();
+  const queue = ["/docs", "/llms.txt"];
+  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+    if (pages.has(path)) continue;
+    const response = await fetch(url + path);
+    const type = response.headers.get("Content-Type") ?? "";
+    const text = await response.text();
+    pages.set(path, { status: response.status, type, text });
+    const links = type.startsWith("text/html") ? hrefsIn(text) : /\.md$|llms\.txt$/.test(path) ? linksIn(text) : [];
+    queue.push(...links.filter((link) => link.startsWith("/")).map((link) => link.replace(/#.*/, "")));
+  }
+  return pages;
+}
+
+const crawled = crawl();
+const pagesOf = async () => [...(await crawled)].filter(([, { type }]) => type.startsWith("text/html"));
+
+describe("the pages of a running service", () => {
+  it("are all that was built, and each link leads to a page, and to a place on it", async ({ expect }) => {
+    const pages = await crawled;
+    const built = globSync("docs/**/*.*", { cwd: join(folder, "public") })
+      .filter((file) => !file.endsWith(".sha256"))
+      .map((file) => `/${file.replace(/\.html$/, "")}`);
+    expect(built.length).toBeGreaterThan(80);
+    expect(built.filter((path) => !pages.has(path))).toEqual([]);
+    expect([...pages].filter(([, { status }]) => status !== 200).map(([path]) => path)).toEqual([]);
+
+    const broken = (await pagesOf()).flatMap(([path, { text }]) =>
+      hrefsIn(text)
+        .filter((href) => href.includes("#"))
+        .filter((href) => {
+          const [target = "", id = ""] = href.split("#");
+          return !idsIn(pages.get(target === "" ? path : target)?.text ?? "").includes(id);
+        })
+        .map((href) => `${path}: ${href}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("have no script, no style of their own, and nothing of other hosts", async ({ expect }) => {
+    for (const [path, { text }] of await pagesOf()) {
+      const tags = tagsIn(text).join("\n");
+      expect(tags, path).toContain("<main");
+      expect(tags, path).not.toMatch(/<script|<style|<iframe| on\w+="| style="|javascript:/i);
+      const loaded = all(text, /<(?:img|link)\b[^>]* (?:href|src)="([^"]*)"/g);
+      expect(
+        loaded.filter((address) => !address.startsWith("/")),
+        path,
+      ).toEqual([]);
+    }
+  });
+
+  it("have one anchor on each heading, and no id twice", async ({ expect }) => {
+    for (const [path, { text }] of await pagesOf()) {
+      const ids = idsIn(text);
+      expect(
+        ids.filter((id, index) => ids.indexOf(id) !== index),
+        path,
+      ).toEqual([]);
+      const guide = text.split('<div class="guide">')[1] ?? "";
+      expect(tagsIn(guide, /<h[2-6]>/g), path).toEqual([]);
+      expect(tagsIn(guide, /class="anchor"/g), path).toHaveLength(tagsIn(guide, /<h[2-6] /g).length);
+    }
+  });
+
+  it("weigh at most 60 KB when they are compressed", async ({ expect }) => {
+    for (const [path, { text }] of await pagesOf())
+      expect(gzipSync(text).length, path).toBeLessThanOrEqual(PAGE_GZIP_BYTES_MAX);
+  });
+
+  it.for([
+    ["/docs", "text/html; charset=utf-8"],
+    ["/docs/errors", "text/html; charset=utf-8"],
+    ["/docs/errors.md", "text/markdown; charset=utf-8"],
+    ["/docs/pictures/product.png", "image/png"],
+    ["/docs/examples/embedding/page.html.txt", "text/plain; charset=utf-8"],
+    ["/llms.txt", "text/plain; charset=utf-8"],
+  ])(
+    "%s has its media type, forbids scripts, and is not sent again to who has it",
+    async ([path = "", type], { expect }) => {
+      const { status, headers } = await fetch(url + path);
+      expect([status, headers.get("Content-Type")]).toEqual([200, type]);
+      expect(headers.get("Content-Security-Policy")).toBe(
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      );
+      expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
+      const again = await fetch(url + path, { headers: { "If-None-Match": headers.get("ETag") ?? "" } });
+      expect([again.status, await again.text()]).toEqual([304, ""]);
+      const head = await fetch(url + path, { method: "HEAD" });
+      expect([head.status, await head.text()]).toEqual([200, ""]);
+    },
+  );
+
+  it.for([
+    "/docs/calls.html",
+    "/docs/sources.sha256",
+    "/docs/nothing",
+    "/docs/examples",
+    "/docs/.git",
+    "/docs/..%2fopenapi",
+    "/docs/%2e%2e%2fllms.txt",
+    "/docs//errors",
+    "/docs/integrators/api",
+  ])("nothing is at %s", async (path, { expect }) => {
+    const response = await fetch(url + path);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { code: "route_not_found" } });
+  });
+});
+
+describe("readers find", () => {
+  it("each guide on the first page and in /llms.txt, which names its Markdown", async ({ expect }) => {
+    const pages = await crawled;
+    const guides = [...pages.keys()].filter((path) => path.endsWith(".md")).map((path) => path.slice(0, -3));
+    expect(guides.length).toBeGreaterThan(35);
+    const start = hrefsIn(pages.get("/docs")?.text ?? "");
+    const listed = linksIn(pages.get("/llms.txt")?.text ?? "");
+    expect(guides.filter((path) => !start.includes(path))).toEqual([]);
+    expect(guides.filter((path) => !listed.includes(`${path}.md`))).toEqual([]);
+    expect(pages.get("/llms.txt")?.text).toMatch(
+      /^# User groups\n\n> .+\n\n[\s\S]*\n## .+\n\n- \[.+\]\(\/docs\/[\w-]+\.md\): .+\n/,
+    );
+  });
+
+  it("with each call its guide, its fields, what it refuses, and a call of curl", async ({ expect }) => {
+    const articles = ((await crawled).get("/docs/calls")?.text ?? "").split("<article ").slice(1);
+    expect(articles).toHaveLength(operations.length);
+    for (const [index, article] of articles.entries()) {
+      const { operationId, summary } = operations.find(({ operationId: id }) => article.startsWith(`id="${id}"`)) ?? {};
+      expect(operationId, `article ${index}`).toBeDefined();
+      expect(plain(article), operationId).toContain(summary);
+      expect(article, operationId).toMatch(/>Guides?: |>Guides?: /);
+      expect(article, operationId).toContain('href="/docs/errors#rate_limited"');
+      expect(article, operationId).toMatch(/<pre><code>curl /);
+    }
+  });
+
+  it("each error code and each heading in the index", async ({ expect }) => {
+    const pages = await crawled;
+    const index = hrefsIn(pages.get("/docs/index")?.text ?? "");
+    const codes = openapi.components.schemas.Failure.properties.error.properties.code.enum;
+    const everywhere = ["method_not_allowed"];
+    expect(codes.filter((code) => !everywhere.includes(code) && !index.includes(`/docs/errors#${code}`))).toEqual([]);
+    for (const [path, { text }] of await pagesOf()) {
+      if (!pages.has(`${path}.md`)) continue;
+      const missing = all(text, /<h[2-6] id="([^"]*)"/g).filter((id) => !index.includes(`${path}#${id}`));
+      expect(missing, path).toEqual([]);
+    }
+  });
+
+  it("which calls destroy, in words and in a field", ({ expect }) => {
+    const marked = operations.filter((operation) => operation["x-destructive"]);
+    expect(marked.map(({ call }) => call).toSorted()).toEqual([
+      "DELETE /api/environments",
+      "DELETE /api/keys/{id}",
+      "DELETE /api/operators/{id}",
+      "DELETE /api/user",
+      "DELETE /api/user_groups/{team_id}",
+      "POST /api/user_groups/{team_id}/purge",
+    ]);
+    const worded = Object.values(openapi.paths)
+      .flatMap((methods) => Object.values<{ operationId: string; description: string }>(methods))
+      .filter(({ description }) => description.includes("**This call destroys.**"));
+    expect(worded.map(({ operationId }) => operationId).toSorted()).toEqual(
+      marked.map(({ operationId }) => operationId).toSorted(),
+    );
+  });
+});
+
+/** A project of which each text that the site shows tries to be more than text. */
+function hostileProject(): string {
+  const root = mkdtempSync(join(tmpdir(), "hostile-site-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const evil = `"><script>run()</script><img src=x onerror=run()>`;
+  const markdown = `${evil} [a](javascript:run()) [b](data:text/html,x) <a href="javascript:run()">c</a> \`${evil}\` ![d](javascript:run())`;
+  const page = `# ${evil}\n\n${markdown}.\n\n## ${evil}\n\n| a |\n| --- |\n| ${evil} |\n\n\`\`\`${evil}\n${evil}\n\`\`\`\n\n<script>run()</script>\n`;
+  const spoil = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(spoil);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        ["description", "summary", "message", "source", "version"].includes(name) && typeof member === "string"
+          ? `${member} ${markdown}`
+          : spoil(member),
+      ]),
+    );
+  };
+  mkdirSync(join(root, "docs/integrators"), { recursive: true });
+  mkdirSync(join(root, "public"));
+  writeFileSync(join(root, "docs/integrators/errors.md"), page);
+  writeFileSync(join(root, "public/openapi.json"), JSON.stringify(spoil(openapi)));
+  return root;
+}
+
+// Not by name: it has no types, because it runs before the project's packages are there.
+const { buildSite } = await import(new URL("../../common/site.mjs", import.meta.url).href);
+
+describe("the program that builds the pages", () => {
+  const build = (root: string) => spawnSync(process.execPath, ["tools/site.ts", root], { encoding: "utf8" });
+
+  it("makes text of hostile Markdown and of hostile texts of the document", ({ expect }) => {
+    const root = hostileProject();
+    expect(build(root)).toMatchObject({ status: 0, stderr: "" });
+    const pages = globSync("public/**/*.html", { cwd: root });
+    expect(pages.length).toBe(4);
+    for (const page of pages) {
+      const html = readFileSync(join(root, page), "utf8");
+      // What the texts try to add has values without quotes.
+      const tags = tagsIn(html.replaceAll(/="[^"]*"/g, ""));
+      expect(tags, page).toContain("<main id>");
+      expect(
+        tags.filter((tag) => /<script|=| on\w+/i.test(tag)),
+        page,
+      ).toEqual([]);
+      expect(html, page).toContain("&lt;script&gt;run()");
+      expect(
+        hrefsIn(html).filter((href) => /^(?:javascript|data):/i.test(href)),
+        page,
+      ).toEqual([]);
+    }
+  });
+
+  it.for([
+    ["a link to a page that is not there", "docs/integrators/a.md", "# A\n\nSee [b](b.md).\n", "links to b.md"],
+    [
+      "a link to a file that the site does not have",
+      "docs/integrators/a.md",
+      "# A\n\nSee [b](../../src/b.ts).\n",
+      "links to",
+    ],
+    ["a page without a title", "docs/integrators/a.md", "A page.\n", "does not begin with a title"],
+    ["a page without a first sentence", "docs/integrators/a.md", "# A\n\n## B\n\nA page.\n", "begin with a sentence"],
+    ["a page that lies in no room", "docs/others/a.md", "# A\n\nA page.\n", "lies in no room"],
+    ["two pages with one name", "docs/operators/errors.md", "# A\n\nA page.\n", "have one name"],
+  ] as const)("refuses %s", ([, file, text, reason], { expect }) => {
+    const root = hostileProject();
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+    const { status, stderr } = build(root);
+    expect(stderr.trim()).toContain(reason);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(status).toBe(1);
+  });
+
+  it("builds the pages again when a source has changed, and only then", async ({ expect }) => {
+    const root = hostileProject();
+    for (const name of ["node_modules", "tools"]) symlinkSync(join(process.cwd(), name), join(root, name));
+    const page = join(root, "public/docs/errors.html");
+    expect(buildSite(root)).toBe(true);
+    const first = readFileSync(page, "utf8");
+
+    writeFileSync(page, "as it is");
+    expect(buildSite(root)).toBe(true);
+    expect(readFileSync(page, "utf8")).toBe("as it is");
+
+    writeFileSync(join(root, "docs/integrators/other.md"), "# Other\n\nOther words.\n");
+    expect(buildSite(root)).toBe(true);
+    expect(readFileSync(page, "utf8")).not.toBe(first);
+    expect(readFileSync(page, "utf8")).toContain("/docs/other");
+
+    rmSync(join(root, "docs/integrators/other.md"));
+    expect(buildSite(root)).toBe(true);
+    expect(readFileSync(page, "utf8")).toBe(first);
+    expect(existsSync(join(root, "public/docs/other.html"))).toBe(false);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, it, vi } from "vitest";
+import { call } from "../../support/client.ts";
+import { signIn, visit } from "../../support/console.ts";
+import { sessionOf } from "../../support/sessions.ts";
+import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+
+const ENVIRONMENT = "/console/environments/acme/Testing";
+const SEARCH = "/console/search";
+
+/** An environment with a group, and an operator who has signed in. */
+async function newVisitor(role: "viewer" | "support" | "admin" = "viewer") {
+  const integrator = await newIntegrator();
+  const token = await integrator.tokenOf("acme", { name: "Marigold Clinics" });
+  const operatorKey = await issueOperator(role, { name: `ada ${role}` });
+  const visitor = await signIn(operatorKey);
+  const search = (text: string, fields = {}) => visitor.send("/console/environments", { text, ...fields }, SEARCH);
+  return { ...integrator, token, operatorKey, visitor, search };
+}
+
+describe("the search", () => {
+  it("leads with a word, an id or a number to the groups that have it", async ({ expect }) => {
+    const { visitor, search, tokenOf, key } = await newVisitor();
+    await tokenOf("globex", { name: "Globex" });
+    await call("PUT", "/api/user_groups/2", { credential: key, body: { name: "Globéx Ltd" } });
+    for (const [text, name] of [
+      ["clinic", "Marigold Clinics"],
+      ["GLOBEX l", "Globéx Ltd"],
+      ["2", "Globéx Ltd"],
+    ] as const) {
+      const led = await search(text, { environment: "acme/Testing" });
+      const location = led.headers.get("Location") ?? "";
+      expect([led.status, location]).toEqual([303, `${ENVIRONMENT}/groups?${new URLSearchParams({ search: text })}`]);
+      const { body } = await visitor.get(location);
+      expect([
+        text,
+        body.match(/<td><a href="[^"]+"><bdi>[^<]+/g)?.map((row: string) => row.split("<bdi>")[1]),
+      ]).toEqual([text, [name]]);
+    }
+  });
+
+  it("finds groups from the start page too, and deleted ones", async ({ expect }) => {
+    const { visitor, search } = await newVisitor();
+    await call("DELETE", `/api/user_groups/1${inEnvironment()}`, { credential: operator, body: {} });
+    const led = await search("marigold");
+    expect(led.headers.get("Location")).toBe("/console/environments?search=marigold");
+    for (const path of ["/console/environments?search=marigold", `${ENVIRONMENT}/groups?search=marigold`])
+      expect((await visitor.get(path)).body).toMatch(/groups\/1"><bdi>Marigold Clinics<.*data-state="deleted"/);
+    expect((await visitor.get("/console/environments?search=nothing-like-it")).body).toContain("Nothing was found");
+  });
+
+  it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {
+    const { search, key, token, operatorKey } = await newVisitor();
+    const session = await sessionOf(key);
+    const lines: string[] = [];
+    for (const level of ["log", "info", "warn", "error"] as const)
+      vi.spyOn(console, level).mockImplementation((...texts) => lines.push(texts.join(" ")));
+    const secrets = [key, token, operatorKey, session, operator];
+    for (const secret of secrets)
+      for (const text of [secret, `Authorization: Token ${secret}`, `  ${secret}\n`]) {
+        const { status, body, headers } = await search(text, { environment: "acme/Testing" });
+        const isWrapped = secret === operator && text.includes(" ");
+        if (isWrapped) continue;
+        expect([text, status, headers.get("Location")]).toEqual([text, 200, null]);
+        expect(body).not.toContain(secret);
+      }
+    const logged = lines.join("\n");
+    for (const secret of secrets) expect(logged).not.toContain(secret);
+    vi.restoreAllMocks();
+  });
+
+  it("says what is known of a session, and of the bootstrap token", async ({ expect }) => {
+    const { search, key } = await newVisitor();
+    const session = await sessionOf(key, { viewer_id: "jane" });
+    expect((await search(session)).body).toMatch(
+      /viewer session that has not expired.*groups\/1".*jane.*keys\/1\/about/,
+    );
+    expect((await search(`${session.slice(0, -4)}AAAA`)).body).toContain("no signing key of the service verifies it");
+    expect((await search(operator)).body).toContain("It is the bootstrap token");
+  });
+
+  it("takes texts of 1 to 100 characters", async ({ expect }) => {
+    const { search } = await newVisitor();
+    expect((await search("x y ".repeat(26))).status).toBe(422);
+    expect((await search(" ")).status).toBe(422);
+  });
+
+  it("of an environment that does not exist leads to all of them", async ({ expect }) => {
+    const { search } = await newVisitor();
+    for (const environment of ["../../evil", "acme/Nowhere", "//evil.example"])
+      expect((await search("x", { environment })).headers.get("Location")).toBe("/console/environments?search=x");
+  });
+});
+
+describe("the frame", () => {
+  it("stays on pages that are refused or missing", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer");
+    for (const [path, status, isInEnvironment] of [
+      [`${ENVIRONMENT}/groups/99`, 404, true],
+      [`${ENVIRONMENT}/nonsense`, 404, true],
+      [`${ENVIRONMENT}/keys/issue`, 403, true],
+      ["/console/operators/issue", 403, false],
+      ["/console/environments/acme/Customer/groups", 404, false],
+      ["/console/nonsense", 404, false],
+    ] as const) {
+      const page = await visitor.get(path);
+      expect([path, page.status, page.body.includes('role="search"')]).toEqual([path, status, true]);
+      expect([path, page.body.includes(`href="${ENVIRONMENT}/keys"`)]).toEqual([path, isInEnvironment]);
+    }
+    const stranger = await visit("GET", "/console/nonsense");
+    expect([stranger.status, stranger.body.includes('role="search"')]).toEqual([404, false]);
+  });
+
+  it("names the group and the environment in the title, and shows no character there that moves others", async ({
+    expect,
+  }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    await tokenOf("evil", { name: "\u202Egnp.exe" });
+    const titleOf = async (path: string) => /<title>([^<]*)/.exec((await visitor.get(path)).body)?.[1];
+    expect(await titleOf(`${ENVIRONMENT}/groups/1`)).toBe("Marigold Clinics · acme/Testing · User groups");
+    expect(await titleOf(`${ENVIRONMENT}/groups/2`)).toBe("[U+202E]gnp.exe · acme/Testing · User groups");
+  });
+
+  it("offers the environments of the same workspace first", async ({ expect }) => {
+    const { visitor } = await newVisitor();
+    for (const [workspace, environment] of [
+      ["globex", "Customer"],
+      ["acme", "Customer"],
+    ])
+      await call("POST", "/api/keys", { credential: operator, body: { workspace, environment, name: "x" } });
+    const { body } = await visitor.get(ENVIRONMENT);
+    const menu = body.slice(0, body.indexOf('role="search"'));
+    const names = [...menu.matchAll(/<a href="\/console\/environments\/[^"]+"[^>]*>([^<]+)/g)].map(([, name]) => name);
+    expect(names).toEqual(["acme/Customer", "acme/Testing", "globex/Customer"]);
+  });
+});
+
+describe("a form whose session has ended", () => {
+  it("is shown once with what was typed, and without what may be a secret", async ({ expect }) => {
+    const { visitor, operatorKey, key } = await newVisitor("admin");
+    const path = `${ENVIRONMENT}/groups/1/edit`;
+    await visitor.forge("/console/sign-out");
+    const fields = { name: "<b>New name</b>", properties: '{"plan":"pro"}', reason: key, operator_key: operatorKey };
+    const { status, body, headers } = await visitor.forge(path, fields);
+    expect([status, headers.get("Location"), headers.get("Cache-Control")]).toEqual([401, null, "no-store"]);
+    expect(body).toContain("&lt;b&gt;New name&lt;/b&gt;");
+    expect(body).toContain("{&quot;plan&quot;:&quot;pro&quot;}");
+    expect(body).toContain(`href="/console/sign-in?next=${encodeURIComponent(path)}"`);
+    for (const secret of [key, operatorKey]) expect(body).not.toContain(secret);
+  });
+
+  it("shows nothing that another page has sent", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin");
+    const path = `${ENVIRONMENT}/groups/1/edit`;
+    await visitor.forge("/console/sign-out");
+    const { status, body } = await visitor.forge(path, { name: "Call 555-1234", form_token: "forged" });
+    expect([status, body.includes("555-1234")]).toEqual([403, false]);
+  });
+});

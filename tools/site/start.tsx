@@ -1,0 +1,107 @@
+/** The page /docs, which sends each reader to the right first page, and /llms.txt, which does so for programs. */
+import type { FC } from "hono/jsx";
+import { ROOMS, type Room } from "./guides.ts";
+import { GuideList, guidesOf, Layout, type Site } from "./layout.tsx";
+import type { RenderedGuide } from "./markdown.ts";
+
+type Reader = { who: string; intent: string; pages: string[] };
+
+/** Each kind of reader, and the pages that matter to them, the first one first. */
+const READERS: Reader[] = [
+  {
+    who: "You integrate",
+    intent: "Your product embeds dashboards, and each of your customers may see only their own rows.",
+    pages: ["first-rows", "embedding", "api", "errors", "going-live"],
+  },
+  {
+    who: "You run the service",
+    intent: "You deploy it, issue keys, and answer when something is wrong.",
+    pages: ["one-box", "operating", "access", "backups", "symptoms"],
+  },
+  {
+    who: "You decide or review",
+    intent: "You want to know what it guarantees, what it costs, and what happens when a secret leaks.",
+    pages: ["readme", "security", "stability", "performance", "costs"],
+  },
+  {
+    who: "You change the code",
+    intent: "You maintain the service, or add to it.",
+    pages: ["contributing", "architecture", "testing", "console-code", "changelog"],
+  },
+];
+
+/** The guides with these names, in their order. */
+function named(names: string[], guides: RenderedGuide[]): RenderedGuide[] {
+  const byName = new Map(guides.map((guide) => [guide.name, guide]));
+  return names.flatMap((name) => byName.get(name) ?? []);
+}
+
+/** The page /docs. */
+export const StartPage: FC<Site> = ({ version, guides }) => (
+  <Layout title="Documents" path="/docs" version={version} side={<GuideList guides={guides} current="" />}>
+    <h1>User groups</h1>
+    <p>
+      This service stores a user group for each of your customers, and decides whose data a dashboard may show. Your
+      server mints a short-lived viewer session; the page presents it.
+    </p>
+    <div class="readers">
+      {READERS.map(({ who, intent, pages }) => {
+        const [first, ...others] = named(pages, guides);
+        if (!first) return null;
+        return (
+          <section>
+            <h2>{who}</h2>
+            <p>{intent}</p>
+            <p>
+              <a class="button primary" href={`/docs/${first.name}`}>
+                {first.title}
+              </a>
+            </p>
+            <ul>
+              {others.map(({ name, title, summary }) => (
+                <li>
+                  <a href={`/docs/${name}`}>{title}</a> <small>{summary}</small>
+                </li>
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+      <section>
+        <h2>You are a program</h2>
+        <p>
+          Begin with <a href="/llms.txt">/llms.txt</a>. Every page is Markdown too, at its address with <code>.md</code>{" "}
+          behind it. The calls are in <a href="/openapi.json">/openapi.json</a>; those that destroy are marked with{" "}
+          <code>x-destructive</code>.
+        </p>
+      </section>
+    </div>
+  </Layout>
+);
+
+const SUMMARY = `User groups, and the sessions that decide whose data a dashboard may show. An HTTP JSON service, with an operators' console.
+
+- Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy have \`x-destructive: true\`: leave them out of tools
+  that nobody watches.
+- Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
+- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with a real status. Go by \`error.code\`.`;
+
+const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
+
+/** The text of /llms.txt, as llmstxt.org describes it. What a program can leave out is under `Optional`. */
+export function llmsText(guides: RenderedGuide[]): string {
+  const first = READERS.slice(0, 2).flatMap(({ who, pages }) => [
+    `## ${who}: begin here`,
+    named(pages, guides).map(lineOf).join("\n"),
+  ]);
+  const seen = new Set(READERS.slice(0, 2).flatMap(({ pages }) => pages));
+  const rooms = Object.entries(ROOMS).flatMap(([room, title]) => [
+    room === "internals" ? "## Optional" : `## ${title}`,
+    guidesOf(room as Room, guides)
+      .filter(({ name }) => !seen.has(name))
+      .map(lineOf)
+      .join("\n"),
+  ]);
+  const [lead = "", ...details] = SUMMARY.split("\n\n");
+  return `${["# User groups", `> ${lead}`, ...details, ...first, ...rooms].join("\n\n")}\n`;
+}

@@ -1,0 +1,70 @@
+/** Writes the site: pages that need no script, the Markdown of the guides, and /llms.txt. */
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Child } from "hono/jsx";
+import { CallFinder } from "./calls.ts";
+import { type Call, codesOf, type Document } from "./document.ts";
+import { guidesIn, Links } from "./guides.ts";
+import { IndexPage } from "./index-page.tsx";
+import { GuidePage } from "./layout.tsx";
+import { Markdown, type RenderedGuide } from "./markdown.ts";
+import { ReferencePage } from "./reference.tsx";
+import { llmsText, StartPage } from "./start.tsx";
+
+const PICTURES = "docs/pictures";
+
+/**
+ * Writes the site of the project in the folder `root` into `output`, which is its `public/`. Pages of an older build go.
+ *
+ * @throws if a page links to what is not there, or begins without a title and a sentence.
+ */
+export function writeSite(root: string, output: string): void {
+  const document: Document = JSON.parse(readFileSync(join(root, "public/openapi.json"), "utf8"));
+  const sources = guidesIn(root);
+  const links = new Links(root, sources);
+  const calls = new CallFinder(document);
+  const markdown = new Markdown({ links, calls, codes: codesOf(document) });
+  const guides = sources.map((guide) => markdown.guide(guide));
+  const site = { version: document.info.version, guides };
+  const guidesOf = guidesByCall(guides, calls);
+  const files: Record<string, string> = {
+    "docs.html": pageOf(<StartPage {...site} />),
+    "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
+    "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
+    "llms.txt": llmsText(guides),
+  };
+  for (const guide of guides) {
+    files[`docs/${guide.name}.html`] = pageOf(<GuidePage guide={guide} site={site} />);
+    files[`docs/${guide.name}.md`] = markdown.source(guide);
+  }
+  for (const file of links.files) files[`docs/${file}.txt`] = readFileSync(join(root, file), "utf8");
+
+  for (const [name, text] of Object.entries(files)) write(join(output, name), text);
+  if (existsSync(join(root, PICTURES))) cpSync(join(root, PICTURES), join(output, PICTURES), { recursive: true });
+  removeOld(output, new Set(Object.keys(files)));
+}
+
+/** Finds the guides that name a call, with that which names it most often first. */
+function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) => RenderedGuide[] {
+  const counted = guides
+    .filter(({ room, name }) => (room === "integrators" || room === "operators") && name !== "readme")
+    .map((guide) => ({ guide, counts: calls.countsIn(guide.text) }));
+  return ({ operation: { operationId: id } }) =>
+    counted
+      .filter(({ counts }) => counts.has(id))
+      .toSorted((one, other) => (other.counts.get(id) ?? 0) - (one.counts.get(id) ?? 0))
+      .map(({ guide }) => guide);
+}
+
+/** Removes the pages of an older build. They are not removed before, since two programs may build at the same time. */
+function removeOld(output: string, names: ReadonlySet<string>): void {
+  for (const name of globSync("docs/**/*.{html,md,txt}", { cwd: output }))
+    if (!names.has(name)) rmSync(join(output, name), { force: true });
+}
+
+const pageOf = (page: Child): string => `<!doctype html>${page}\n`;
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
