@@ -11,8 +11,6 @@ export type Effort = {
   besideSearches: number[];
   /** What the directories hold in which single calls are timed. */
   objects: { responses: number; groups: number };
-  /** How many groups the directories hold in which viewers are measured beside searches. */
-  besideSearches: number[];
   /** What the directories hold that are searched: a kind of groups, or events, and how many. */
   searched: [kind: string, size: number][];
 };
@@ -25,7 +23,6 @@ export const FULL: Effort = {
   besideLists: { turns: 5, seconds: 3 },
   besideSearches: [100_000, 1_000_000],
   objects: { responses: 2_000_000, groups: 100_000 },
-  besideSearches: [10_000, 1_000_000],
   searched: [
     ["plain", 10_000],
     ["plain", 1_000_000],
@@ -44,7 +41,6 @@ export const QUICK: Effort = {
   besideLists: { turns: 2, seconds: 1 },
   besideSearches: [10_000, 100_000],
   objects: { responses: 100_000, groups: 10_000 },
-  besideSearches: [10_000],
   searched: [
     ["plain", 10_000],
     ["long", 10_000],
