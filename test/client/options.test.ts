@@ -177,7 +177,7 @@ describe("an option that is present and undefined", () => {
       const { error, sent } = await call();
       expect(error).toBeInstanceOf(TypeError);
       expect(error).toMatchObject({
-        message: expect.stringMatching(new RegExp(`^${option} is undefined, and without`)),
+        message: expect.stringMatching(new RegExp(`^Give ${option}\\.$|^${option} is undefined, and without`)),
       });
       expect(sent).toBe(0);
     },

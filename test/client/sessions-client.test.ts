@@ -400,7 +400,7 @@ describe("a failed mint", () => {
     session.mockResolvedValue(minted);
     const error = await errorOf(call());
     expect(session).toHaveBeenCalledTimes(1);
-    expect(error).toEqual(new TypeError("session() gave no session."));
+    expect(error).toEqual(new TypeError("session() gave none."));
     expect(error).toBeInstanceOf(TypeError);
   });
 

@@ -41,7 +41,7 @@ describe("the page of first rows", () => {
       .replaceAll(/postgresql:\/\/(\w+)@localhost:5432\/postgres/g, (_, role: string) => `'${postgres.url(role)}'`)
       .replaceAll("npm run --silent build:client", "true")
       .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`)
-      .replaceAll("npx ug", `'${process.execPath}' -- cli/ug.mjs`);
+      .replaceAll(/^ug /gm, `'${process.execPath}' -- cli/ug.mjs `);
 
   for (const { language, program, isThere, needs } of LANGUAGES) {
     const isSkipped = !hasPostgres || !isThere;

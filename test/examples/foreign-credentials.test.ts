@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { createRemoteJWKSet } from "jose";
@@ -55,6 +55,7 @@ beforeAll(async () => {
   );
   foreign = Object.fromEntries(others);
   ({ project, remove: removeProject } = await integratorProject("examples/embedding", "examples/product"));
+  symlinkSync(resolve("node_modules/pg"), join(project, "node_modules/pg"));
 });
 afterAll(() => removeProject());
 
@@ -92,6 +93,8 @@ const presentToKit = (options: () => RequireSessionOptions) => async (credential
   return checked instanceof Response ? checked.text() : JSON.stringify({ team_id: checked.teamId });
 };
 
+const NO_DATABASE = { DATABASE_URL: "postgresql://127.0.0.1:1/none" };
+
 /** What every recipe shows of its own customer. */
 const SHOWN = /"team_id":1\b|"amount":7|amount.*7/;
 
@@ -113,8 +116,7 @@ const RECIPES: Recipe[] = [
     isThere: succeeds("python3", "-c", "import psycopg"),
     // The service binds the template, and then there is no database.
     present: async (credential) => {
-      const env = { DATABASE_URL: "postgresql://127.0.0.1:1/none" };
-      const { stderr } = await run(["python3", "examples/embedding/bound_query.py"], credential, env);
+      const { stderr } = await run(["python3", "examples/embedding/bound_query.py"], credential, NO_DATABASE);
       return stderr.includes("OperationalError") ? '"amount":7' : stderr;
     },
   },
@@ -125,6 +127,27 @@ const RECIPES: Recipe[] = [
       const backend = { groups, audience: AUDIENCE, databases: new Map([["eu-1", database()]]) };
       const report = { schema: "sales", sql: "SELECT amount FROM sales WHERE customer = {{user_group_id}}" };
       return JSON.stringify(await runReport(backend, credential, report).catch(String));
+    },
+  },
+  {
+    file: "orders.ts",
+    // A session that is verified reaches the database, which is not there.
+    present: async (credential) => {
+      const { stdout, stderr } = await run(
+        [process.execPath, join(project, "embedding/orders.ts")],
+        credential,
+        NO_DATABASE,
+      );
+      return stderr.includes("ECONNREFUSED") ? '"amount":7' : stdout + stderr;
+    },
+  },
+  {
+    file: "orders.py",
+    needs: "PyJWT and psycopg",
+    isThere: succeeds("python3", "-c", "import jwt, cryptography, psycopg"),
+    present: async (credential) => {
+      const { stdout, stderr } = await run(["python3", "examples/embedding/orders.py"], credential, NO_DATABASE);
+      return stderr.includes("OperationalError") ? '"amount":7' : stdout + stderr;
     },
   },
   {

@@ -24,7 +24,7 @@ export class ResponseBody {
   readonly #unexpected: (what: string) => Error;
 
   constructor(value: JsonValue | undefined, unexpected: (what: string) => Error) {
-    if (!isObject(value)) throw unexpected("is no JSON object");
+    if (!isObject(value)) throw unexpected("is no object");
     this.#fields = value;
     this.#unexpected = unexpected;
   }

@@ -131,6 +131,6 @@ function checked(minted: unknown): { token: string; seconds: number } {
   const { token, expires_in_seconds, expiresInSeconds } = Object(session);
   const seconds = expires_in_seconds ?? expiresInSeconds;
   if (typeof token !== "string" || !(typeof seconds === "number" && seconds > 0))
-    throw new TypeError("session() gave no session.");
+    throw new TypeError("session() gave none.");
   return { token, seconds };
 }

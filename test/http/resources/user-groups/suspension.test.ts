@@ -139,11 +139,12 @@ describe("a suspension", () => {
       created_at: expect.any(String),
       updated_at: expect.any(String),
       suspended_at: expect.any(String),
+      suspended_by: { kind: "api_key", id: 1, name: "backend" },
       suspended_reason: null,
       last_viewed_on: null,
     });
     const resumed = await update(1, { suspended: false });
-    const { suspended_at: _, suspended_reason: __, ...rest } = shown.body.user_group;
+    const { suspended_at: _, suspended_by: __, suspended_reason: ___, ...rest } = shown.body.user_group;
     expect(resumed.body).toEqual({ success: 1, user_group: { ...rest, state: "active" } });
     expect(resumed.headers.get("ETag")).toBe('"1.3"');
   });
