@@ -2,6 +2,10 @@ import type { ChangeEvent, EventType, StoredEvent } from "../records.ts";
 
 const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId, provided_id AS providedId, details`;
 
+const ofType = (order: "ASC" | "DESC") =>
+  `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? AND type = ? ORDER BY id ${order} LIMIT 1`;
+const OF_TYPE = { first: ofType("ASC"), last: ofType("DESC") };
+
 type Row = Omit<StoredEvent, "actor" | "details"> & { actor: string; details: string };
 
 const toEvent = (row: Row): StoredEvent => ({ ...row, actor: JSON.parse(row.actor), details: JSON.parse(row.details) });
@@ -116,21 +120,14 @@ export class EventStore {
       .map(toEvent);
   }
 
-  /** The first event of a group with this type, from the id `from` on and below `before`. */
-  firstOfType(
+  /** The first or last event of a group with this type, from the id `from` on and below `before`. */
+  findOfType(
+    which: keyof typeof OF_TYPE,
     teamId: number,
     type: EventType,
     { before, from }: { before: number; from: number },
   ): StoredEvent | undefined {
-    const [row] = this.#sql
-      .exec<Row>(
-        `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? AND type = ? ORDER BY id LIMIT 1`,
-        from,
-        before,
-        teamId,
-        type,
-      )
-      .toArray();
+    const [row] = this.#sql.exec<Row>(OF_TYPE[which], from, before, teamId, type).toArray();
     return row && toEvent(row);
   }
 

@@ -32,6 +32,8 @@ const KEY_CALLS: Costed[] = [
 const SHARED_CALLS: Costed[] = [
   ["a list", ["GET", "/api/user_groups?limit=1"], "list", 200],
   ["one group", ["GET", "/api/user_groups/1"], "show", 200],
+  ["a search", ["GET", "/api/user_groups?search=ACME"], "search", 200],
+  ["a group's events", ["GET", "/api/user_groups/1/events"], "history", 200],
   ["an update", ["PUT", "/api/user_groups/1", () => ({ name: "x" })], "updateByNumber", 200],
   ["a rotation", ["POST", "/api/user_groups/1/rotate"], "rotateByNumber", 200],
   ["a deletion", ["DELETE", "/api/user_groups/1"], "removeByNumber", 200],

@@ -44,10 +44,10 @@ export const BY_NUMBER = {
 } as const satisfies Record<string, Counts>;
 
 /**
- * How many rows a call by number reads in addition to find who has suspended or deleted a group, among so many events: two, one for each
- * halving, and the event.
+ * How many rows a call by number reads in addition to find who has suspended or deleted a group, among so many events: two, twice one for
+ * each halving, and the event twice.
  */
-export const endingRows = (events: number): number => 3 + Math.ceil(Math.log2(events + 1));
+export const endingRows = (events: number): number => 4 + 2 * Math.ceil(Math.log2(events + 1));
 
 /** How many rows a search and a history read: each group or event that they examine, each that they return, and a few for each turn. */
 export const SCAN_ROWS_PER_TURN = 5;

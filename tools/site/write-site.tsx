@@ -8,6 +8,7 @@ import { guidesIn, Links } from "./guides.ts";
 import { IndexPage } from "./index-page.tsx";
 import { GuidePage } from "./layout.tsx";
 import { Markdown, type RenderedGuide } from "./markdown.ts";
+import { asVersion30 } from "./openapi-3.0.ts";
 import { ReferencePage } from "./reference.tsx";
 import { llmsText, StartPage } from "./start.tsx";
 
@@ -32,6 +33,7 @@ export function writeSite(root: string, output: string): void {
     "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
     "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
     "llms.txt": llmsText(guides),
+    "openapi-3.0.json": JSON.stringify(asVersion30(document)),
   };
   for (const guide of guides) {
     files[`docs/${guide.name}.html`] = pageOf(<GuidePage guide={guide} site={site} />);

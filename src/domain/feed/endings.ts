@@ -26,7 +26,10 @@ export const endingsOf = (store: EventStore, { teamId, suspendedAt, deletedAt }:
   ...(deletedAt !== null && { deletedBy: actorOf(store, teamId, "user_group.deleted", deletedAt) }),
 });
 
-/** The actor of the group's first event with this type from a time on. No event is before the change that it records. */
+/**
+ * The actor of the group's last event with this type from a time on. No event is before the change that it records, and several can have
+ * one time: those of a millisecond, and all others while a clock that was put back catches up.
+ */
 function actorOf(store: EventStore, teamId: number, type: EventType, since: number): Actor | null {
   const [newest] = store.pageBefore({ before: Number.MAX_SAFE_INTEGER, from: 1 }, 1);
   // That of a change which this call has made.
@@ -34,5 +37,9 @@ function actorOf(store: EventStore, teamId: number, type: EventType, since: numb
   const [oldest] = store.oldest(1);
   if (!newest || !oldest || oldest.at > since) return null;
   const from = firstSince(store, since, { oldest: oldest.id, newest: newest.id });
-  return store.firstOfType(teamId, type, { from, before: from + ENDING_EVENTS_EXAMINED_MAX })?.actor ?? null;
+  const first = store.findOfType("first", teamId, type, { from, before: from + ENDING_EVENTS_EXAMINED_MAX });
+  if (!first) return null;
+  const after = firstSince(store, first.at + 1, { oldest: first.id, newest: newest.id });
+  const before = Math.min(after, first.id + ENDING_EVENTS_EXAMINED_MAX);
+  return (store.findOfType("last", teamId, type, { from: first.id, before }) ?? first).actor;
 }

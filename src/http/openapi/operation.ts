@@ -46,7 +46,7 @@ export type CredentialName = "api_key" | "operator_key" | "user_group_token" | "
 export type DescribedCall =
   | keyof typeof ACCESS
   | "GET /"
-  | `GET /${"health" | "ready" | "openapi.json" | "docs" | ".well-known/jwks.json" | ".well-known/openid-configuration"}`;
+  | `GET /${"health" | "ready" | "openapi.json" | "openapi-3.0.json" | "docs" | ".well-known/jwks.json" | ".well-known/openid-configuration"}`;
 
 /** The operations of a resource, by method and pattern of the path, as in the table of access. */
 export type Operations = Partial<Record<DescribedCall, Operation>>;
@@ -108,7 +108,7 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
       "Makes the call safe to repeat: for 24 hours, a repeat with the same key, method, path and body changes nothing and gets the " +
       "same answer, the new token included, with the header `Idempotent-Replayed: true`. With another method, path or body it gets " +
       "422 `idempotency_key_reused`.",
-    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\u0021-\\u007e]+$" },
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
     example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
   },
   "Cache-Control": {

@@ -62,6 +62,15 @@ export const referenceOperations = {
     answer: { status: 200, description: "An OpenAPI 3.1 document.", content: "application/json" },
     refusals: [],
   },
+  "GET /openapi-3.0.json": {
+    id: "describeApiIn30",
+    tag: "About",
+    summary: "Get this document in OpenAPI 3.0",
+    description: "For generators that read no 3.1. It says the same. HEAD is answered as well.",
+    answer: { status: 200, description: "An OpenAPI 3.0 document.", content: "application/json" },
+    // The Worker was deployed without the files of public/.
+    refusals: ["route_not_found"],
+  },
   "GET /docs": {
     id: "showReference",
     tag: "About",

@@ -11,7 +11,12 @@ import { respondWithFile } from "../response/respond-with-file.ts";
 const DOCS = "/docs";
 
 /** The files of `public/` with a path of their own. */
-const FILES = { "/openapi.json": "/openapi.json", "/llms.txt": "/llms.txt", [DOCS]: "/docs.html" };
+const FILES = {
+  "/openapi.json": "/openapi.json",
+  "/openapi-3.0.json": "/openapi-3.0.json",
+  "/llms.txt": "/llms.txt",
+  [DOCS]: "/docs.html",
+};
 
 /** A path of the documents: names without an extension are pages, and the others their Markdown, pictures, and files as text. */
 const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;

@@ -255,6 +255,16 @@ describe("suspended_by and deleted_by", () => {
     expect(resumed).not.toHaveProperty("suspended_by");
   });
 
+  it("are not those of another group whose event is the newest", async ({ expect }) => {
+    const { ada, update, remove, show } = await newEndedGroup();
+    await update(2, { suspended: true });
+    expect((await show(1)).body.user_group.suspended_by).toEqual(ADA);
+    await update(2, { suspended: false });
+    await ada.update(2, { suspended: true });
+    await remove(1);
+    expect((await show(2)).body.user_group.suspended_by).toEqual(ADA);
+  });
+
   it("name the one who has done it last", async ({ expect }) => {
     const { ada, update, remove, restore, show } = await newEndedGroup();
     await ada.update(1, { suspended: false });
