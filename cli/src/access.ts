@@ -12,22 +12,22 @@ import {
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { isLoopback } from "../../common/origin.ts";
 import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
+import type { Context } from "./contexts/context-store.ts";
+import { describedTarget, type Target } from "./contexts/target.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { RESPONSE_MS_MAX } from "./support/http.ts";
 import { systemErrorCode } from "./support/output.ts";
 import { escapeInvisible } from "./support/printable.ts";
-import {
-  apiKeyRefused,
-  isRedirect,
-  notTheService,
-  redirected,
-  serviceUrl,
-  unreachable,
-  whyRefused,
-} from "./support/service.ts";
+import { apiKeyRefused, isRedirect, notTheService, redirected, unreachable, whyRefused } from "./support/service.ts";
 
 /** A credential, and where it was found. */
-export type Credential = { kind: "api_key" | "operator"; text: string; source: string };
+export type Credential = {
+  kind: "api_key" | "operator";
+  text: string;
+  source: string;
+  /** What to do where the service refuses it, if that depends on its source. */
+  fix?: string;
+};
 
 /** The options of a command that name the service, the credential and the environment. */
 export type Connection = {
@@ -41,6 +41,8 @@ export type Connection = {
 export type Access<Client> = {
   client: Client;
   url: URL;
+  /** The deployment, for messages. */
+  place: string;
   credential: Credential;
   explained: (error: unknown) => unknown;
 };
@@ -50,11 +52,12 @@ const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
 
 /** Access for commands that only operators may run. */
 export function accessToDeployment({ options }: Pick<Connection, "options">): Access<OperatorClient> {
-  const url = serviceUrl(options.url, process.env);
-  const credential = credentialIn(options.keyFile) ?? operatorCredential(url);
+  const { target } = options;
+  const { url } = target;
+  const credential = givenCredential(options) ?? operatorCredential(url);
   if (credential.kind !== "operator")
-    throw new CommandError(`${credential.source} holds an API key. This command takes the key of an operator.`);
-  return accessOf(new OperatorClient(connectionTo(url, { operatorKey: credential.text })), url, credential);
+    throw new CommandError(`${upper(credential.source)} is an API key. This command takes the key of an operator.`);
+  return accessOf(new OperatorClient(connectionTo(url, { operatorKey: credential.text })), target, credential);
 }
 
 /**
@@ -62,13 +65,20 @@ export function accessToDeployment({ options }: Pick<Connection, "options">): Ac
  * UG_ENVIRONMENT count only if there is no API key.
  */
 export function accessToEnvironment({ options, isNamed, environment }: Connection): Access<EnvironmentClient> {
-  const url = serviceUrl(options.url, process.env);
-  const credential = credentialIn(options.keyFile) ?? environmentCredential(url, options, isNamed);
+  const { target } = options;
+  const { url } = target;
+  const credential = givenCredential(options) ?? environmentCredential(url, options, isNamed);
   const connection = connectionTo(url, PATIENT);
   if (credential.kind === "api_key")
-    return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), url, credential);
+    return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), target, credential);
   const operator = new OperatorClient({ ...connection, operatorKey: credential.text });
-  return accessOf(operator.inEnvironment(environment()), url, credential);
+  return accessOf(operator.inEnvironment(environment()), target, credential);
+}
+
+/** The calls that operators cannot make. @throws CommandError for an operator. */
+export function withApiKey(client: EnvironmentClient): UserGroupClient {
+  if (client instanceof UserGroupClient) return client;
+  throw new CommandError("This command takes an API key, which begins with ugk_.");
 }
 
 const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"> & { url: URL } & More => ({
@@ -77,19 +87,33 @@ const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"
   url,
 });
 
-const accessOf = <Client>(client: Client, url: URL, credential: Credential): Access<Client> => ({
+const accessOf = <Client>(client: Client, target: Target, credential: Credential): Access<Client> => ({
   client,
-  url,
+  url: target.url,
+  place: describedTarget(target),
   credential,
-  explained: (error) => explainedError(error, url, credential),
+  explained: (error) => explainedError(error, target.url, credential),
 });
 
 /** The first credential that is set, for commands that take any. `envFile` is the file of the service's secrets. */
-export const anyCredential = (
-  url: URL,
-  { keyFile, envFile }: ServiceOptions & { envFile?: string },
-): Credential | undefined =>
-  credentialIn(keyFile) ?? (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(url, envFile));
+export const anyCredential = ({ envFile, ...options }: ServiceOptions & { envFile?: string }): Credential | undefined =>
+  givenCredential(options) ??
+  (process.env.API_KEY ? apiKeyInEnvironment() : operatorCredentialOrNone(options.target.url, envFile));
+
+/** The credential of --key-file, or else of the context. */
+const givenCredential = ({ keyFile, target: { context } }: ServiceOptions): Credential | undefined =>
+  keyFile !== undefined ? credentialIn(keyFile) : context && credentialOf(context);
+
+const credentialOf = ({ name, url, key }: Context): Credential => ({
+  ...credentialFrom(key, `the key of the context ${name}`),
+  fix: ` Store another key: ug context add ${name} --replace --url ${url} --key-file FILE`,
+});
+
+const credentialFrom = (text: string, source: string): Credential => ({
+  kind: text.startsWith("ugk_") ? "api_key" : "operator",
+  text,
+  source,
+});
 
 function environmentCredential(url: URL, { workspace }: EnvironmentOptions, isNamed: boolean): Credential {
   const hasOperator = Boolean(process.env.OPERATOR_KEY || process.env.OPERATOR_TOKEN);
@@ -134,17 +158,15 @@ function bootstrapTokenIn(envFile: string): string | undefined {
 }
 
 /** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */
-function credentialIn(file: string | undefined): Credential | undefined {
-  if (file === undefined) return undefined;
+export function credentialIn(file: string): Credential {
   let text: string;
   try {
-    text = readFileSync(file, "utf8").trim();
+    text = readFileSync(file === "-" ? process.stdin.fd : file, "utf8").trim();
   } catch (error) {
     throw new UsageError(`The file of --key-file cannot be read: ${systemErrorCode(error)}.`);
   }
   if (text === "") throw new UsageError("The file of --key-file is empty.");
-  const kind = text.startsWith("ugk_") ? "api_key" : "operator";
-  return { kind, text: readHeaderText(text, "The file of --key-file"), source: "the file of --key-file" };
+  return credentialFrom(readHeaderText(text, "The file of --key-file"), "the file of --key-file");
 }
 
 /** Other characters cannot be in a header, and the error of the HTTP client would quote them. */
@@ -168,7 +190,7 @@ export function explainedError(error: unknown, url: URL, credential: Credential)
 /** For a 401: names the refused credential, and what the command takes. */
 export function refusalOf(
   url: URL,
-  { kind, source }: Credential,
+  { kind, source, fix = "" }: Credential,
   details: { code: string; requestId: string | undefined },
 ): CommandError {
   if (source === "API_KEY") return apiKeyRefused(url, details.code, details.requestId);
@@ -177,7 +199,9 @@ export function refusalOf(
       ? "an API key of that service"
       : "the key of an operator of that service, which begins with ugo_, or its bootstrap token in OPERATOR_TOKEN or .dev.vars";
   return new CommandError(
-    `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.${whyRefused(details.code)}`,
+    `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.${whyRefused(details.code)}${fix}`,
     details,
   );
 }
+
+const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { type Access, accessToDeployment, accessToEnvironment, type Connection } from "./access.ts";
+import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf, quoted } from "./support/printable.ts";
 import { itemNumber } from "./whole-number.ts";
@@ -21,21 +22,27 @@ export type About = { summary: string; examples: Examples; notes?: string };
 
 const sentenceOf = (summary: string) => `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 
-/** A command that only holds others. */
-export function commandGroup(name: string, { summary, ...help }: About, commands: readonly Command[]): Command {
+/** A command that only holds others. Its help shows them under the headings. */
+export function commandGroup(
+  name: string,
+  { summary, ...help }: About,
+  commands: readonly Command[] | Record<string, readonly Command[]>,
+): Command {
   const group = new Command(name)
     .description(sentenceOf(summary))
     .usage("<command> [options]")
     .addHelpText("after", helpOf(help));
-  for (const command of commands) group.addCommand(command);
+  for (const [heading, each] of Object.entries(Array.isArray(commands) ? { Commands: commands } : commands))
+    for (const command of each) group.addCommand(command.helpGroup(`${heading}:`));
   return group;
 }
 
 /** Options of each command that calls the service. */
-export type ServiceOptions = {
-  url?: string;
+export type ServiceOptions = TargetOptions & {
   keyFile?: string;
   json?: boolean;
+  /** Not an option: the deployment that the options, the variables or the context in use name. */
+  target: Target;
   /** Not an option: whether the credential that was found is an operator's. */
   asOperator?: boolean;
 };
@@ -43,15 +50,36 @@ export type ServiceOptions = {
 /** Options that name an environment. */
 export type EnvironmentOptions = { workspace?: string; environment?: string };
 
+/** A command that calls no service by its options. */
+export const plainCommand = (name: string, about: About): Command =>
+  described(name, about).option("--json", "print JSON, also for a failure");
+
+const described = (name: string, { summary, ...help }: About): Command =>
+  new Command(name).description(sentenceOf(summary)).summary(summary).addHelpText("after", helpOf(help));
+
 /** A command that calls the service. */
-export const serviceCommand = (usage: string, { summary, ...help }: About): Command =>
-  new Command(usage.split(" ")[0])
-    .description(sentenceOf(summary))
-    .summary(summary)
-    .option("--url <url>", "the service; by default SERVICE_URL, or else http://localhost:8787")
-    .option("--key-file <file>", "the file that holds the credential")
+export const serviceCommand = (name: string, about: About): Command =>
+  described(name, about)
+    .option("--url <url>", "the service; by default SERVICE_URL, the context in use, or http://localhost:8787")
+    .option("--context <name>", "the deployment and its key, as ug context add has stored them; or UG_CONTEXT")
+    .option("--key-file <file>", "the file that holds the credential; - is standard input")
     .option("--json", "print JSON, also for a failure")
-    .addHelpText("after", helpOf(help));
+    .hook("preAction", (parent, command) => {
+      if (parent === command) setTarget(command);
+    });
+
+/** Sets the deployment of a command, and the environment that its context names, which variables do not replace by halves. */
+function setTarget(command: Command): void {
+  const options = command.opts<TargetOptions>();
+  const target = targetOf(options, process.env);
+  command.setOptionValue("target", target);
+  const sources = ["workspace", "environment"].map((name) => command.getOptionValueSource(name));
+  const isNamed = namedContext(options, process.env) !== undefined;
+  if (sources.includes("cli") || (sources.includes("env") && !isNamed)) return;
+  for (const name of ["workspace", "environment"] as const)
+    if (target.context?.workspace !== undefined)
+      command.setOptionValueWithSource(name, target.context[name], "context");
+}
 
 /** Why a command is given. */
 export type ReasonOptions = { reason?: string };
@@ -98,7 +126,7 @@ export type Output = {
 };
 
 /** Prints what a command has done. */
-export async function printOutput({ body, text, issued }: Output, { json }: ServiceOptions): Promise<void> {
+export async function printOutput({ body, text, issued }: Output, { json }: { json?: boolean }): Promise<void> {
   await print(json ? jsonLineOf(body) : text).catch((error: unknown) => {
     if (issued && error instanceof OutputError)
       throw new CommandError(`${error.message} Nobody has seen ${issued}: revoke it, and issue another.`);
@@ -150,10 +178,38 @@ const actionOf = <Client, Options extends object, Arguments extends Positionals>
     if (output) await printOutput(output, options);
   };
 
-/** @throws CommandError unless the user has confirmed, with --yes, a change that has no undo. */
-export function requireYes({ yes }: { yes?: boolean }, what: string): void {
-  if (!yes)
-    throw new CommandError(`This would ${what}, which cannot be undone. Nothing was changed. To do it, add --yes.`, {
-      code: "not_confirmed",
-    });
+/**
+ * Says what a change without an undo will do, and to which deployment.
+ *
+ * @throws CommandError unless the user has confirmed it with --yes.
+ */
+export function requireYes(options: ServiceOptions & { yes?: boolean }, what: string): void {
+  if (!options.yes)
+    throw new CommandError(
+      `This would ${what}, at ${describedTarget(options.target)}, which cannot be undone. Nothing was changed. To do it, add --yes.`,
+      { code: "not_confirmed" },
+    );
+  announce(options, what);
 }
+
+/** Says on standard error what a command is about to do, and to which deployment; not to a program that asks for JSON. */
+export function announce({ target, json }: Pick<ServiceOptions, "target" | "json">, what: string): void {
+  if (!json) console.error(`At ${describedTarget(target)}: ${what}.`);
+}
+
+/** When the credential that a roll replaces ends. */
+export const endOf = (graceSeconds: number | undefined): string =>
+  graceSeconds ? `which stays valid for ${graceSeconds} s` : "which ends at once";
+
+/** The options that name a deployment, an environment and a credential, as a shell takes them, for a command line to copy. */
+export function whereOf(options: ServiceOptions & EnvironmentOptions): string {
+  const { context, url, keyFile, workspace, environment, asOperator } = options;
+  const named = { context, url, "key-file": keyFile, ...(asOperator && { workspace, environment }) };
+  return Object.entries(named)
+    .map(([name, value]) => (value === undefined ? "" : ` --${name} ${inShell(value)}`))
+    .join("");
+}
+
+/** A text as one word of a shell. */
+export const inShell = (text: string): string =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

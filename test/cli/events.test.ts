@@ -247,7 +247,6 @@ it("prints the changes of the deployment and of every environment, each after th
     "events-all/Customer",
     "events-all/Testing",
   ]);
-  expect((await operatorEvents(["--all", "--follow"], operatorToken)).status).toBe(2);
 });
 
 it("prints the changes of the other environments while a backup is restored into one, and names that one", async ({
@@ -272,6 +271,83 @@ it("prints the changes of the other environments while a backup is restored into
   expect(stdout).toContain("events-beside/Testing  ");
   expect(stderr).toContain("A backup is being restored into events-restored/Testing.");
   expect(status).toBe(1);
+});
+
+it("--all --follow prints what happens anywhere, in new environments too, until Ctrl-C", async ({ expect }) => {
+  const operator = new OperatorClient({ url, operatorKey: operatorToken });
+  await keyOfWorkspace("events-all-old");
+  const args = ["--all", "--follow", "--cursor", "latest", "--json"];
+  const child = startCommand("events", args, { OPERATOR_KEY: operatorToken });
+  const output = { stdout: "" };
+  child.stdout?.on("data", (chunk) => {
+    output.stdout += chunk;
+  });
+  const outcome = outcomeOf(child);
+  let count = 0;
+  await waitUntil(async () => {
+    count += 1;
+    await operator.issueKey({ workspace: "events-all-old", environment: "Testing", name: `later-${count}` });
+    return output.stdout.includes('"later-');
+  }, "a change of an environment was printed");
+  await keyOfWorkspace("events-all-new");
+  await waitUntil(() => output.stdout.includes('"feed":"events-all-new/Testing"'), "a new environment was printed");
+  child.kill("SIGINT");
+  const { status, stdout } = await outcome;
+  const lines = stdout.split("\n").map((line) => JSON.parse(line));
+  expect(status).toBe(0);
+  const feedOf = (feed: string) => lines.filter((each) => each.feed === feed);
+  expect(feedOf("deployment").map(({ environment }) => environment?.workspace)).toContain("events-all-new");
+  // From now on alone: the first key of the old environment was issued before. Each event is printed once.
+  expect(feedOf("events-all-old/Testing").map(({ api_key: key }) => key.name)).not.toContain("backend");
+  const ids = lines.map(({ feed, id }) => `${feed} ${id}`);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+it("--all --follow waits for a service that restarts, and goes on where it was", async ({ expect }) => {
+  const event = (id: number) => ({
+    ...{ id, at: "2035-01-01T00:00:00.000Z", type: "t", request_id: "r", reason: `event ${id}` },
+    actor: { kind: "system", id: null, name: "x" },
+  });
+  const { url: at } = await standIn(({ path }, count) => {
+    if (path.startsWith("/api/environments"))
+      return { status: 200, body: { success: 1, environments: [], next_cursor: null } };
+    if (count > 2 && count < 14) return count % 2 === 0 ? "drop" : refusal(503, "directory_unavailable");
+    const after = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
+    const events = after < 2 ? [event(after + 1)] : [];
+    return { status: 200, body: { success: 1, events, next_cursor: String(after + events.length), has_more: false } };
+  });
+  const child = startCommand("events", ["--all", "--follow", "--json"], { OPERATOR_KEY: "ugo_x", SERVICE_URL: at });
+  const output = { stdout: "" };
+  child.stdout?.on("data", (chunk) => {
+    output.stdout += chunk;
+  });
+  const outcome = outcomeOf(child);
+  await waitUntil(() => output.stdout.includes("event 2"), "the second event was printed");
+  child.kill("SIGTERM");
+  const { status, stdout, stderr } = await outcome;
+  expect([status, stdout.split("\n").map((line) => JSON.parse(line).id)]).toEqual([0, [1, 2]]);
+  expect(stderr).toContain("Waiting for the service: ");
+});
+
+it("--until ends before a time, and --since continues with the rest", async ({ expect }) => {
+  const { apiKey, client } = await changed("events-until");
+  const events1 = await Array.fromAsync(client.events());
+  const until = new Date(Date.parse(events1.at(-1)?.at ?? "") + 1);
+  await waitUntil(() => Date.now() > until.getTime() + 5, "the clock has moved on");
+  await client.ensure({ userGroupId: "until-later" });
+  const before = await events(["--until", until.toISOString()], apiKey);
+  expect(before.stdout.split("\n")).toHaveLength(3);
+  expect(before.stderr).toBe(`To continue after these: --since ${until.toISOString()}`);
+  const rest = await events(["--since", until.toISOString()], apiKey);
+  expect(rest.stdout).toMatch(/^\S+ +user_group.created +"until-later"[^\n]*$/);
+  const all = ["--all", "--until", until.toISOString(), "--user-group-id", "until-later"];
+  expect((await operatorEvents(all, operatorToken)).stdout).toBe("");
+  for (const wrong of [
+    ["--until", "soon"],
+    ["--until", until.toISOString(), "--follow"],
+  ])
+    expect((await events(wrong, apiKey)).status).toBe(2);
+  expect((await operatorEvents(["--all", "--cursor", "latest"], operatorToken)).status).toBe(2);
 });
 
 describe("the events of one group", () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, inject, it } from "vitest";
@@ -41,6 +41,19 @@ it("an import creates a group with every field of an export", async ({ expect })
   const { importLines, exported } = await start("content-imported");
   expect((await importLines(stdout)).stdout).toContain("created 1");
   expect(contentOf(await exported())).toEqual(content("before"));
+});
+
+it("a CSV has every field whose values are texts, and an import of it changes none", async ({ expect }) => {
+  const { groups } = await start("content-csv", "before");
+  const file = join(folder, "content.csv");
+  writeFileSync(file, (await groups("export", "--format", "csv")).stdout);
+  const [header = ""] = readFileSync(file, "utf8").split("\r\n");
+  for (const field of GROUP_FIELDS) expect(header).toMatch(new RegExp(`,${COLUMNS[field]}(?:[.,]|$)`));
+  expect((await groups("import", file, "--update")).stdout).toContain("found 1, updated 0");
+  const { groups: target, exported } = await start("content-csv-imported");
+  expect((await target("import", file)).stdout).toContain("created 1");
+  for (const field of GROUP_FIELDS.filter((each) => CONTENT[each].kind !== "object"))
+    expect((await exported())[COLUMNS[field]]).toEqual(valueOfField(field, "before"));
 });
 
 it.for(GROUP_FIELDS)("an import finds what differs, and changes it with --update: %s", async (field, { expect }) => {

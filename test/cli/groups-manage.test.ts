@@ -125,10 +125,49 @@ describe("with an API key", () => {
     for (const command of ["resume", "rotate", "delete", "restore", "delete", "purge"])
       expect(
         await groups(command, "1", "--reason", command, ...(["rotate", "purge"].includes(command) ? ["--yes"] : [])),
-      ).toMatchObject({ status: 0, stderr: "" });
+      ).toMatchObject({ status: 0 });
     const reasons = (await Array.fromAsync(client.events())).map(({ reason }) => reason);
     const told = ["upgrade", "unpaid", "resume", "rotate", "delete", "restore", "delete", "purge"];
     expect(reasons.filter((reason) => reason !== undefined)).toEqual(told);
+  });
+
+  it("creates a group, and changes none that exists", async ({ expect }) => {
+    const { groups, client } = await start("groups-create");
+    const fields = ["--name", "New Inc.", "--properties", '{"region":"us"}', "--mapping", '{"s":"d"}'];
+    const created = await groups("create", "new", ...fields);
+    expect([created.status, created.stdout]).toEqual([0, 'Created group 3, "new", named "New Inc.".']);
+    const group = await client.get({ teamId: 3 });
+    expect(group).toMatchObject({ name: "New Inc.", properties: { region: "us" }, mapping: { s: "d" } });
+    const again = await groups("create", "new", "--name", "Other", "--json");
+    expect([again.status, JSON.parse(again.stdout).error.code]).toEqual([1, "user_group_exists"]);
+    expect((await client.get({ teamId: 3 })).etag).toBe(group.etag);
+    expect((await groups("create", "x", "--properties", "[]")).status).toBe(2);
+    const { groups: readOnly } = await start("groups-create-read", ["groups:read"]);
+    expect((await readOnly("create", "x")).stderr).toContain("Use one with the scope groups:write.");
+  });
+
+  it("renames a group, and says how to undo it", async ({ expect }) => {
+    const { groups, client } = await start("groups-rename");
+    await client.update({ userGroupId: "acme", name: "Ann's \u202e" });
+    const renamed = await groups(
+      "rename",
+      "--id",
+      "acme",
+      "--name",
+      "Acme Inc.",
+      "--new-id",
+      "acme inc",
+      "--reason",
+      "merger",
+    );
+    expect(renamed.stdout).toContain(
+      `Group 1, which was group 1, "acme", named "Ann's \\u202e", is renamed. To undo it: npx ug groups rename 1 --name 'Ann'\\''s \\u202e' --new-id acme`,
+    );
+    expect((await client.get({ teamId: 1 })).userGroupId).toBe("acme inc");
+    expect((await groups("rename", "1", "--new-id", "acme-2")).stderr).toContain("Another group has this id.");
+    expect((await groups("rename", "1")).status).toBe(2);
+    const reasons = (await Array.fromAsync(client.events())).map(({ reason }) => reason);
+    expect(reasons).toContain("merger");
   });
 
   it("erases a deleted group for good, and no other", async ({ expect }) => {
@@ -140,7 +179,7 @@ describe("with an API key", () => {
     expect(await groups("purge", "--id", "acme", "--yes")).toEqual({
       status: 0,
       stdout: 'Purged group 1, "acme", named "Acme". This cannot be undone.',
-      stderr: "",
+      stderr: `At ${url}: purge group 1, "acme", named "Acme".`,
     });
     expect((await groups("list", "--state", "deleted", "--json")).stdout).toBe('{"success":1,"user_groups":[]}');
     expect((await groups("restore", "1")).stderr).toMatch(/^There is no group 1 in this environment/);
@@ -150,7 +189,7 @@ describe("with an API key", () => {
   it("changes nothing without --yes, and names the group", async ({ expect }) => {
     const { groups, client } = await start("groups-yes");
     await client.update({ userGroupId: "acme", name: "\u202e" });
-    const named = 'group 1, "acme", named "\\u202e". Nothing was changed. To do it: npx ug groups';
+    const named = `group 1, "acme", named "\\u202e", at ${url}. Nothing was changed. To do it: npx ug groups`;
     await groups("delete", "1");
     expect(await groups("purge", "1")).toEqual({
       status: 1,
@@ -289,7 +328,7 @@ describe("rotate", () => {
     const asked = await groups("rotate", "--all", "--progress", file);
     expect([asked.status, asked.stderr]).toEqual([
       1,
-      "This would replace the tokens of 32 groups of groups-rotate-all/Testing. Nothing was changed. To do it: npx ug groups rotate --all --yes",
+      `This would replace the tokens of 32 groups of groups-rotate-all/Testing, at ${url}. Nothing was changed. To do it: npx ug groups rotate --all --yes`,
     ]);
     // What a run leaves that was killed: some groups are done, and the record knows of none.
     const rotation = { url, workspace: "groups-rotate-all", environment: "Testing", graceSeconds: 0 };

@@ -227,7 +227,7 @@ describe("import and export", () => {
     expect(await groups(update, key)).toEqual({
       status: 0,
       stdout: "created 1, found 5, updated 4, conflicts 0, refused 0",
-      stderr: "",
+      stderr: `At ${url}: create the groups that are missing, and change those that differ.`,
     });
     expect(contentOf((await groups(["export"], key)).stdout)).toEqual([
       ["name", "second", null, null, "active"],

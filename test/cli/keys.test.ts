@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, it } from "vitest";
 import { type Outcome, outcomeOf, runCommand } from "../support/node/commands.ts";
-import { runIn } from "../support/node/service.ts";
+import { runIn, waitUntil } from "../support/node/service.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
@@ -50,7 +50,7 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect(await keys(["revoke", "2", ...WHERE, "--yes"])).toEqual({
     status: 0,
     stdout: 'Revoked key 2 "backend" of keys-command/untagged.',
-    stderr: "",
+    stderr: `At ${url}: revoke key 2 "backend" of keys-command/untagged.`,
   });
 
   const listed = JSON.parse((await keys(["list", ...WHERE, "--json"])).stdout).api_keys;
@@ -298,4 +298,46 @@ it("sends a credential of the environment to the service that --url names", asyn
   const elsewhere = ["list", ...WHERE, "--url", "https://groups.invalid"];
   for (const name of ["OPERATOR_KEY", "OPERATOR_TOKEN"])
     expect((await keys(elsewhere, { [name]: "hunter2" })).stderr).toContain("https://groups.invalid cannot be reached");
+});
+
+it("lists valid keys that nobody uses or that end soon, of all environments", async ({ expect }) => {
+  const [unused, ending] = ["keys-filter-a", "keys-filter-b"];
+  const issue = (workspace: string, name: string, ...more: string[]) =>
+    keys([
+      "issue",
+      "--workspace",
+      workspace,
+      "--environment",
+      "Testing",
+      "--create",
+      "--name",
+      name,
+      "--json",
+      ...more,
+    ]);
+  await issue(unused, "lasting");
+  await issue(unused, "soon", "--expires-in", "3d");
+  await issue(ending, "later", "--expires-in", "90d");
+  await issue(ending, "rolled");
+  await keys(["roll", "2", "--workspace", ending, "--environment", "Testing", "--grace", "1d"]);
+  await issue(ending, "revoked", "--expires-in", "2d");
+  await keys(["revoke", "4", "--workspace", ending, "--environment", "Testing", "--yes"]);
+  const listed = async (...args: string[]) => {
+    const { stdout } = await keys(["list", "--json", ...args]);
+    return (JSON.parse(stdout).api_keys as { workspace: string; name: string; id: number }[])
+      .filter(({ workspace }) => [unused, ending].includes(workspace))
+      .map(({ workspace, name, id }) => `${workspace} ${name} ${id}`);
+  };
+  expect(await listed("--all", "--ending-within", "14d")).toEqual([`${unused} soon 2`, `${ending} rolled 2`]);
+  expect(await listed("--all", "--ending-within", "14d", "--unused-for", "1d")).toEqual([]);
+  await waitUntil(
+    async () => (await listed("--all", "--unused-for", "1s")).length === 5,
+    "all were unused for a second",
+  );
+  const used = (await issue(unused, "used")).stdout;
+  expect((await runCommand("whoami", [], { API_KEY: JSON.parse(used).key })).status).toBe(0);
+  expect(await listed("--workspace", unused, "--environment", "Testing")).toHaveLength(3);
+  expect(await listed("--all", "--unused-for", "1s")).not.toContain(`${unused} used 3`);
+  expect((await keys(["list", "--all"])).stdout).toMatch(/^workspace +environment +id +name /);
+  expect((await keys(["list", "--all", ...WHERE])).status).toBe(2);
 });

@@ -35,7 +35,7 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect(await operators(["revoke", String(successor), "--yes"])).toEqual({
     status: 0,
     stdout: `Revoked operator ${successor} "carol", admin.`,
-    stderr: "",
+    stderr: `At ${url}: revoke operator ${successor} "carol", admin.`,
   });
 
   const listed: { id: number; revoked_at: string }[] = JSON.parse(
@@ -151,5 +151,5 @@ it("never repeats a credential that is an argument, or that the service repeats"
     refusal(404, "operator_not_found", { message: `No ${headers.authorization}` }),
   );
   const { stderr } = await operators(["roll", "3", "--url", other]);
-  expect(stderr).toMatch(/^error: No Token \[credential\]/);
+  expect(stderr).toMatch(/^error: No Token \[credential\]/m);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { inject, it, onTestFinished } from "vitest";
-import { ugCommand } from "../../cli/src/run-ug.ts";
+import { ugCommand } from "../../cli/src/grammar.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { removeCopy, runIn } from "../support/node/service.ts";
@@ -15,8 +15,13 @@ const { url, key, folder, operatorToken } = inject("service");
 const ug = ([name = "", ...args]: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand(name, args, env);
 
 /** The names of the commands that a help lists. */
-const listedIn = (help: string): string[] =>
-  [...(/\nCommands:\n([\s\S]*?)\n\n/.exec(help)?.[1] ?? "").matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
+const listedIn = (help: string): string[] => {
+  const [commands = ""] = help.split("\nExamples:\n");
+  const sections = commands.split("\n\n").filter((each) => /^[A-Z][\w ]*:\n/.test(each));
+  return sections
+    .filter((each) => !/^(?:Options|Arguments):/.test(each))
+    .flatMap((each) => [...each.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name));
+};
 
 it("has a help with examples for each command, and only commands of ug in them", async ({ expect }) => {
   const unseen: string[][] = [[]];
@@ -46,7 +51,7 @@ it("has a help with examples for each command, and only commands of ug in them",
 
 it("prints its help without a command, and names the one that is unknown", async ({ expect }) => {
   const alone = await outcomeOf(runIn(folder, [process.execPath, "--", "cli/ug.mjs"]));
-  expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [options]"]);
+  expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [<subcommand>] [options]"]);
   expect(await ug(["frobnicate"])).toEqual({
     status: 2,
     stdout: "",
@@ -91,9 +96,67 @@ it("suggests no command that changes something, whatever word is unknown", async
       }
     }
   expect([...suggested].toSorted()).toEqual([
-    ...["backup", "doctor", "environments", "events", "export", "groups", "keys", "list"],
+    ...["backup", "completion", "context", "doctor", "environments", "events", "export", "groups", "keys", "list"],
     ...["operators", "prove", "sessions", "show", "whoami"],
   ]);
+});
+
+it.for([
+  ["groups", "rotate", "--al"],
+  ["groups", "purge", "7", "--yess"],
+  ["groups", "import", "x", "--updat"],
+  ["operators", "revoke", "1", "--forc"],
+  ["restore", "x", "--unsignd"],
+  ["erase", "--confrm", "x"],
+])("suggests no option with which a command does more: %j", async (line, { expect }) => {
+  const { status, stderr } = await ug(line, { API_KEY: key });
+  expect([status, stderr]).toEqual([2, expect.not.stringContaining("Did you mean")]);
+});
+
+it("suggests an option with which a command does no more", async ({ expect }) => {
+  expect((await ug(["groups", "list", "--prefx", "a"])).stderr).toContain("Did you mean --prefix?");
+});
+
+it("shows its commands in groups, with examples, exit codes and where to learn more", async ({ expect }) => {
+  const { stdout } = await ug(["--help"]);
+  const titles = [...stdout.matchAll(/^([A-Z][\w ]*):$/gm)].map(([, title]) => title);
+  expect(titles).toEqual([
+    ...["Options", "User groups", "Who may call", "Run the service", "Your database", "This command"],
+    ...["Examples", "Credentials", "Other variables", "Exit codes", "Learn more"],
+  ]);
+  expect(stdout).not.toMatch(/^ {2}complete\b/m);
+});
+
+it("mints a session that a page can present, and prints nothing else", async ({ expect }) => {
+  const groups = new UserGroupClient({ url, apiKey: key });
+  await groups.ensure({ userGroupId: "ug minting", properties: { plan: "gold" } });
+  const mint = (...args: string[]) =>
+    ug(["sessions", "mint", "--user-group-id", "ug minting", ...args], { API_KEY: key });
+  const { stdout, stderr, status } = await mint(
+    "--viewer-id",
+    "ann",
+    "--viewer-properties",
+    '{"store":7}',
+    "--expires-in",
+    "2m",
+  );
+  expect([status, stderr]).toEqual([0, expect.stringMatching(/^Valid until 20\S+Z\.$/)]);
+  const { variables } = await groups.asViewer({ session: stdout }).view();
+  expect(variables).toMatchObject({ "user_group.plan": "gold", viewer_id: "ann", "viewer.store": 7 });
+  const json = await mint("--origin", "https://a.example.com", "--origin", "https://b.example.com", "--json");
+  const { session } = JSON.parse(json.stdout);
+  expect([json.stderr, session.expires_in_seconds]).toEqual(["", 300]);
+  const claims = JSON.parse(Buffer.from(session.token.split(".")[1], "base64url").toString());
+  expect(claims.origins).toEqual(["https://a.example.com", "https://b.example.com"]);
+  const unknown = await ug(["sessions", "mint", "--user-group-id", "nobody", "--json"], { API_KEY: key });
+  expect([unknown.status, JSON.parse(unknown.stdout).error.code]).toEqual([1, "user_group_not_found"]);
+  const { teamId } = (await groups.ensure({ userGroupId: "ug minting" })).group;
+  const byNumber = await ug(["sessions", "mint", "--team-id", String(teamId)], { API_KEY: key });
+  expect((await groups.asViewer({ session: byNumber.stdout }).view()).group.teamId).toBe(teamId);
+  expect((await mint("--team-id", String(teamId))).status).toBe(2);
+  const where = ["--workspace", "demo", "--environment", "Testing"];
+  expect((await ug(["sessions", "mint", "--user-group-id", "x"], { OPERATOR_TOKEN: operatorToken })).status).toBe(1);
+  expect((await ug(["sessions", "mint", "--user-group-id", "x", ...where], {})).status).toBe(2);
 });
 
 it("suggests a command that changes nothing", async ({ expect }) => {

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { CommandError } from "../../../common/command-error.ts";
 import { findEnvironment } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { sentenceOf } from "../groups/retrying-caller.ts";
+import { sentenceOf } from "../groups/files/retrying-caller.ts";
 import { type HttpResponse, readBody, send } from "../support/http.ts";
 import { quoted } from "../support/printable.ts";
 import { notTheService, unreachable } from "../support/service.ts";

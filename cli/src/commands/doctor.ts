@@ -15,7 +15,7 @@ import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
 import { jsonLineOf } from "../support/printable.ts";
-import { LOCAL_URL, serviceUrl } from "../support/service.ts";
+import { LOCAL_URL } from "../support/service.ts";
 import { callerOf } from "./whoami.ts";
 
 type Options = ServiceOptions & { envFile?: string };
@@ -38,7 +38,7 @@ export const doctorCommand = (): Command =>
       `the secrets to check; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine`,
     )
     .action(async (options: Options) => {
-      const url = serviceUrl(options.url, process.env);
+      const { url } = options.target;
       const findings = await examine(url, options);
       const hasFailed = findings.some(({ level }) => level === "failed");
       await print(
@@ -187,7 +187,7 @@ const JwkSet = z.object({ keys: z.array(z.unknown()) });
 async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
   let credential: Credential | undefined;
   try {
-    credential = anyCredential(url, options);
+    credential = anyCredential(options);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     return [failed("credential", error.message)];

@@ -3,17 +3,20 @@ import type { Command } from "commander";
 import type { OperatorClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import {
+  announce,
   type EnvironmentOptions,
   environmentOf,
   operatorAction,
   type ReasonOptions,
+  type ServiceOptions,
   serviceCommand,
   tagOf,
   withEnvironment,
   withReason,
 } from "../command.ts";
+import { describedTarget } from "../contexts/target.ts";
 
-type Options = EnvironmentOptions & ReasonOptions & { confirm?: string };
+type Options = ServiceOptions & EnvironmentOptions & ReasonOptions & { confirm?: string };
 
 /** `ug erase`. */
 export const eraseCommand = (): Command =>
@@ -37,10 +40,11 @@ export const eraseCommand = (): Command =>
         const name = `${environment.workspace}/${tagOf(environment)}`;
         if (options.confirm !== name)
           throw new CommandError(
-            `This would delete all groups, keys and events of ${name} for good. Nothing was changed. A backup first: ` +
-              `ug backup FILE. To erase it, add --confirm ${name}.`,
+            `This would delete all groups, keys and events of ${name} for good, at ${describedTarget(options.target)}. Nothing was changed. ` +
+              `A backup first: ug backup FILE. To erase it, add --confirm ${name}.`,
             { code: "not_confirmed" },
           );
+        announce(options, `delete all groups, keys and events of ${name} for good`);
         const { confirm, reason } = options;
         await operator.eraseEnvironment({ ...environment, confirm, reason });
         return { body: { success: 1, erased: name }, text: `Erased ${name}.` };

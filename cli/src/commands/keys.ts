@@ -2,26 +2,31 @@
 
 import { type Command, Option } from "commander";
 import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../client/src/index.ts";
-import { CommandError } from "../../../common/command-error.ts";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import {
+  announce,
   commandGroup,
+  connectionOf,
   type EnvironmentOptions,
+  endOf,
   environmentOf,
   type Output,
   operatorAction,
   type ReasonOptions,
   readId,
   requireYes,
+  type ServiceOptions,
   serviceCommand,
   tagOf,
   withEnvironment,
   withReason,
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
-import { reworded } from "../groups/service-errors.ts";
+import { hasCode, reworded } from "../groups/service-errors.ts";
+import { type KeyFilter, keyFilter } from "../keys/key-filter.ts";
 import { given } from "../support/given.ts";
-import { quoted } from "../support/printable.ts";
+import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
@@ -114,18 +119,58 @@ const listCommand = () =>
       summary: "list the keys, revoked and expired ones included, never their text",
       examples: [
         [`ug keys list ${IN_ACME}`, "a table"],
-        [
-          `ug keys list ${IN_ACME} --json | jq '.api_keys[] | select(.last_used_at == null)'`,
-          "keys that were never used",
-        ],
+        ["ug keys list --all --unused-for 90d", "keys of all environments that nobody has used for 90 days"],
+        ["ug keys list --all --ending-within 14d", "keys to replace soon"],
       ],
+      notes:
+        "With --unused-for or --ending-within, only valid keys are listed; with both, those of which both is true.",
     }),
-  ).action(
-    operatorAction(async (operator: OperatorClient, options: EnvironmentOptions) => {
-      const keys = await keysOf(operator, environmentOf(options));
-      return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
-    }),
-  );
+  )
+    .option("--all", "the keys of every environment")
+    .option("--unused-for <time>", "only valid keys that were not used for so long, such as 90d", readSeconds)
+    .option("--ending-within <time>", "only valid keys that end within this time, such as 14d", readSeconds)
+    .action(async function (this: Command) {
+      const { isNamed } = connectionOf(this);
+      await operatorAction((operator: OperatorClient, options: ListOptions) =>
+        listKeys(operator, options, isNamed),
+      ).call(this);
+    });
+
+type ListOptions = EnvironmentOptions & KeyFilter & { all?: boolean };
+
+async function listKeys(operator: OperatorClient, options: ListOptions, isNamed: boolean): Promise<Output> {
+  if (options.all && isNamed) throw new UsageError("Give --all, or --workspace and --environment, not both.");
+  const isListed = keyFilter(options, Date.now());
+  if (!options.all) {
+    const keys = (await keysOf(operator, environmentOf(options))).filter(isListed);
+    return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
+  }
+  const { keys, restoring } = await allKeys(operator);
+  const listed = keys.filter(isListed);
+  if (restoring.length > 0)
+    console.error(
+      `A backup is being restored into ${escapeInvisible(restoring.join(", "))}, whose keys are not listed.`,
+    );
+  return {
+    body: { success: 1, api_keys: listed.map(toWire) },
+    text: tableOfKeys(listed, ["workspace", "environment"]),
+  };
+}
+
+/** The keys of every environment, but for those into which a backup is being restored. */
+async function allKeys(operator: OperatorClient): Promise<{ keys: ApiKey[]; restoring: string[] }> {
+  const keys: ApiKey[] = [];
+  const restoring: string[] = [];
+  for await (const environment of operator.environments({ pageSize: LIST_ITEMS_MAX }))
+    try {
+      keys.push(...(await keysOf(operator, environment)));
+    } catch (error) {
+      if (hasCode(error, "environment_restoring")) restoring.push(`${environment.workspace}/${tagOf(environment)}`);
+      // Otherwise it was erased since it was listed.
+      else if (!hasCode(error, "environment_not_found")) throw error;
+    }
+  return { keys, restoring };
+}
 
 const keysOf = (operator: OperatorClient, environment: Environment): Promise<ApiKey[]> =>
   Array.fromAsync(operator.listKeys({ ...environment, pageSize: LIST_ITEMS_MAX }));
@@ -148,17 +193,17 @@ const rollCommand = () =>
       operatorAction(
         async (
           operator: OperatorClient,
-          options: EnvironmentOptions & ReasonOptions & { grace?: number },
+          options: ServiceOptions & EnvironmentOptions & ReasonOptions & { grace?: number },
           id: number,
-        ) =>
-          issuedOutput(
-            await operator.rollKey({
-              ...environmentOf(options),
-              id,
-              graceSeconds: options.grace,
-              reason: options.reason,
-            }),
-          ),
+        ) => {
+          const { grace: graceSeconds, reason } = options;
+          const environment = environmentOf(options);
+          announce(
+            options,
+            `replace key ${id} of ${environment.workspace}/${tagOf(environment)}, ${endOf(graceSeconds)}`,
+          );
+          return issuedOutput(await operator.rollKey({ ...environment, id, graceSeconds, reason }));
+        },
       ),
     );
 
@@ -180,7 +225,7 @@ const revokeCommand = () =>
       operatorAction(
         async (
           operator: OperatorClient,
-          options: EnvironmentOptions & ReasonOptions & { yes?: boolean },
+          options: ServiceOptions & EnvironmentOptions & ReasonOptions & { yes?: boolean },
           id: number,
         ) => {
           const environment = environmentOf(options);
@@ -199,10 +244,10 @@ const revokeCommand = () =>
     );
 
 /** The column `access` has the scopes of a key that was issued with scopes. */
-const tableOfKeys = (keys: readonly ApiKey[]): string =>
+const tableOfKeys = (keys: readonly ApiKey[], before: readonly string[] = []): string =>
   tableOfItems(
-    ["id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"],
-    keys.map((key) => ({ ...toWire(key), access: key.access ?? key.scopes.join(",") })),
+    [...before, "id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"],
+    keys.map((key) => ({ ...toWire(key), environment: tagOf(key), access: key.access ?? key.scopes.join(",") })),
   );
 
 const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({

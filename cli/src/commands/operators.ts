@@ -5,12 +5,15 @@ import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../cl
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import {
+  announce,
   commandGroup,
+  endOf,
   type Output,
   operatorAction,
   type ReasonOptions,
   readId,
   requireYes,
+  type ServiceOptions,
   serviceCommand,
   withReason,
 } from "../command.ts";
@@ -94,8 +97,11 @@ const rollCommand = () =>
     .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
     .action(
       operatorAction(
-        async (client: OperatorClient, { grace, reason }: ReasonOptions & { grace?: number }, id: number) =>
-          issuedOutput(await client.rollOperator({ id, graceSeconds: grace, reason })),
+        async (client: OperatorClient, options: ServiceOptions & ReasonOptions & { grace?: number }, id: number) => {
+          const { grace: graceSeconds, reason } = options;
+          announce(options, `replace the key of operator ${id}, ${endOf(graceSeconds)}`);
+          return issuedOutput(await client.rollOperator({ id, graceSeconds, reason }));
+        },
       ),
     );
 
@@ -115,7 +121,11 @@ const revokeCommand = () =>
     .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
     .action(
       operatorAction(
-        async (client: OperatorClient, options: ReasonOptions & { yes?: boolean; force?: boolean }, id: number) => {
+        async (
+          client: OperatorClient,
+          options: ServiceOptions & ReasonOptions & { yes?: boolean; force?: boolean },
+          id: number,
+        ) => {
           const operators = await operatorsOf(client);
           const operator = operators.find((each) => each.id === id);
           if (!operator)

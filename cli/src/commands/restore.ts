@@ -5,7 +5,7 @@ import { accessToDeployment, type Credential } from "../access.ts";
 import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
 import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
-import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
 
 type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
@@ -37,6 +37,7 @@ export const restoreCommand = (): Command =>
       const [path] = this.processedArgs as [string];
       const { url, credential } = accessToDeployment(connectionOf(this));
       const admin = { url, credential: credential.text };
+      announce(options, `restore ${path}`);
       const restored: string[] = [];
       const unchanged: string[] = [];
       for (const file of backupAt(path).files) {

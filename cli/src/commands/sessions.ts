@@ -4,31 +4,104 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
+import { withApiKey } from "../access.ts";
 import {
   commandGroup,
   environmentAction,
   type ReasonOptions,
+  readId,
   requireYes,
+  type ServiceOptions,
   serviceCommand,
   withEnvironment,
   withReason,
 } from "../command.ts";
+import { readSeconds } from "../duration.ts";
+import { objectOrNull } from "../groups/content-options.ts";
 import { given } from "../support/given.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
+import { toWire } from "../wire.ts";
 
 /** `ug sessions` and the command below it. */
 export const sessionsCommand = (): Command =>
   commandGroup(
     "sessions",
     {
-      summary: "end viewer sessions before their time",
-      examples: [["ug sessions end --user-group-id acme --viewer-id ann --yes", "all sessions of one person"]],
+      summary: "mint viewer sessions, and end them before their time",
+      examples: [
+        ["ug sessions mint --user-group-id acme", "a session for a page of this group, or to see what it sees"],
+        ["ug sessions end --user-group-id acme --viewer-id ann --yes", "all sessions of one person"],
+      ],
     },
-    [endCommand()],
+    [mintCommand(), endCommand()],
   );
 
-type EndOptions = { userGroupId?: string; viewerId?: string; sessionFile?: string; yes?: boolean } & ReasonOptions;
+type MintOptions = {
+  userGroupId?: string;
+  teamId?: number;
+  viewerId?: string;
+  viewerProperties?: string;
+  origin?: string[];
+  expiresIn?: number;
+  maxStale?: number;
+  includeVariables?: boolean;
+};
+
+const mintCommand = () =>
+  serviceCommand("mint", {
+    summary: "mint a viewer session, and print it this once",
+    examples: [
+      ["ug sessions mint --user-group-id acme", "valid for five minutes, on every site"],
+      [
+        "ug sessions mint --user-group-id acme --viewer-id ann --origin https://app.example.com",
+        "of a person, for one site",
+      ],
+      [
+        'curl $SERVICE_URL/api/viewer -H "Authorization: Bearer $(ug sessions mint --user-group-id acme)"',
+        "what it sees",
+      ],
+    ],
+    notes:
+      "Standard output has the session alone; its end is on standard error. The command takes an API key with the scope sessions:create.",
+  })
+    .option("--user-group-id <id>", "the group whose data the session shows")
+    .option("--team-id <number>", "the same by its number", readId)
+    .option("--viewer-id <id>", "your own id of the person who looks")
+    .option("--viewer-properties <json>", "what only this person may see")
+    .option(
+      "--origin <origin>",
+      "a site that may present the session; may be repeated",
+      (origin, others: string[] = []) => [...others, origin],
+    )
+    .option("--expires-in <time>", "1m to 1h; 5m by default", readSeconds)
+    .option("--max-stale <time>", "for so long the session may answer its viewer itself, at most 5m", readSeconds)
+    .option("--include-variables", "add the variables of the group, for programs that verify it offline")
+    .action(
+      environmentAction(async (client: EnvironmentClient, options: MintOptions) => {
+        const { userGroupId, teamId, viewerId, origin: origins, expiresIn, maxStale, includeVariables } = options;
+        const { viewerProperties: json } = options;
+        const viewerProperties =
+          json === undefined ? undefined : (objectOrNull("--viewer-properties", json) ?? undefined);
+        const session = await withApiKey(client).mintSession({
+          ...groupOf({ userGroupId, teamId }),
+          ...given({ viewerId, viewerProperties, origins, includeVariables }),
+          ...given({ expiresInSeconds: expiresIn, maxStaleSeconds: maxStale }),
+        });
+        if (!("json" in options)) console.error(`Valid until ${session.expiresAt}.`);
+        return { body: { success: 1, session: toWire(session) }, text: session.token };
+      }),
+    );
+
+/** The group that the options name. @throws UsageError unless they name exactly one */
+function groupOf({ userGroupId, teamId }: { userGroupId: string | undefined; teamId: number | undefined }) {
+  if (userGroupId !== undefined && teamId === undefined) return { userGroupId };
+  if (userGroupId === undefined && teamId !== undefined) return { teamId };
+  throw new UsageError("Name the group with --user-group-id or --team-id.");
+}
+
+type EndOptions = { userGroupId?: string; viewerId?: string; sessionFile?: string; yes?: boolean } & ReasonOptions &
+  ServiceOptions;
 
 const endCommand = () =>
   withReason(

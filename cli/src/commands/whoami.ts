@@ -5,7 +5,6 @@ import { CommandError } from "../../../common/command-error.ts";
 import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { RESPONSE_MS_MAX } from "../support/http.ts";
-import { serviceUrl } from "../support/service.ts";
 import { tableOf } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
@@ -27,8 +26,8 @@ export const whoamiCommand = (): Command =>
       ["ug whoami --key-file key.txt --url https://groups.example.com", "the credential in a file"],
     ],
   }).action(async (options: ServiceOptions) => {
-    const url = serviceUrl(options.url, process.env);
-    const credential = anyCredential(url, options);
+    const { url } = options.target;
+    const credential = anyCredential(options);
     if (!credential) throw new CommandError("Set API_KEY or OPERATOR_KEY in the environment, or give --key-file.");
     const caller = await callerOf(url, credential).catch((error: unknown) => {
       throw explainedError(error, url, credential);

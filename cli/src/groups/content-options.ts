@@ -45,7 +45,8 @@ function valueIn(field: GroupField, text: string): string | JsonObject | null {
   return isNullable && text === "" ? null : text;
 }
 
-function objectOrNull(option: string, text: string): JsonObject | null {
+/** The value of an option that is a JSON object, or `null` to clear a field. @throws UsageError if it cannot be kept exactly */
+export function objectOrNull(option: string, text: string): JsonObject | null {
   const value = parse(option, text);
   if (value === null) return null;
   const [issue] = findInexact(text, value);

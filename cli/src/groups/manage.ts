@@ -1,16 +1,19 @@
 /** The commands that show and change single groups. */
 
-import type { GroupState, ListedGroup } from "../../../client/src/index.ts";
+import type { GroupFields, GroupState, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import type { Output, ReasonOptions } from "../command.ts";
+import { withApiKey } from "../access.ts";
+import { inShell, type Output, type ReasonOptions } from "../command.ts";
+import { UG } from "../release.ts";
 import { given } from "../support/given.ts";
+import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
 import { CONTENT_OPTIONS, type ContentOptions, contentIn } from "./content-options.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
 import { reworded } from "./service-errors.ts";
-import { commandLine, described, outputOf, type Task, tableOfGroups, toWireGroup, unconfirmed } from "./task.ts";
+import { commandLine, described, outputOf, requireYesTo, type Task, tableOfGroups, toWireGroup } from "./task.ts";
 
 type ById = { id?: string };
 type Change = ById & ReasonOptions;
@@ -48,33 +51,64 @@ export async function show(task: Task<ById>): Promise<Output> {
   return outputOf(group, tableOf(contents));
 }
 
+/** Creates a group. `id` is the argument of the command. */
+export async function create({ client, values }: Task<ContentOptions>, id: string): Promise<Output> {
+  const { created, group } = await withApiKey(client)
+    .ensure({ userGroupId: id, ...contentIn(values) })
+    .catch((error: unknown) => {
+      const sentence = "This API key may not create groups. Use one with the scope groups:write.";
+      throw reworded(error, "user_group_not_found", sentence);
+    });
+  const { teamId, name } = group;
+  if (!created)
+    throw new CommandError(
+      `There is a group with the id ${quoted(id)} already: number ${teamId}. Nothing was changed. To change it: ${UG} groups update ${teamId}`,
+      { code: "user_group_exists" },
+    );
+  return {
+    body: { success: 1, user_group: { team_id: teamId, provided_id: id, name } },
+    text: `Created group ${teamId}, ${quoted(id)}, named ${quoted(name)}.`,
+  };
+}
+
 /** Changes the fields that are given. */
-export async function update(
-  task: Task<Change & ContentOptions & { merge?: boolean; newId?: string }>,
-): Promise<Output> {
-  const { newId: newUserGroupId, reason } = task.values;
-  const changes = contentIn(task.values);
-  if (Object.keys(changes).length === 0 && newUserGroupId === undefined)
+export async function update(task: Task<RenamingChange & ContentOptions>): Promise<Output> {
+  const fields = contentIn(task.values);
+  if (Object.keys(fields).length === 0 && task.values.newId === undefined)
     throw new UsageError(`Give what to change: ${CONTENT_OPTIONS.join(", ")} or --new-id.`);
   const { teamId } = await existing(task);
-  const call = task.values.merge ? task.client.mergeByNumber : task.client.updateByNumber;
-  const group = await call({ teamId, ...changes, newUserGroupId, reason }).catch((error: unknown) => {
+  return outputOf(await change(task, teamId, fields), `Group ${teamId} is updated.`);
+}
+
+/** Changes the name or the id of a group, and names the undo. */
+export async function rename(task: Task<Change & { name?: string; newId?: string }>): Promise<Output> {
+  const { name, newId } = task.values;
+  if (name === undefined && newId === undefined) throw new UsageError("Give --name, --new-id, or both.");
+  const before = await existing(task);
+  const { teamId } = before;
+  const group = await change(task, teamId, given({ name }));
+  const names = name === undefined ? "" : ` --name ${inShell(before.name)}`;
+  const ids = newId === undefined ? "" : ` --new-id ${inShell(before.userGroupId)}`;
+  const undo = escapeInvisible(commandLine(task, `rename ${teamId}${names}${ids}`));
+  return outputOf(group, `Group ${teamId}, which was ${described(before)}, is renamed. To undo it: ${undo}`);
+}
+
+type RenamingChange = Change & { merge?: boolean; newId?: string };
+
+async function change({ client, values }: Task<RenamingChange>, teamId: number, fields: GroupFields) {
+  const call = values.merge ? client.mergeByNumber : client.updateByNumber;
+  return call({ teamId, ...fields, newUserGroupId: values.newId, reason: values.reason }).catch((error: unknown) => {
     throw reworded(error, "user_group_id_taken", "Another group has this id. Give another one as --new-id.");
   });
-  return outputOf(group, `Group ${teamId} is updated.`);
 }
 
 /** Replaces the token of a group. */
 export async function rotate(task: Task<Confirmed & { grace?: number }>): Promise<Output> {
-  const { grace: graceSeconds, reason, yes } = task.values;
+  const { grace: graceSeconds, reason } = task.values;
   const group = await existing(task);
   const { teamId } = group;
-  if (!yes)
-    throw unconfirmed(
-      task,
-      `replace the token of ${described(group)}`,
-      `rotate ${teamId}${graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`}`,
-    );
+  const grace = graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`;
+  requireYesTo(task, `replace the token of ${described(group)}`, `rotate ${teamId}${grace}`);
   const rotated = await task.client.rotateTokenByNumber({ teamId, graceSeconds, reason });
   const before = graceSeconds ? `The one before is valid for ${graceSeconds} s more` : "The one before is refused";
   return outputOf(
@@ -136,7 +170,7 @@ export async function purge(task: Task<Confirmed>): Promise<Output> {
     throw new CommandError(sentence, { code: "user_group_not_deleted" });
   }
   const { teamId } = deleted;
-  if (!task.values.yes) throw unconfirmed(task, `purge ${described(deleted)}`, `purge ${teamId}`);
+  requireYesTo(task, `purge ${described(deleted)}`, `purge ${teamId}`);
   await task.client.purge({ teamId, reason: task.values.reason });
   const { userGroupId, name } = deleted;
   return {

@@ -1,7 +1,8 @@
 /** What the commands on groups share: their input, and the form of their output. */
 import type { EnvironmentClient, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
-import type { Output } from "../command.ts";
+import { announce, type Output, type ServiceOptions } from "../command.ts";
+import { describedTarget, type Target } from "../contexts/target.ts";
 import { UG } from "../release.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
@@ -13,15 +14,32 @@ export type Task<Values = object> = {
   values: Values;
   /** The number that was typed, if the command takes a group. */
   number: number | undefined;
-  /** The options that name the environment, as a shell takes them. */
+  /** The options that name the deployment and the environment, as a shell takes them. */
   where: string;
+  target: Target;
 };
 
-/** The error that shows what a command would do, and the command line that does it. */
-export const unconfirmed = (task: Task, what: string, command: string): CommandError =>
-  new CommandError(`This would ${what}. Nothing was changed. To do it: ${commandLine(task, `${command} --yes`)}`, {
-    code: "not_confirmed",
-  });
+/**
+ * Says what a command will do, and to which deployment.
+ *
+ * @throws CommandError with the command line that does it, unless the user has confirmed it with --yes.
+ */
+export function requireYesTo(
+  {
+    target,
+    where,
+    values,
+  }: Pick<Task<Pick<ServiceOptions, "json"> & { yes?: boolean }>, "target" | "where" | "values">,
+  what: string,
+  command: string,
+): void {
+  if (!values.yes)
+    throw new CommandError(
+      `This would ${what}, at ${describedTarget(target)}. Nothing was changed. To do it: ${commandLine({ where }, `${command} --yes`)}`,
+      { code: "not_confirmed" },
+    );
+  announce({ target, ...values }, what);
+}
 
 /** A group, so that a person recognizes it. */
 export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>

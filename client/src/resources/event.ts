@@ -216,12 +216,13 @@ function* eventsOf({ events }: EventPage, options?: CallOptions): Generator<Chan
   }
 }
 
-const isTemporary = (error: unknown): error is UserGroupServiceError =>
+/** Whether a later try may succeed: too many calls, no connection, or a service that is not available for now. */
+export const isTemporary = (error: unknown): error is UserGroupServiceError =>
   error instanceof UserGroupServiceError &&
   (error.code === "network_error" || error.code === "timeout" || TEMPORARY_STATUSES.includes(error.status ?? 0));
 
 /** A wait that doubles with each failure, with a random part, and is never shorter than what the service asks for. */
-function waitMsAfter(failures: number, pollMs: number, retryAfterMs = 0): number {
+export function waitMsAfter(failures: number, pollMs: number, retryAfterMs = 0): number {
   const longest = Math.max(pollMs, BACKOFF_MS_MAX);
   const backoffMs = Math.min(longest, Math.max(pollMs, BACKOFF_MS) * 2 ** failures) * (0.5 + Math.random() / 2);
   return Math.min(OPTION_MS_MAX, Math.max(retryAfterMs, backoffMs));

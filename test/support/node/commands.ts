@@ -20,6 +20,8 @@ const variablesWith = (env: NodeJS.ProcessEnv) => ({
       ([name]) => !/^(npm_|UG_|FORCE_COLOR$|OPERATOR_KEY$|OPERATOR_TOKEN$|API_KEY$)/.test(name),
     ),
   ),
+  // Contexts of the person who runs the tests do not count.
+  XDG_CONFIG_HOME: "/nonexistent",
   SERVICE_URL: inject("service").url,
   ...env,
 });

@@ -5,7 +5,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { EXIT, ugCommand } from "../../../cli/src/run-ug.ts";
+import { ugCommand } from "../../../cli/src/grammar.ts";
+import { EXIT } from "../../../cli/src/run-ug.ts";
 import * as client from "../../../client/src/index.ts";
 import * as postgres from "../../../client/src/postgres.ts";
 import * as server from "../../../client/src/server.ts";

@@ -1,11 +1,12 @@
 import * as z from "zod";
-import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
-import { findInexact } from "../../../common/exact-json.ts";
-import type { Refusal } from "../support/http.ts";
-import type { Line } from "../support/lines.ts";
+import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
+import { findInexact } from "../../../../common/exact-json.ts";
+import type { Refusal } from "../../support/http.ts";
+import type { Line } from "../../support/lines.ts";
+import { cellOf, OBJECT_FIELDS } from "./csv-cells.ts";
 
 /** Fields of a listed group that are not fields of a call: the service decides them. */
-const IGNORED = [
+export const IGNORED: readonly string[] = [
   "team_id",
   "suspended_at",
   "suspended_reason",
@@ -20,7 +21,15 @@ const IGNORED = [
 const COMPARED = GROUP_FIELDS.map((field) => CONTENT[field].column);
 
 /** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */
-export type GroupLine = { fields: Record<string, unknown>; suspended: boolean | undefined };
+export type GroupLine = {
+  fields: Record<string, unknown>;
+  suspended: boolean | undefined;
+  /** Whether the line is about the keys of `mapping` and `properties` that it has, and other keys stay: a row of a CSV. */
+  isPartial?: true;
+};
+
+/** One line of an import: its group, or the reason why it has none. `end` is the progress of the file after it. */
+export type ImportLine = { number: number; end: number; group?: GroupLine; refusal?: Refusal };
 
 /** A group as GET /api/user_groups/{team_id} returns it. */
 export const CurrentGroup = z.looseObject({ state: z.enum(["active", "suspended"]) });
@@ -51,13 +60,45 @@ export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusa
 }
 
 /** The fields of a PUT that makes the current group what its line says. A field that the line leaves out stays. */
-export function differencesOf({ fields, suspended }: GroupLine, current: z.infer<typeof CurrentGroup>): object {
-  const differing = COMPARED.filter((name) => name in fields && !isSame(fields[name], current[name]));
+export function differencesOf(
+  { fields, suspended, isPartial }: GroupLine,
+  current: z.infer<typeof CurrentGroup>,
+): Record<string, unknown> {
+  const wanted = isPartial ? { ...fields, ...mergedObjects(fields, current) } : fields;
+  const differing = COMPARED.filter((name) => name in wanted && !isSame(wanted[name], current[name]));
   return {
-    ...Object.fromEntries(differing.map((name) => [name, fields[name]])),
+    ...Object.fromEntries(differing.map((name) => [name, wanted[name]])),
     ...(suspended !== undefined && suspended !== (current.state === "suspended") && { suspended }),
   };
 }
+
+/** The objects of a line with the other keys of the group. A value whose cell would be the same stays, whatever its type. */
+const mergedObjects = (fields: Record<string, unknown>, current: z.infer<typeof CurrentGroup>) =>
+  Object.fromEntries(
+    OBJECT_FIELDS.flatMap((name) => {
+      if (!(name in fields)) return [];
+      const before = Object(current[name]);
+      const changed = Object.entries(Object(fields[name])).filter(
+        ([key, value]) => cellOf(ownOf(before, key)) !== value,
+      );
+      return [[name, changed.length === 0 ? current[name] : { ...before, ...Object.fromEntries(changed) }]];
+    }),
+  );
+
+const ownOf = (value: object, key: string): unknown =>
+  Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+
+/** The names of what differs, for people: of `mapping` and `properties` each key. */
+export const changedNames = (differences: Record<string, unknown>, current: Record<string, unknown>): string[] =>
+  Object.entries(differences).flatMap(([name, value]) => {
+    if (name === "suspended") return ["state"];
+    const [before, after] = [current[name], value];
+    if (!isObject(before) || !isObject(after)) return [name];
+    const keys = Object.keys({ ...before, ...after });
+    return keys.filter((key) => !isSame(ownOf(before, key), ownOf(after, key))).map((key) => `${name}.${key}`);
+  });
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** Whether the values are the same JSON text, as the service compares them. */
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

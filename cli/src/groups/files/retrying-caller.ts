@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { CommandError } from "../../../common/command-error.ts";
-import { type HttpCall, type HttpResponse, type Refusal, readBody, send } from "../support/http.ts";
-import { escapeInvisible } from "../support/printable.ts";
-import { notTheService, unreachable } from "../support/service.ts";
+import { CommandError } from "../../../../common/command-error.ts";
+import { type HttpCall, type HttpResponse, type Refusal, readBody, send } from "../../support/http.ts";
+import { escapeInvisible } from "../../support/printable.ts";
+import { notTheService, unreachable } from "../../support/service.ts";
 
 /** For a service that has responded before, which may be restarting; and for one that may not exist. */
 const TRIES_MAX = 10;

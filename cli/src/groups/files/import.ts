@@ -1,22 +1,20 @@
-import { addAbortSignal, type Readable } from "node:stream";
 import * as z from "zod";
-import { CommandError, UsageError } from "../../../common/command-error.ts";
-import { type Access, refusalOf } from "../access.ts";
-import type { HttpCall, Refusal } from "../support/http.ts";
-import { type Line, linesOf } from "../support/lines.ts";
-import { systemErrorCode } from "../support/output.ts";
-import { notTheService } from "../support/service.ts";
-import { CurrentGroup, differencesOf, type GroupLine, readLine } from "./group-line.ts";
-import { Progress } from "./progress.ts";
+import { CommandError, UsageError } from "../../../../common/command-error.ts";
+import { type Access, refusalOf } from "../../access.ts";
+import type { HttpCall, Refusal } from "../../support/http.ts";
+import { systemErrorCode } from "../../support/output.ts";
+import { notTheService } from "../../support/service.ts";
+import { Progress } from "../progress.ts";
+import { onStopSignal } from "../stop-signals.ts";
+import { CurrentGroup, differencesOf, type GroupLine, type ImportLine } from "./group-line.ts";
 import { RetryingCaller, type ServiceResponse, sentenceOf } from "./retrying-caller.ts";
-import { onStopSignal } from "./stop-signals.ts";
+import type { ImportSource } from "./source.ts";
 
 const Numbered = z.object({ team_id: z.int() });
 
-/** The input and the options of an import. `total` is the number of bytes, or 0 if it is unknown. */
+/** The input and the options of an import. */
 type ImportOptions = {
-  input: Readable;
-  total: number;
+  source: ImportSource;
   fromLine: number;
   concurrency: number;
   /** Whether groups that exist are changed to what their lines say. */
@@ -53,11 +51,6 @@ const CONFLICT: Refusal = {
     "Somebody else changed this group during the import, and still it differs from the line. The import did not overwrite it: look at it, and import the line again.",
 };
 
-const repeats = (first: number): Refusal => ({
-  code: "invalid_body",
-  message: `Line ${first} has the same user_group_id, and the import has ignored this line. Keep one of the two lines.`,
-});
-
 /**
  * Gets or creates the group of each line, with several calls at a time, and returns the summary. Whatever ends the import,
  * groups that were created stay, and a second run finds them. So SIGINT, SIGTERM and SIGHUP may stop it; it then prints the
@@ -76,38 +69,33 @@ class Import {
   #lastRead = 0;
   #firstUndone = Number.POSITIVE_INFINITY;
   #isAllRead = false;
-  /** The first line of each id. */
-  readonly #lineOfId = new Map<string, number>();
 
   constructor(options: ImportOptions) {
     this.#options = options;
     this.#caller = new RetryingCaller(options.credential.text);
-    this.#progress = new Progress(options.total);
+    this.#progress = new Progress(options.source.total);
   }
 
   async run(): Promise<Imported> {
-    const { input, concurrency } = this.#options;
+    const { source, concurrency } = this.#options;
     const stop = () => this.#stopAfterCurrentCalls();
     const stopFor = (error: unknown) => this.#stopFor(error);
 
-    input.once("error", stopFor);
     const removeHandlers = onStopSignal(stop);
-    const lines = linesOf(addAbortSignal(this.#stopping.signal, input));
+    const lines = source.lines(this.#stopping.signal, stopFor);
     await Promise.all(Array.from({ length: concurrency }, () => this.#importLines(lines).catch(stopFor)));
     removeHandlers();
     this.#progress.stop();
     return this.#result();
   }
 
-  async #importLines(lines: AsyncIterable<Line>): Promise<void> {
+  async #importLines(lines: AsyncIterable<ImportLine>): Promise<void> {
     for await (const line of lines) {
       if (this.#stopping.signal.aborted) break;
       this.#lastRead = line.number;
-      // Also of a line that is skipped: an earlier run has imported it.
-      const read = this.#readOnce(line);
       if (line.number < this.#options.fromLine) continue;
       try {
-        await this.#importLine(line, read);
+        await this.#importLine(line);
       } catch (error) {
         this.#firstUndone = Math.min(this.#firstUndone, line.number);
         // Before this loop ends: its end waits for the other loops, and they wait for input that may not come.
@@ -119,18 +107,8 @@ class Import {
     this.#isAllRead ||= !this.#stopping.signal.aborted;
   }
 
-  /** The group of a line, or the refusal of one whose group an earlier line names. */
-  #readOnce(line: Line): ReturnType<typeof readLine> {
-    const read = readLine(line);
-    const id = read.group?.fields.user_group_id;
-    if (typeof id !== "string") return read;
-    const first = this.#lineOfId.get(id);
-    if (first !== undefined) return { refusal: repeats(first) };
-    this.#lineOfId.set(id, line.number);
-    return read;
-  }
-
-  async #importLine(line: Line, { group, refusal }: ReturnType<typeof readLine>): Promise<void> {
+  async #importLine(line: ImportLine): Promise<void> {
+    const { group, refusal } = line;
     if (refusal) return this.#refuse(line, refusal);
     if (!group) return;
     try {
@@ -141,7 +119,7 @@ class Import {
     }
   }
 
-  async #importGroup(line: Line, group: GroupLine): Promise<void> {
+  async #importGroup(line: ImportLine, group: GroupLine): Promise<void> {
     const ensure = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: group.fields };
     const response = await this.#call("/api/user", ensure);
     const isNew = response.body.new_user_group;
@@ -152,7 +130,7 @@ class Import {
   }
 
   /** Changes a group that exists to what its line says, or counts it as different. */
-  async #updateGroup(line: Line, group: GroupLine, teamId: number): Promise<void> {
+  async #updateGroup(line: ImportLine, group: GroupLine, teamId: number): Promise<void> {
     const { seen, differences } = await this.#compare(group, teamId);
     if (Object.keys(differences).length === 0) return;
     if (!this.#options.update) this.#counts.differs += 1;
@@ -171,7 +149,7 @@ class Import {
    * Changes a group if nobody has changed it since it was seen, and returns whether it is now what its line says. The first
    * response may have been lost: the retry is then refused although the change was made, so a refused change is compared again.
    */
-  async #change(line: Line, group: GroupLine, { teamId, etag }: SeenGroup, changes: object): Promise<boolean> {
+  async #change(line: ImportLine, group: GroupLine, { teamId, etag }: SeenGroup, changes: object): Promise<boolean> {
     const put = { method: "PUT", headers: { "If-Match": etag }, body: changes };
     const response = await this.#send(`/api/user_groups/${teamId}`, put);
     if (response.status !== 412) {
@@ -213,13 +191,13 @@ class Import {
     throw new LineRefusal(body.error);
   }
 
-  #refuse(line: Line, refusal: Refusal): void {
+  #refuse(line: ImportLine, refusal: Refusal): void {
     this.#counts.refused += 1;
     this.#report(line, refusal);
   }
 
-  #report(line: Line, refusal: Refusal): void {
-    this.#progress.note(`line ${line.number}: ${sentenceOf(refusal)}`);
+  #report(line: ImportLine, refusal: Refusal): void {
+    this.#progress.note(`${this.#options.source.unit} ${line.number}: ${sentenceOf(refusal)}`);
   }
 
   #stopAfterCurrentCalls(): void {
@@ -254,7 +232,9 @@ class Import {
       throw new CommandError(`${reason}Stopped. Continue with: --from-line ${next}`, { code, requestId });
     }
     if (fromLine > this.#lastRead + 1)
-      throw new UsageError(`--from-line ${fromLine} is after the last line, ${this.#lastRead}.`);
+      throw new UsageError(
+        `--from-line ${fromLine} is after the last ${this.#options.source.unit}, ${this.#lastRead}.`,
+      );
     const { differs } = this.#counts;
     if (differs > 0) console.error(`Groups that differ from their lines: ${differs}. To change them, add --update.`);
     return { counts: this.#counts, summary: this.#summary() };

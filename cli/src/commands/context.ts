@@ -1,0 +1,182 @@
+/** `ug context`: deployments under short names, each with its key. */
+import type { Command } from "commander";
+import { UsageError } from "../../../common/command-error.ts";
+import { credentialIn, explainedError } from "../access.ts";
+import {
+  commandGroup,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  plainCommand,
+  printOutput,
+  tagOf,
+} from "../command.ts";
+import {
+  type Context,
+  contextNames,
+  nameInUse,
+  readContext,
+  readContextName,
+  removeContext,
+  storeContext,
+  useContext,
+} from "../contexts/context-store.ts";
+import { variablesBeforeContext } from "../contexts/target.ts";
+import { escapeInvisible } from "../support/printable.ts";
+import { serviceUrl } from "../support/service.ts";
+import { tableOfItems } from "../support/table.ts";
+import { callerOf } from "./whoami.ts";
+
+/** `ug context` and the commands below it. */
+export const contextCommand = (): Command =>
+  commandGroup(
+    "context",
+    {
+      summary: "store deployments with their keys, and choose one",
+      examples: [
+        ["ug context add prod --url https://groups.example.com --key-file key.txt", "a deployment and a key for it"],
+        ["ug context use prod", "for commands that name no other"],
+        ["ug groups list --context staging", "another one, once"],
+      ],
+      notes:
+        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. First count\n" +
+        "the options, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context in use. So it\n" +
+        "counts only if none of these variables is set. The key of a context is sent to its own deployment alone.",
+    },
+    [addCommand(), useCommand(), listCommand(), removeCommand()],
+  );
+
+type AddOptions = EnvironmentOptions & { url: string; keyFile: string; replace?: boolean; json?: boolean };
+
+const addCommand = () =>
+  plainCommand("add", {
+    summary: "store a deployment and a key, if the deployment takes the key",
+    examples: [
+      ["ug context add prod --url https://groups.example.com --key-file key.txt", "the key in a file"],
+      [
+        "pass show groups/staging | ug context add staging --url https://staging.example.com --key-file -",
+        "from a program",
+      ],
+      [
+        "ug context add acme --url https://groups.example.com --key-file key.txt --workspace acme --environment Customer",
+        "an operator's key, for the commands on one environment",
+      ],
+    ],
+    notes: "Nothing is stored if the deployment cannot be reached, or refuses the key.",
+  })
+    .argument("<name>", "the name of the context", readContextName)
+    .requiredOption("--url <url>", "the service")
+    .requiredOption("--key-file <file>", "the file that holds the key; - is standard input")
+    .option("--workspace <slug>", "the workspace of the commands on one environment, for an operator's key")
+    .option("--environment <name>", "Customer, Testing or untagged")
+    .option("--replace", "replace the context of this name")
+    .action(async (name: string, options: AddOptions) => {
+      if (!options.replace && contextNames().includes(name))
+        throw new UsageError(`There is a context ${name} already. Give another name, or --replace.`);
+      const context = { name, ...(await checked(options)), ...placeOf(options) };
+      storeContext(context);
+      const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. To use it where nothing else is named: ug context use ${name}`;
+      await printOutput({ body: { success: 1, context: shown(context) }, text }, options);
+    });
+
+/** The deployment and the key of a new context. @throws CommandError unless the deployment takes the key. */
+async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Context, "url" | "key" | "holder">> {
+  const url = serviceUrl(origin, {});
+  const credential = credentialIn(keyFile);
+  const { kind, name, role, workspace, environment } = await callerOf(url, credential).catch((error: unknown) => {
+    throw explainedError(error, url, credential);
+  });
+  const holder =
+    kind === "operator" ? `operator ${name} (${role})` : `API key ${name} of ${workspace}/${environment ?? "untagged"}`;
+  return { url: url.origin, key: credential.text, holder };
+}
+
+/** The environment that the options name, if they name one. */
+function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "environment"> {
+  if (options.workspace === undefined && options.environment === undefined) return {};
+  const environment = environmentOf(options);
+  return { workspace: environment.workspace, environment: tagOf(environment) };
+}
+
+const useCommand = () =>
+  plainCommand("use", {
+    summary: "use a context where a command and the variables name no deployment",
+    examples: [
+      ["ug context use prod", "from now on"],
+      ["ug context use --none", "none any more"],
+    ],
+  })
+    .argument("[name]", "the name of the context", readContextName)
+    .option("--none", "use no context")
+    .action(async (name: string | undefined, options: { none?: boolean; json?: boolean }) => {
+      if ((name === undefined) !== (options.none === true)) throw new UsageError("Name a context, or give --none.");
+      useContext(name);
+      noteVariables();
+      const text = name === undefined ? "No context is in use." : `In use: ${name}, ${readContext(name).url}.`;
+      await printOutput({ body: { success: 1, in_use: name ?? null }, text }, options);
+    });
+
+/** Variables hide the context in use, which would be hard to see otherwise. */
+function noteVariables(): void {
+  const set = variablesBeforeContext(process.env);
+  if (set.length > 0)
+    console.error(`${set.join(" and ")} come before the context in use. To use it, unset them, or give --context.`);
+}
+
+const listCommand = () =>
+  plainCommand("list", {
+    summary: "list the contexts, never their keys",
+    examples: [["ug context list", "a table, with an asterisk at the one in use"]],
+  }).action(async (options: { json?: boolean }) => {
+    await printOutput(listOutput(), options);
+  });
+
+function listOutput(): Output {
+  const inUse = nameInUse();
+  const contexts = contextNames().map((name) => ({ ...shownOrProblem(name), in_use: name === inUse }));
+  if (inUse !== undefined) noteVariables();
+  const rows = contexts.map((each) => ({ ...each, in_use: each.in_use ? "*" : "" }));
+  const text =
+    rows.length === 0
+      ? "There are no contexts. To make one: ug context add NAME --url URL --key-file FILE"
+      : tableOfItems(["in_use", "name", "url", "holder", "workspace", "environment"], rows);
+  return { body: { success: 1, contexts }, text };
+}
+
+/** A context, and one that cannot be used with the reason: a list shows what there is. */
+function shownOrProblem(name: string): Record<string, unknown> {
+  try {
+    return shown(readContext(name));
+  } catch (error) {
+    return {
+      name,
+      url: null,
+      holder: error instanceof Error ? error.message : String(error),
+      workspace: null,
+      environment: null,
+    };
+  }
+}
+
+/** A context without its key. */
+const shown = ({ name, url, holder, workspace, environment }: Context): Record<string, unknown> => ({
+  name,
+  url,
+  holder,
+  workspace: workspace ?? null,
+  environment: environment ?? null,
+});
+
+const removeCommand = () =>
+  plainCommand("remove", {
+    summary: "remove a context and its copy of the key, which stays valid",
+    examples: [["ug context remove staging", "the key itself is revoked with ug keys revoke or ug operators revoke"]],
+  })
+    .argument("<name>", "the name of the context", readContextName)
+    .action(async (name: string, options: { json?: boolean }) => {
+      removeContext(name);
+      await printOutput(
+        { body: { success: 1, removed: name }, text: `Removed ${name}. Its key is valid as before.` },
+        options,
+      );
+    });

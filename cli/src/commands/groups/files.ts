@@ -1,0 +1,197 @@
+/** `ug groups export` and `ug groups import`. */
+import { createReadStream, fstatSync, openSync } from "node:fs";
+import { Socket } from "node:net";
+import type { Readable } from "node:stream";
+import { type Command, Option } from "commander";
+import { CommandError, UsageError } from "../../../../common/command-error.ts";
+import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
+import { type Access, accessToEnvironment } from "../../access.ts";
+import {
+  announce,
+  connectionOf,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  printOutput,
+  type ServiceOptions,
+  serviceCommand,
+} from "../../command.ts";
+import { describedTarget } from "../../contexts/target.ts";
+import { readRenamed } from "../../groups/files/csv-columns.ts";
+import { type Plan, planOf } from "../../groups/files/dry-run.ts";
+import { exportCsv, exportGroups } from "../../groups/files/export.ts";
+import { importGroups } from "../../groups/files/import.ts";
+import { csvSource, type ImportSource, ndjsonSource } from "../../groups/files/source.ts";
+import { systemErrorCode } from "../../support/output.ts";
+import { escapeInvisible, quoted } from "../../support/printable.ts";
+import { wholeNumberReader } from "../../whole-number.ts";
+import { groupsOf, withConcurrency } from "./group-command.ts";
+
+/** What a line of an import may give. */
+const FIELDS = GROUP_FIELDS.map((field) => CONTENT[field].column).join(", ");
+
+const FORMATS = ["ndjson", "csv"] as const;
+type Format = (typeof FORMATS)[number];
+
+type ExportOptions = EnvironmentOptions & { prefix?: string; format: Format; delimiter: string; bom?: boolean };
+
+/** `ug groups export`. */
+export const exportCommand = () =>
+  groupsOf("export", "write all groups that exist to standard output, without their tokens", [
+    ["ug groups export > groups.ndjson", "all of them, one line of JSON each"],
+    ["ug groups export --prefix shop- | gzip > shops.ndjson.gz", "some of them"],
+    ["ug groups export --format csv > groups.csv", "for a spreadsheet"],
+    ["ug groups export --format csv --delimiter ';' --bom > groups.csv", "for Excel, where it expects semicolons"],
+  ])
+    .option("--prefix <text>", "only those whose user_group_id begins with it")
+    .addOption(new Option("--format <format>", "ndjson or csv").choices(FORMATS).default("ndjson"))
+    .option("--delimiter <character>", "with csv: between cells", ",")
+    .option("--bom", "with csv: begin with a byte order mark, by which Excel knows UTF-8")
+    .action(async function (this: Command) {
+      const access = accessToEnvironment(connectionOf(this));
+      const { prefix, format, delimiter, bom = false, ...named } = this.opts<ExportOptions>();
+      if (!/^[,;\t|]$/.test(delimiter)) throw new UsageError("Give --delimiter as a comma, semicolon, tab or |.");
+      const { workspace, environment } = access.credential.kind === "operator" ? environmentOf(named) : {};
+      const filters = {
+        ...(workspace !== undefined && { workspace, environment: environment ?? "untagged" }),
+        ...(prefix !== undefined && { user_group_id_prefix: prefix }),
+      };
+      if (format === "csv") await exportCsv(access, filters, { delimiter, bom });
+      else await exportGroups(access, filters);
+    });
+
+type ImportOptions = ServiceOptions & {
+  concurrency: number;
+  fromLine: number;
+  update?: boolean;
+  dryRun?: boolean;
+  format?: Format;
+  column?: ReadonlyMap<string, string>;
+  skipOtherColumns?: boolean;
+};
+
+/** `ug groups import`. */
+export const importCommand = () =>
+  withConcurrency(
+    serviceCommand("import", {
+      summary: "get or create the group of each line of a file, or of each row of a CSV",
+      examples: [
+        ["ug groups import groups.ndjson --dry-run", "what it would create, change and leave"],
+        ["ug groups import groups.ndjson", "creates what is missing, and counts what differs"],
+        ["ug groups import groups.ndjson --update", "also changes what differs, state included"],
+        ["ug groups import groups.ndjson --from-line 4711", "continues one that was stopped"],
+        ["zcat groups.ndjson.gz | ug groups import -", "reads standard input"],
+        [
+          'ug groups import crm.csv --column "Record ID=user_group_id" --column "Company=name" --skip-other-columns',
+          "the export of a CRM",
+        ],
+      ],
+      notes:
+        `A line is an object with user_group_id and optional ${FIELDS} and state; the lines of an export can be imported as\n` +
+        "they are. A CSV has the columns user_group_id, name, state, properties.KEY and mapping.KEY; all values are texts. A group that\n" +
+        "somebody else changes during the import is reported as a conflict, and not overwritten. Refused lines are reported with their\n" +
+        "numbers. The command takes an API key, in API_KEY.",
+    }),
+    "calls at a time",
+  )
+    .argument("<file>", "a CSV, or a file of one JSON object on each line; - is standard input")
+    .option("--update", "change the groups that exist to what their lines say")
+    .option("--dry-run", "say what it would create, change and leave, and change nothing")
+    .addOption(
+      new Option("--format <format>", "ndjson or csv; by default csv for a name that ends so").choices(FORMATS),
+    )
+    .option(
+      "--column <header=field>",
+      "with csv: the field of a column with another header; may be repeated",
+      readRenamed,
+    )
+    .option("--skip-other-columns", "with csv: skip the columns that are no fields of a group")
+    .option(
+      "--from-line <n>",
+      "skip the lines before this one, or the rows of a CSV",
+      wholeNumberReader("from-line", Number.MAX_SAFE_INTEGER),
+      1,
+    )
+    .action(async function (this: Command) {
+      const options = this.opts<ImportOptions>();
+      const [file] = this.processedArgs as [string];
+      const access = accessToEnvironment(connectionOf(this));
+      if (access.credential.kind !== "api_key")
+        throw new CommandError("This command takes an API key, which begins with ugk_.");
+      const source = await sourceOf(file, options);
+      const { output, isWhole } = await (options.dryRun ? tryImport : runImport)(access, source, options);
+      if (!isWhole) process.exitCode = 1;
+      await printOutput(output, options);
+    });
+
+type Outcome = { output: Output; isWhole: boolean };
+
+async function runImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+  if (options.update) announce(options, "create the groups that are missing, and change those that differ");
+  const { counts, summary } = await importGroups({
+    url: access.url,
+    credential: access.credential,
+    source,
+    concurrency: options.concurrency,
+    fromLine: options.fromLine,
+    update: options.update === true,
+    report: options.json ? () => undefined : console.info,
+  });
+  const isWhole = counts.differs + counts.conflicts + counts.refused === 0;
+  return { output: { body: { success: isWhole ? 1 : 0, ...counts }, text: summary }, isWhole };
+}
+
+async function tryImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+  const plan = await planOf(access, source, options.fromLine);
+  const change = options.update ? plan.differing : [];
+  const differs = plan.differing.length - change.length;
+  const isWhole = differs + plan.refused === 0;
+  const body = {
+    success: isWhole ? 1 : 0,
+    dry_run: true,
+    create: plan.create,
+    change: change.map(({ id, changed }) => ({ provided_id: id, changed })),
+    differs,
+    leave: plan.same,
+    refused: plan.refused,
+  };
+  return { output: { body, text: textOfPlan(plan, options) }, isWhole };
+}
+
+function textOfPlan({ create, differing, same, refused }: Plan, { update, target }: ImportOptions): string {
+  const verb = update ? "change" : "differs";
+  const counted = update ? `change ${differing.length}, leave ${same}` : `leave ${same}, differs ${differing.length}`;
+  return [
+    ...create.map((id) => `create   ${quoted(id)}`),
+    ...differing.map(({ id, changed }) => `${verb.padEnd(7)}  ${quoted(id)}: ${escapeInvisible(changed.join(", "))}`),
+    `At ${describedTarget(target)} this import would: create ${create.length}, ${counted}, refused ${refused}. Nothing was changed.`,
+    ...(differing.length > 0 && !update ? ["To change the groups that differ, add --update."] : []),
+  ].join("\n");
+}
+
+async function sourceOf(file: string, options: ImportOptions): Promise<ImportSource> {
+  const { format = file.toLowerCase().endsWith(".csv") ? "csv" : "ndjson", column, skipOtherColumns = false } = options;
+  if (format === "ndjson" && (column || skipOtherColumns))
+    throw new UsageError("--column and --skip-other-columns are for a CSV. Give --format csv, too.");
+  const { input, total } = openFile(file);
+  return format === "csv"
+    ? csvSource(input, { renamed: column ?? new Map(), skipsOthers: skipOtherColumns })
+    : ndjsonSource(input, total);
+}
+
+/** Opens the file to import. */
+function openFile(file: string): { input: Readable; total: number } {
+  try {
+    const fd = file === "-" ? process.stdin.fd : openSync(file, "r");
+    const stats = fstatSync(fd);
+    if (stats.isDirectory()) throw new UsageError("The file to import is a folder.");
+    if (file === "-") return { input: process.stdin, total: 0 };
+    // A file stream reads a pipe in a thread, and this process could not end while that thread waits for data.
+    return stats.isFIFO()
+      ? { input: new Socket({ fd, readable: true, writable: false }), total: 0 }
+      : { input: createReadStream(file, { fd }), total: stats.size };
+  } catch (error) {
+    const code = systemErrorCode(error);
+    throw code ? new UsageError(`The file to import cannot be read: ${code}.`) : error;
+  }
+}

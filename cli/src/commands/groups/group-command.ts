@@ -1,0 +1,48 @@
+/** What the commands of `ug groups` share. */
+import type { Command } from "commander";
+import type { EnvironmentClient } from "../../../../client/src/index.ts";
+import {
+  type EnvironmentOptions,
+  type Examples,
+  environmentAction,
+  type Output,
+  readId,
+  type ServiceOptions,
+  serviceCommand,
+  whereOf,
+  withEnvironment,
+  withReason,
+} from "../../command.ts";
+import type { Task } from "../../groups/task.ts";
+import { wholeNumberReader } from "../../whole-number.ts";
+
+const CONCURRENCY_MAX = 64;
+const CONCURRENCY_DEFAULT = 16;
+
+/** The option for the number of calls at a time. */
+export const withConcurrency = (command: Command, meaning: string): Command =>
+  command.option("--concurrency <n>", meaning, wholeNumberReader("concurrency", CONCURRENCY_MAX), CONCURRENCY_DEFAULT);
+
+/** Which credential decides the environment. */
+export const WHOSE =
+  "The API key in API_KEY decides the environment. An operator names it with --workspace and --environment, and has the key in\nOPERATOR_KEY.";
+
+/** A command on the groups of an environment. */
+export const groupsOf = (name: string, summary: string, examples: Examples): Command =>
+  withEnvironment(serviceCommand(name, { summary, examples, notes: WHOSE }));
+
+/** A command on one group. */
+export const groupOf = (name: string, summary: string, examples: Examples): Command =>
+  groupsOf(name, summary, examples)
+    .argument("[number]", "the number of the group (team_id)", readId)
+    .option("--id <id>", "the user_group_id of the group, in place of its number");
+
+/** A command that changes one group. */
+export const changeOf = (...about: Parameters<typeof groupOf>): Command => withReason(groupOf(...about));
+
+/** The action of a command that lists, shows or changes groups. */
+export const managed = <Values extends object>(run: (task: Task<Values>) => Promise<Output>) =>
+  environmentAction(
+    (client: EnvironmentClient, options: Values & EnvironmentOptions & ServiceOptions, number?: number) =>
+      run({ client, values: options, number, where: whereOf(options), target: options.target }),
+  );

@@ -1,0 +1,227 @@
+/** `ug groups`: the user groups of an environment. */
+import { type Command, Option } from "commander";
+import {
+  type Environment,
+  type EnvironmentClient,
+  type GroupState,
+  UserGroupClient,
+} from "../../../../client/src/index.ts";
+import { UsageError } from "../../../../common/command-error.ts";
+import { type Access, accessToEnvironment } from "../../access.ts";
+import {
+  commandGroup,
+  connectionOf,
+  type EnvironmentOptions,
+  environmentOf,
+  type Output,
+  printOutput,
+  type ServiceOptions,
+  whereOf,
+} from "../../command.ts";
+import { readDays, readSeconds } from "../../duration.ts";
+import { JSON_OPTIONS, withContent } from "../../groups/content-options.ts";
+import {
+  create,
+  list,
+  purge,
+  remove,
+  rename,
+  restore,
+  resume,
+  rotate,
+  show,
+  suspend,
+  update,
+} from "../../groups/manage.ts";
+import { groupNumbers, rotateAll } from "../../groups/rotate-all.ts";
+import { defaultRecordFile, RotationRecord } from "../../groups/rotation-record.ts";
+import { requireYesTo, type Task } from "../../groups/task.ts";
+import { RESPONSE_MS_MAX } from "../../support/http.ts";
+import { wholeNumberReader } from "../../whole-number.ts";
+import { exportCommand, importCommand } from "./files.ts";
+import { changeOf, groupOf, groupsOf, managed, WHOSE, withConcurrency } from "./group-command.ts";
+
+const LIMIT_DEFAULT = 1_000;
+const LIMIT_MAX = 100_000;
+const STATES = Object.keys({ active: 1, suspended: 1, deleted: 1 } satisfies Record<GroupState, 1>);
+
+/** `ug groups` and the commands below it. */
+export const groupsCommand = (): Command =>
+  commandGroup(
+    "groups",
+    {
+      summary: "list, change, rotate, delete, export and import user groups",
+      examples: [
+        ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
+        ["ug groups suspend --id acme --workspace demo --environment Customer", "as an operator"],
+        ["ug groups export > groups.ndjson", "all groups, without their tokens"],
+        ["ug groups import groups.ndjson --update", "make the groups what the file says"],
+      ],
+      notes: `A group is named by its number (team_id), or by --id with its user_group_id. No command shows a token.\n${WHOSE}`,
+    },
+    {
+      See: [listCommand(), showCommand()],
+      Change: [createCommand(), renameCommand(), updateCommand(), ...SIMPLE.map(simpleCommand), restoreCommand()],
+      "Change without an undo": [rotateCommand(), purgeCommand()],
+      Files: [exportCommand(), importCommand()],
+    },
+  );
+
+const listCommand = () =>
+  groupsOf("list", "list the groups", [
+    ["ug groups list", "those that exist"],
+    ["ug groups list --state deleted", "those that can be restored"],
+    ["ug groups list --prefix shop- --json", "as JSON"],
+    ["ug groups list --search zurich", "those whose name or id contains it"],
+    ["ug groups list --not-viewed-for 30d", "those that nobody has viewed for 30 days"],
+  ])
+    .option("--prefix <text>", "only those whose user_group_id begins with it")
+    .option("--search <text>", "only those whose name or id contains it, without regard to case and accents")
+    .option("--not-viewed-for <time>", "only those that were not viewed for so long, in whole days", readDays)
+    .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
+    .option("--limit <n>", "at most so many", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
+    .action(managed(list));
+
+const showCommand = () =>
+  groupOf("show", "show a group; also a deleted one, if no other has its id", [
+    ["ug groups show 7", "by its number"],
+    ["ug groups show --id acme --json", "by its id"],
+  ]).action(managed(show));
+
+const createCommand = () =>
+  withContent(
+    groupsOf("create", "create a group; one that exists is not changed", [
+      ["ug groups create acme --name 'Acme Inc.'", "the name that people see is the id otherwise"],
+      ['ug groups create acme --properties \'{"region":"eu"}\'', "with properties"],
+    ]),
+  )
+    .argument("<id>", "your own id of the group (user_group_id)")
+    .action(async function (this: Command) {
+      const [id] = this.processedArgs as [string];
+      await managed((task: Task) => create(task, id)).call(this);
+    });
+
+const renameCommand = () =>
+  changeOf("rename", "change the name or the id of a group; the output says how to undo it", [
+    ["ug groups rename 7 --name 'Acme Inc.'", "the name that people see"],
+    ["ug groups rename --id acme --new-id acme-inc", "the user_group_id; the number and the token stay"],
+  ])
+    .option("--name <name>", "the new name that people see")
+    .option("--new-id <id>", "the new user_group_id")
+    .action(managed(rename));
+
+const updateCommand = () =>
+  withContent(
+    changeOf("update", "change fields of a group; those that are not given stay", [
+      ["ug groups update 7 --name 'Acme Inc.'", "another name"],
+      ['ug groups update --id acme --properties \'{"region":"eu"}\'', "other properties, as a whole"],
+      ["ug groups update 7 --merge --properties '{\"region\":null}'", "removes one key, and keeps the others"],
+      ["ug groups update 7 --mapping null", "clears the mapping"],
+    ]),
+  )
+    .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
+    .option("--new-id <id>", "another user_group_id")
+    .action(managed(update));
+
+const SIMPLE = [
+  { name: "suspend", summary: "refuse the viewers of a group until it is resumed", run: suspend },
+  { name: "resume", summary: "end the suspension of a group", run: resume },
+  { name: "delete", summary: "delete a group; the output says how to undo it, and until when", run: remove },
+];
+
+const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command =>
+  changeOf(name, summary, [
+    [`ug groups ${name} 7`, "by its number"],
+    [`ug groups ${name} --id acme --reason unpaid`, "by its id, with a reason"],
+  ]).action(managed(run));
+
+const restoreCommand = () =>
+  changeOf("restore", "restore a deleted group, with its token", [
+    ["ug groups restore 7", "as it was"],
+    ["ug groups restore 7 --new-id acme-old --rotate-token", "beside a new group with its old id"],
+  ])
+    .option("--new-id <id>", "under another user_group_id")
+    .option("--rotate-token", "with a new token")
+    .action(managed(restore));
+
+const purgeCommand = () =>
+  changeOf("purge", "erase a deleted group for good, before its time", [
+    ["ug groups purge 7", "shows which group it is, and changes nothing"],
+    ["ug groups purge 7 --yes", "erases it; this has no undo"],
+  ])
+    .option("--yes", "confirm; without it, nothing is changed")
+    .action(managed(purge));
+
+type RotateOptions = ServiceOptions &
+  EnvironmentOptions & {
+    all?: boolean;
+    id?: string;
+    grace?: number;
+    reason?: string;
+    yes?: true;
+    concurrency: number;
+    progress?: string;
+    restart?: boolean;
+  };
+
+const rotateCommand = () =>
+  withConcurrency(
+    changeOf("rotate", "replace the token of a group, or with --all of each group", [
+      ["ug groups rotate 7 --grace 10m --yes", "the old token stays valid for ten minutes"],
+      ["ug groups rotate --all --grace 1h --yes", "each group; run it again to continue after an interruption"],
+    ]),
+    "with --all: calls at a time",
+  )
+    .option("--grace <time>", "how long the old token stays valid; by default not at all", readSeconds)
+    .option("--all", "rotate the tokens of all groups that exist")
+    .option("--progress <file>", "with --all: where to record what is done; it holds no credential")
+    .option("--restart", "with --all: rotate every group, whatever an earlier run has done")
+    .option("--yes", "confirm; without it, nothing is changed")
+    .action(async function (this: Command) {
+      const options = this.opts<RotateOptions>();
+      const [number] = this.processedArgs as [number | undefined];
+      if (!options.all) return managed(rotate).call(this);
+      if (number !== undefined || options.id !== undefined)
+        throw new UsageError("Name one group, or give --all, not both.");
+      const access = accessToEnvironment(connectionOf(this));
+      const output = await rotateEach(access, options).catch((error: unknown) => {
+        throw access.explained(error);
+      });
+      await printOutput(output, options);
+    });
+
+async function rotateEach(access: Access<EnvironmentClient>, options: RotateOptions): Promise<Output> {
+  const { client, url } = access;
+  const { workspace, environment } = await environmentOfAccess(access, options);
+  const rotation = {
+    url: url.origin,
+    workspace,
+    environment,
+    graceSeconds: options.grace ?? 0,
+    reason: options.reason,
+  };
+  const file = options.progress ?? defaultRecordFile(rotation, process.env);
+  const record = new RotationRecord(file, rotation, { restart: options.restart === true, now: new Date() });
+  const numbers = await groupNumbers(client);
+  const asOperator = access.credential.kind === "operator";
+  const where = whereOf({ ...options, asOperator });
+  const grace = options.grace === undefined ? "" : ` --grace ${options.grace}s`;
+  const what = `replace the tokens of ${numbers.length} groups of ${workspace}/${environment ?? "untagged"}`;
+  requireYesTo({ target: options.target, where, values: options }, what, `rotate --all${grace}`);
+  if (record.isContinued) console.error(`Continuing the rotation that began at ${record.progress.begunAt}.`);
+  const counts = await rotateAll({ client, record, numbers, concurrency: options.concurrency });
+  const missing = counts.missing === 0 ? "" : ` ${counts.missing} were deleted meanwhile.`;
+  return {
+    body: { success: 1, ...counts },
+    text: `Rotated the tokens of ${counts.rotated} groups.${missing} The integrator gets the new ones with GET /api/user.`,
+  };
+}
+
+/** The environment in which a credential calls. */
+async function environmentOfAccess(access: Access<unknown>, options: EnvironmentOptions): Promise<Environment> {
+  const { url, credential } = access;
+  if (credential.kind === "operator") return environmentOf(options);
+  const client = new UserGroupClient({ url, apiKey: credential.text, timeoutMs: RESPONSE_MS_MAX });
+  const { workspace, environment } = await client.whoami();
+  return { workspace: workspace ?? "", environment: environment ?? null };
+}

@@ -1,0 +1,146 @@
+/** Contexts: deployments under short names, each with a key, in files of the user's own. */
+import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import * as z from "zod";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
+import { systemErrorCode } from "../support/output.ts";
+import { quoted } from "../support/printable.ts";
+import { serviceUrl } from "../support/service.ts";
+
+/** What the file of a context holds. */
+const Stored = z.strictObject({
+  /** The origin of the service. */
+  url: z.string(),
+  /** An API key, an operator's key or a bootstrap token. */
+  key: z.string().regex(/^[\x21-\x7e]+$/),
+  /** Whose key it is, as the service said when the context was added. */
+  holder: z.string(),
+  /** The environment that an operator's commands are about, unless they name another. */
+  workspace: z.optional(z.string()),
+  environment: z.optional(z.string()),
+});
+
+/** A deployment, and the key to call it with. */
+export type Context = z.infer<typeof Stored> & { name: string };
+
+const SUFFIX = ".json";
+
+/** The folder of the contexts: `ug` in the user's folder for settings (XDG Base Directory Specification). */
+function folder(): string {
+  const { XDG_CONFIG_HOME: home = "" } = process.env;
+  // The specification ignores relative paths.
+  return join(isAbsolute(home) ? home : join(homedir(), ".config"), "ug");
+}
+
+const contextsFolder = () => join(folder(), "contexts");
+const fileOf = (name: string) => join(contextsFolder(), `${name}${SUFFIX}`);
+const inUseFile = () => join(folder(), "context-in-use");
+
+/** @throws UsageError unless the text can be the name of a context, and of its file. */
+export function readContextName(text: string): string {
+  if (!/^[a-z0-9][a-z0-9._-]{0,39}$/i.test(text))
+    throw new UsageError("Give a context's name as up to 40 letters, digits, dots, hyphens and underscores.");
+  return text;
+}
+
+/** The names of all contexts, sorted; those whose files cannot be read included. */
+export function contextNames(): string[] {
+  try {
+    const files = readdirSync(contextsFolder()).filter((file) => file.endsWith(SUFFIX));
+    return files.map((file) => file.slice(0, -SUFFIX.length)).toSorted();
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return [];
+    throw new CommandError(`The folder of the contexts cannot be read: ${systemErrorCode(error)}: ${contextsFolder()}`);
+  }
+}
+
+/** The context with this name. @throws CommandError if there is none, or its file cannot be used. */
+export function readContext(name: string): Context {
+  const file = fileOf(readContextName(name));
+  const text = readPrivate(name, file);
+  try {
+    const stored = Stored.parse(JSON.parse(text));
+    return { ...stored, name, url: serviceUrl(stored.url, {}).origin };
+  } catch {
+    throw unusable(name, `${file} is not the file of a context.`);
+  }
+}
+
+const unusable = (name: string, why: string): CommandError =>
+  new CommandError(
+    `The context ${name} cannot be used: ${why} Store it again: ug context add ${name} --replace --url URL --key-file FILE`,
+    { code: "unusable_context" },
+  );
+
+/** The text of a file that only its owner may read. */
+function readPrivate(name: string, file: string): string {
+  try {
+    const text = readFileSync(file, "utf8");
+    if (process.getuid === undefined || (statSync(file).mode & 0o077) === 0) return text;
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT")
+      throw new CommandError(`There is no context ${name}. ug context list shows all, and ug context add makes one.`, {
+        code: "context_not_found",
+      });
+    throw unusable(name, `${file} cannot be read: ${systemErrorCode(error)}.`);
+  }
+  throw new CommandError(
+    `Others may read the key of the context ${name}. Make its file yours alone: chmod 600 ${quoted(file)}. If somebody has read it, replace the key, too.`,
+    { code: "unusable_context" },
+  );
+}
+
+/** Stores a context. The file gets its name when it is complete. */
+export const storeContext = ({ name, ...stored }: Context): void =>
+  write(fileOf(readContextName(name)), JSON.stringify(stored));
+
+/** Removes a context and its key, and no longer uses it. */
+export function removeContext(name: string): void {
+  const file = fileOf(readContextName(name));
+  if (!contextNames().includes(name)) readPrivate(name, file);
+  if (nameInUse() === name) useContext(undefined);
+  changing(() => rmSync(file));
+}
+
+/** The name of the context in use; `undefined` if there is none. */
+export function nameInUse(): string | undefined {
+  try {
+    return readFileSync(inUseFile(), "utf8").trim() || undefined;
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return undefined;
+    throw new CommandError(
+      `The name of the context in use cannot be read: ${systemErrorCode(error)}: ${inUseFile()}. Delete this file, or give --context.`,
+      { code: "unusable_context" },
+    );
+  }
+}
+
+/** Uses this context for commands that name none; with `undefined`, none. */
+export function useContext(name: string | undefined): void {
+  if (name === undefined) changing(() => rmSync(inUseFile(), { force: true }));
+  else write(inUseFile(), `${readContext(name).name}\n`);
+}
+
+function write(file: string, text: string): void {
+  changing(() => {
+    makePrivateFolder(folder());
+    makePrivateFolder(contextsFolder());
+    const unfinished = `${file}.${process.pid}.new`;
+    writePrivateFile(unfinished, text);
+    renameSync(unfinished, file);
+  });
+}
+
+function changing(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === undefined) throw error;
+    throw new CommandError(
+      `The contexts in ${folder()} cannot be changed: ${code}. Make the folder writable for you, or set XDG_CONFIG_HOME to another.`,
+    );
+  }
+}

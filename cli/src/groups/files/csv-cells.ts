@@ -1,0 +1,31 @@
+/** How a cell of a CSV stands for a value. */
+import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
+
+const columnsOf = (isText: boolean): string[] =>
+  GROUP_FIELDS.filter((field) => (CONTENT[field].kind === "text") === isText).map((field) => CONTENT[field].column);
+
+/** The published names of the fields that are texts, each of which has one column. */
+export const TEXT_FIELDS = columnsOf(true);
+/** Those of the fields that have a column for each key. */
+export const OBJECT_FIELDS = columnsOf(false);
+
+/**
+ * What a spreadsheet takes for the beginning of a formula, with the full-width forms of the signs, and what it skips before one
+ * (OWASP, "CSV Injection").
+ */
+const FORMULA = "[=+\\-@\\uff1d\\uff0b\\uff0d\\uff20\\t\\r\\n]";
+const TO_ESCAPE = new RegExp(`^(?='*${FORMULA})`);
+const ESCAPED = new RegExp(`^'(?='*${FORMULA})`);
+
+/** A text with an apostrophe before it, if a spreadsheet could take it for a formula, or for such an escaped text. */
+export const escapeFormula = (text: string): string => text.replace(TO_ESCAPE, "'");
+
+/** The text that `escapeFormula` escaped. */
+export const unescapeFormula = (cell: string): string => cell.replace(ESCAPED, "");
+
+/** The text of a value of `mapping` or `properties`: JSON for all but texts. One that is missing is empty. */
+export const cellOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+
+/** Whether an import would make the same value of the cell in a new group. */
+export const isKept = (value: unknown): boolean => typeof value === "string" && value !== "";
