@@ -115,7 +115,7 @@ export class ViewerClient {
     // Without one, each environment's credentials are taken: a setting that is missing by mistake must not mean that.
     if ("audience" in options && !/^[\w/-]+$/.test(options.audience ?? "")) throw new TypeError("Give audience.");
     this.#audience = options.audience;
-    if (token !== undefined && session !== undefined) throw new TypeError("Give token or session.");
+    if (token !== undefined && session !== undefined) throw new TypeError("Give session or token.");
     this.#connect = () =>
       session === undefined
         ? connectionOf(options, "token", token, viewerProtocol)

@@ -34,9 +34,9 @@ export function groupHistory(connection: Connection, environment: Query) {
      * @example
      * const { group } = await groups.ensure({ userGroupId: "with a history" });
      * await groups.suspendByNumber({ teamId: group.teamId, reason: "unpaid" });
-     * for await (const { type, reason } of groups.history({ teamId: group.teamId })) console.info(type, reason ?? "");
+     * for await (const { type, reason } of groups.history({ teamId: group.teamId })) console.info(type, reason);
      * // user_group.suspended unpaid
-     * // user_group.created
+     * // user_group.created undefined
      */
     async *history(input: HistoryInput, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
       for (let cursor: string | null | undefined = input.cursor; cursor !== null; ) {

@@ -147,7 +147,6 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      * // list-a active
      * // list-b active
      *
-     * @example
      * await groups.ensure({ userGroupId: "list-c", name: "Café Zürich" });
      * for await (const { userGroupId } of groups.list({ search: "zurich" })) console.info(userGroupId);
      * // list-c

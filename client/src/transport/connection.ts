@@ -190,7 +190,7 @@ export async function readResponse(
   }
   const refusal = new ResponseBody(parse(text, redact), unexpected).object("error");
   const code = protocol.codes.find((known) => known === refusal.text("code"));
-  if (!code) throw unexpected(`has the code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
+  if (!code) throw unexpected(`has code ${refusal.text("code").slice(0, UNKNOWN_CODE_UNITS_MAX)}`);
   const issues = code === "invalid_body" ? refusal.objects("issues").map(issueOf) : [];
   const { facts: details, sentences = [] } = protocol.detailsOf(code, refusal, issues);
   const message = [refusal.text("message"), ...sentences].join(" ");

@@ -60,6 +60,6 @@ export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, wa
 
 /** Returns `value` if it can be a wait. */
 export function milliseconds(name: string, value: number): number {
-  if (!(value >= 0 && value <= OPTION_MS_MAX)) throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX} ms.`);
+  if (!(value >= 0 && value <= OPTION_MS_MAX)) throw new TypeError(`Give ${name} as 0 to ${OPTION_MS_MAX}.`);
   return value;
 }

@@ -137,6 +137,7 @@ export async function walk(
   await call("GET /api/user_groups/1", key);
   await call("GET /api/user_groups?state=deleted", key);
   await call("GET /api/user_groups/1/events", key);
+  await call("GET /api/user_groups/1/events", key);
   await call(`POST /api/user_groups/1/restore${OF_ACME}`, admin, {});
   await call(`POST /api/user_groups/1/rotate${OF_ACME}`, admin, {});
   const gone = await call("POST /api/user_groups", key, { user_group_id: "gone" });
