@@ -36,6 +36,7 @@ export type {
   FeedReader,
   FollowInput,
 } from "./resources/event.ts";
+export type { CredentialReason, ExplainedCredential, ExplainInput } from "./resources/explained-credential.ts";
 export type { HistoryInput, HistoryPage } from "./resources/group-history.ts";
 export type { EnsureInput, RemoveInput, RotateInput, SuspendInput, UpdateInput } from "./resources/groups-by-id.ts";
 export type {

@@ -3,6 +3,7 @@ import { type ApiKeys, apiKeysOf } from "./resources/api-key.ts";
 import { type Caller, whoami } from "./resources/caller.ts";
 import { type Environment, type Environments, environmentQuery, environmentsOf } from "./resources/environment.ts";
 import { type FeedReader, feedReader } from "./resources/event.ts";
+import { type Credentials, credentialsOf } from "./resources/explained-credential.ts";
 import { type Operators, operatorsOf } from "./resources/operator.ts";
 import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
@@ -13,7 +14,7 @@ export type OperatorClientOptions = ConnectionOptions & {
   operatorKey: string;
 };
 
-export interface OperatorClient extends ApiKeys, Operators, Environments, FeedReader {}
+export interface OperatorClient extends ApiKeys, Operators, Environments, Credentials, FeedReader {}
 
 /**
  * The calls of an operator: API keys, operators and environments. The methods of events read the deployment's own feed;
@@ -36,10 +37,11 @@ export class OperatorClient {
   constructor({ operatorKey, ...options }: OperatorClientOptions) {
     const connection = connectionOf(options, "operatorKey", operatorKey, serverProtocol);
     this.#connection = connection;
-    const calls: ApiKeys & Operators & Environments & FeedReader = {
+    const calls: ApiKeys & Operators & Environments & Credentials & FeedReader = {
       ...apiKeysOf(connection),
       ...operatorsOf(connection),
       ...environmentsOf(connection),
+      ...credentialsOf(connection),
       ...feedReader(connection),
     };
     Object.assign(this, calls);

@@ -54,6 +54,7 @@ export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
     keys,
     repeatable: new RepeatableChanges(groups, responses),
     sessions: new ViewerSessions({ groups, keys, changes, ended }),
+    ended,
     changes,
     chores,
     tombstones,

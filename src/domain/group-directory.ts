@@ -15,7 +15,9 @@ import {
   renameRefusal,
 } from "./credentials/caller.ts";
 import type { FoundKey, KeyDraft, KeyFailure, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
+import type { PresentedViewer, Reason } from "./credentials/reasons.ts";
 import type { Scope } from "./credentials/rights.ts";
+import { reasonsOfViewer } from "./credentials/viewer-reasons.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf } from "./failure.ts";
 import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
@@ -282,6 +284,11 @@ export class GroupDirectory extends DurableObject<Env> {
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
   findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], AdmitFailure> {
     return this.#as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
+  }
+
+  /** Why viewers with this token or session are refused, if they are. It is no view. */
+  explainViewer(operator: Operator, viewer: PresentedViewer): Result<Reason[], AdmitFailure> {
+    return this.#as(operator, undefined, () => ok(reasonsOfViewer(this.#parts, viewer, Date.now())));
   }
 
   /** Whether no API key was issued yet. */

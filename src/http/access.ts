@@ -103,6 +103,7 @@ export const ACCESS = {
   "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
+  "POST /api/credentials/explain": { role: "viewer", body: "required" },
   "GET /api/environments": { role: "viewer", isForBackups: true, isList: true, hasQuery: true },
   "DELETE /api/environments": { role: "admin", environmentQuery: "required", hasQuery: true, body: "optional" },
 

@@ -26,6 +26,7 @@ import { allowMethods, methodsOfCalls, overrideMethod, refuseConnect } from "./r
 import { ringOf } from "./request/signing-ring.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { backups, restores } from "./resources/backups/routes.ts";
+import { credentials } from "./resources/credentials/routes.ts";
 import { environments } from "./resources/environments/routes.ts";
 import { events } from "./resources/events/routes.ts";
 import { operators } from "./resources/operators/routes.ts";
@@ -127,6 +128,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .route("/api/events", events)
   .route("/api/keys", apiKeys)
   .route("/api/operators", operators)
+  .route("/api/credentials", credentials)
   .route("/api/environments", environments)
   .route("/api/backup", backups)
   .route("/api/restore", restores)

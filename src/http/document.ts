@@ -14,6 +14,7 @@ import { referenceOperations } from "./openapi/reference.ts";
 import { EnvironmentQuery } from "./request/query.ts";
 import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
 import { backupOperations } from "./resources/backups/openapi.ts";
+import { credentialOperations } from "./resources/credentials/openapi.ts";
 import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
@@ -124,6 +125,7 @@ const OPERATIONS: Record<DescribedCall, Operation> = {
   ...viewerSessionOperations,
   ...apiKeyOperations,
   ...operatorOperations,
+  ...credentialOperations,
   ...environmentOperations,
   ...backupOperations,
   ...publicKeyOperations,

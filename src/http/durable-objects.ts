@@ -54,6 +54,7 @@ const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
   endSessionsByNumber: false,
   ensure: true,
   erase: true,
+  explainViewer: true,
   findKeys: true,
   hasNoKeys: true,
   history: true,

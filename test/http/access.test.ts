@@ -44,6 +44,7 @@ const DESIGN: Record<
   "POST /api/operators": [null, "admin"],
   "DELETE /api/operators/:id": [null, "admin"],
   "POST /api/operators/:id/roll": [null, "admin"],
+  "POST /api/credentials/explain": [null, "viewer"],
   "GET /api/environments": [null, "viewer", "backup"],
   "DELETE /api/environments": [null, "admin"],
   "GET /api/backup": [null, "admin", "backup"],

@@ -92,6 +92,7 @@ const METHODS: Record<keyof typeof ACCESS, Method[]> = {
   "POST /api/operators": ["issueOperator"],
   "DELETE /api/operators/:id": ["revokeOperator"],
   "POST /api/operators/:id/roll": ["rollOperator"],
+  "POST /api/credentials/explain": ["explainCredential"],
   "GET /api/environments": ["environmentPage", "environments"],
   "DELETE /api/environments": ["eraseEnvironment"],
   // Pages of a backup are files, which `ug` writes and sends.

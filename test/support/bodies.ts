@@ -23,6 +23,7 @@ export const BODIES: Record<RouteWithBody, object> = {
   "POST /api/operators": { name: "x", role: "viewer" },
   "DELETE /api/operators/:id": {},
   "POST /api/operators/:id/roll": {},
+  "POST /api/credentials/explain": { credential: "x" },
   "DELETE /api/environments": {},
   "POST /api/restore": {},
   "POST /api/viewer_sessions": { user_group_id: "acme" },

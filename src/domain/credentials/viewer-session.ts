@@ -114,6 +114,18 @@ export async function verifySession(
   text: string,
   now: number,
 ): Promise<VerifiedSession | undefined> {
+  const signed = await readSession(ring, text, now);
+  if (!signed || signed.claims.expiresAtSeconds * 1000 > now) return signed && { state: "valid", ...signed };
+  const { environment, teamId, id } = signed.claims;
+  return { state: "expired", claims: { environment, teamId, id }, signingId: signed.signingId };
+}
+
+/** The same with all claims, also of a session that has expired: to explain it, and never to admit it. */
+export async function readSession(
+  ring: SigningRing,
+  text: string,
+  now: number,
+): Promise<{ claims: SessionClaims; signingId: string } | undefined> {
   if (text.length > SESSION_UNITS_MAX) return undefined;
   const [, header, payload = "", signature = ""] = SESSION.exec(text) ?? [];
   if (!header) return undefined;
@@ -129,13 +141,11 @@ export async function verifySession(
     : await checkClaims(key, { header, payload, signature });
   if (!claims) return undefined;
   remember(ring.verifiedSessions, hash, claims.expiresAtSeconds, now / 1000);
-  const { issuedAtSeconds, expiresAtSeconds, environment, teamId, id } = claims;
+  const { issuedAtSeconds, expiresAtSeconds } = claims;
   const seconds = expiresAtSeconds - issuedAtSeconds;
   if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
   if (issuedAtSeconds * 1000 > now + SESSION_CLOCK_SECONDS_MAX * 1000) return undefined;
-  return expiresAtSeconds * 1000 > now
-    ? { state: "valid", claims, signingId }
-    : { state: "expired", claims: { environment, teamId, id }, signingId };
+  return { claims, signingId };
 }
 
 /** The claims of a session that was never verified: after its signature, each of them is checked. */

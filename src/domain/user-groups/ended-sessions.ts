@@ -1,5 +1,5 @@
 import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../../common/limits.ts";
-import type { EventDetails, StoredEvent } from "../../records.ts";
+import type { EndedSession, EventDetails, StoredEvent } from "../../records.ts";
 import { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { Chore } from "../chores.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
@@ -32,6 +32,12 @@ export class EndedSessions {
     if (this.#store.find(id) !== undefined) return true;
     const endedBy = viewerId === undefined ? undefined : this.#store.find(nameOfPerson(teamId, viewerId));
     return endedBy !== undefined && endedBy > seq;
+  }
+
+  /** The end of the session, or else that of its person's so far. */
+  endOf({ id, teamId, viewerId, seq }: EndableSession): EndedSession | undefined {
+    const ofPerson = viewerId === undefined ? undefined : this.#store.row(nameOfPerson(teamId, viewerId));
+    return this.#store.row(id) ?? (ofPerson && ofPerson.id > seq ? ofPerson : undefined);
   }
 
   /** Whether an end may be stored: while there is room, or if it takes the place of an earlier one. */

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
-import { AUTHORIZATION_WORDS_MAX } from "../../../common/limits.ts";
+import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
 import { verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
@@ -113,7 +114,7 @@ function decodeBase64(word: string): string {
 }
 
 /** Whether browsers may send group tokens. A value that cannot be read refuses them, which is the safe reading. */
-function allowsBrowserTokens(env: Env): boolean {
+export function allowsBrowserTokens(env: Env): boolean {
   const setting = readSetting(env, "BROWSER_TOKENS");
   return setting.ok && setting.value === "allow";
 }
@@ -122,6 +123,18 @@ function allowsBrowserTokens(env: Env): boolean {
 export function usableOperatorToken(env: Env): string | undefined {
   const setting = readSetting(env, "OPERATOR_TOKEN");
   return setting.ok ? setting.value : undefined;
+}
+
+/**
+ * Whether a text that an operator asks about is OPERATOR_TOKEN. It is counted as a refused credential before, so that nobody guesses the
+ * token by asking.
+ */
+export async function askIfOperatorToken(
+  c: RequestContext<AppEnv>,
+  text: string,
+): Promise<Result<boolean, FailureOf<"rate_limited">>> {
+  if (text.length < OPERATOR_TOKEN_UNITS_MIN) return ok(false);
+  return (await countRefused(c)) ? ok(await isOperatorToken(c.env, text)) : fail({ code: "rate_limited" });
 }
 
 /** Counts a refused credential. Returns whether its address is still within the limit. */

@@ -8,6 +8,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   TEXT_UNITS_MAX,
 } from "../../../common/limits.ts";
+import { normalizeOrigin } from "../../../common/origin.ts";
 import { isObject } from "../../domain/json.ts";
 import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
 import { parseCursor } from "./cursor.ts";
@@ -205,6 +206,19 @@ export const Audience = lazy(() =>
 /** The part of a name that a list shows: without outer blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
 export const visiblePart = (name: string): string =>
   name.replaceAll(/[\u2800\p{Default_Ignorable_Code_Point}]/gu, "").trim();
+
+/** The origin of pages, as browsers write it. */
+export const Origin = lazy(() =>
+  z.pipe(
+    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
+    z.transform((text: string, payload: Payload) => {
+      const origin = normalizeOrigin(text);
+      if (origin.ok) return origin.value;
+      refuseValue(payload, origin.failure);
+      return z.NEVER;
+    }),
+  ),
+);
 
 /** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 export const KeyName = lazy(() =>

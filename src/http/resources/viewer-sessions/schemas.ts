@@ -10,13 +10,13 @@ import {
   SESSION_STALE_SECONDS_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../../common/limits.ts";
-import { normalizeOrigin } from "../../../../common/origin.ts";
 import { isFreeClaim } from "../../../domain/credentials/viewer-session.ts";
 import { isObject } from "../../../domain/json.ts";
 import {
   JsonObject,
   Label,
   lazy,
+  Origin,
   type Payload,
   ProvidedId,
   Reason,
@@ -24,18 +24,6 @@ import {
   seconds,
   withMeta,
 } from "../fields.ts";
-
-const Origin = lazy(() =>
-  z.pipe(
-    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
-    z.transform((text: string, payload: Payload) => {
-      const origin = normalizeOrigin(text);
-      if (origin.ok) return origin.value;
-      refuseValue(payload, origin.failure);
-      return z.NEVER;
-    }),
-  ),
-);
 
 /** `claims` of a mint, as JSON text. */
 const ExtraClaims = lazy(() =>

@@ -1,0 +1,151 @@
+import { directoryName, type Environment } from "../../../common/environment.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
+import type { Operator } from "../../domain/credentials/caller.ts";
+import { sameBytes, type VerifiedClaim, verifyCredential } from "../../domain/credentials/credential.ts";
+import type { FoundKey } from "../../domain/credentials/keys.ts";
+import { type PresentedViewer, type Reason, reasonOf, reasonsOfKey } from "../../domain/credentials/reasons.ts";
+import { allowsOrigin, readSession, type SessionClaims } from "../../domain/credentials/viewer-session.ts";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
+import { directoryOf } from "../durable-objects.ts";
+import { presentedSession } from "../request/admit-viewer.ts";
+import { allowsBrowserTokens } from "../request/authenticate.ts";
+import type { OperatorCall } from "./issue-credential.ts";
+
+/** What an operator asks about: a credential, the environment that it should be of, and the origin of the page that presents it. */
+export type Question = { text: string; audience?: string | undefined; origin?: string | undefined };
+
+/** The kinds of credentials as answers name them; "unknown" of a text that this service has not signed. */
+export const EXPLAINED_KINDS = ["api_key", "operator", "user_group_token", "viewer_session", "unknown"] as const;
+
+/** A credential, and all reasons why it is refused now. `number` is that of the key, the operator or the group. */
+export type Explanation = {
+  kind: (typeof EXPLAINED_KINDS)[number];
+  number: number | null;
+  environment: Environment | undefined;
+  reasons: Reason[];
+  /** The stored key, if there is one. */
+  key?: FoundKey | undefined;
+  session?: SessionClaims;
+};
+
+type Asker = OperatorCall & {
+  /** Whether a text is OPERATOR_TOKEN, of which a caller has only so many guesses. */
+  askIfOperatorToken: (text: string) => Promise<Result<boolean, FailureOf<"rate_limited">>>;
+};
+
+/**
+ * Explains why a credential is refused, for an operator with the role `viewer` or a higher one. It is no call of the credential: no view
+ * and no use of a key is noted, and nothing is stored. Of a text that this service has not signed, nothing is looked up.
+ */
+export async function explainCredential(asker: Asker, question: Question): Promise<Result<Explanation, Failure>> {
+  const { ring } = asker;
+  const now = Date.now();
+  const session = await readSession(ring, question.text, now);
+  if (session) return explainSession(asker, question, session.claims, now);
+  const claim = await verifyCredential(ring, question.text);
+  if (!claim) return explainUnsigned(asker, question.text);
+  if (claim.kind === "token") return explainToken(asker, question, claim);
+  return explainKey(asker, question, claim, now);
+}
+
+async function explainUnsigned(asker: Asker, text: string): Promise<Result<Explanation, Failure>> {
+  const admitted = await asker.registry.admit(asker.presentedOperator, "viewer", undefined);
+  if (!admitted.ok) return admitted;
+  const isBootstrap = await asker.askIfOperatorToken(text);
+  if (!isBootstrap.ok) return isBootstrap;
+  const none = { number: null, environment: undefined };
+  if (isBootstrap.value) return ok({ ...none, kind: "operator", reasons: [] });
+  return ok({ ...none, kind: "unknown", reasons: [reasonOf("unsigned")] });
+}
+
+async function explainKey(
+  asker: Asker,
+  question: Question,
+  claim: Exclude<VerifiedClaim, { kind: "token" }>,
+  now: number,
+): Promise<Result<Explanation, Failure>> {
+  const keys = await keysOf(asker, claim);
+  if (!keys.ok) return keys;
+  const key = keys.value.find((found) => sameBytes(found.key.nonceHash, claim.nonceHash));
+  const environment = claim.kind === "api_key" ? claim.environment : undefined;
+  const reasons = [
+    ...(question.origin === undefined ? [] : [reasonOf("secret_in_browser")]),
+    ...(key ? reasonsOfKey(key, now) : [reasonOf("key_unknown")]),
+    ...audienceReasons(environment, question),
+  ];
+  const kind = claim.kind === "api_key" ? "api_key" : "operator";
+  return ok({ kind, number: claim.id, environment, reasons, key });
+}
+
+async function keysOf(
+  asker: Asker,
+  claim: Exclude<VerifiedClaim, { kind: "token" }>,
+): Promise<Result<FoundKey[], Failure>> {
+  if (claim.kind === "operator_key") {
+    const found = await asker.registry.findOperators(asker.presentedOperator, [claim.id]);
+    return found.ok ? ok(found.value.found) : found;
+  }
+  const find = (operator: Operator) => directoryOf(asker.env, claim.environment).findKeys(operator, [claim.id]);
+  return inEnvironment(asker, claim.environment, find, []);
+}
+
+async function explainToken(
+  asker: Asker,
+  question: Question,
+  { id, nonce, environment }: Extract<VerifiedClaim, { kind: "token" }>,
+): Promise<Result<Explanation, Failure>> {
+  const found = await viewerReasons(asker, environment, { kind: "token", id, nonce });
+  if (!found.ok) return found;
+  const isRefusedInBrowser = question.origin !== undefined && !allowsBrowserTokens(asker.env);
+  const reasons = [
+    ...(isRefusedInBrowser ? [reasonOf("token_in_browser")] : []),
+    ...found.value,
+    ...audienceReasons(environment, question),
+  ];
+  return ok({ kind: "user_group_token", number: id, environment, reasons });
+}
+
+async function explainSession(
+  asker: Asker,
+  question: Question,
+  session: SessionClaims,
+  now: number,
+): Promise<Result<Explanation, Failure>> {
+  const { environment, teamId, origins } = session;
+  const found = await viewerReasons(asker, environment, { kind: "session", ...presentedSession(session) });
+  if (!found.ok) return found;
+  const expiresAt = session.expiresAtSeconds * 1000;
+  const reasons = [
+    ...(expiresAt <= now ? [reasonOf("session_expired", expiresAt)] : []),
+    ...(allowsOrigin(origins, question.origin) ? [] : [reasonOf("other_origin")]),
+    ...found.value,
+    ...audienceReasons(environment, question),
+  ];
+  return ok({ kind: "viewer_session", number: teamId, environment, reasons, session });
+}
+
+const viewerReasons = (asker: Asker, environment: Environment, viewer: PresentedViewer) =>
+  inEnvironment(asker, environment, (operator) => directoryOf(asker.env, environment).explainViewer(operator, viewer), [
+    reasonOf("group_unknown"),
+  ]);
+
+/** Asks the directory of an environment; `otherwise` where the environment does not exist, or no longer. */
+async function inEnvironment<Value>(
+  { registry, presentedOperator }: Asker,
+  environment: Environment,
+  ask: (operator: Operator) => Promise<Result<Value, Failure>>,
+  otherwise: Value,
+): Promise<Result<Value, Failure>> {
+  const admitted = await registry.admit(presentedOperator, "viewer", environment);
+  const found = admitted.ok ? await ask(admitted.value) : admitted;
+  return !found.ok && found.failure.code === "environment_not_found"
+    ? ok(otherwise)
+    : found.ok
+      ? found
+      : fail(found.failure);
+}
+
+const audienceReasons = (environment: Environment | undefined, { audience }: Question): Reason[] =>
+  environment === undefined || audience === undefined || directoryName(environment) === audience
+    ? []
+    : [reasonOf("other_environment")];

@@ -1,0 +1,74 @@
+import * as z from "zod";
+import { Audience, EXAMPLE_TOKEN, Success, timeOrNull } from "../../openapi/fields.ts";
+import type { Operations } from "../../openapi/operation.ts";
+import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
+import { REASONS } from "../../response/reasons.ts";
+import { Actor } from "../events/event-schema.ts";
+import { ExplainBody } from "./schemas.ts";
+import type { explanationBody } from "./wire.ts";
+
+const CODES = [...new Set(Object.values(REASONS).map(({ code }) => code))];
+
+const Reason = z
+  .strictObject({
+    code: z.enum(CODES).meta({ description: "The code of the refusal.", examples: ["user_group_suspended"] }),
+    message: z
+      .string()
+      .meta({ description: "What has happened and what to do, for people.", examples: ["Resume it."] }),
+    since: timeOrNull(
+      "Since when it is so, or null if that is not known. Of a superseded token, the time of the group's last rotation, or the end of its grace.",
+    ),
+    by: Actor.nullable().meta({
+      description: "Who has done it, or null if nobody has, or its event is no longer kept.",
+    }),
+  })
+  .meta({ id: "CredentialReason", description: "Why a credential is refused." });
+
+const ExplainedCredential = z
+  .strictObject({
+    kind: z
+      .enum(EXPLAINED_KINDS)
+      .meta({ description: "The kind of credential; unknown if no signing key of this service verifies it." }),
+    number: z
+      .int()
+      .nullable()
+      .meta({
+        description:
+          "The number of the key or operator, or of a viewer's group; null for OPERATOR_TOKEN and an unknown text.",
+        examples: [1],
+      }),
+    audience: Audience.nullable().meta({
+      description: "The environment of the credential, or null.",
+      examples: ["acme/Customer"],
+    }),
+    valid: z.boolean().meta({ description: "Whether there is no reason to refuse it.", examples: [false] }),
+    reasons: z.array(Reason).meta({ description: "All reasons, in the order in which the service checks them." }),
+  })
+  .meta({ id: "ExplainedCredential", description: "A credential, without its text." }) satisfies z.ZodType<
+  ReturnType<typeof explanationBody>
+>;
+
+const Explained = z.strictObject({
+  success: Success,
+  credential: ExplainedCredential.meta({ description: "The credential, without its text." }),
+});
+
+/** The call that explains a credential. */
+export const credentialOperations = {
+  "POST /api/credentials/explain": {
+    id: "explainCredential",
+    tag: "Operators",
+    summary: "Explain why a credential is refused",
+    description:
+      "Says why a viewer sees nothing, or a key is refused: all reasons at once. It is no call of that credential: it is no view and no use of " +
+      "a key. The service neither stores nor logs the credential, so send it in the body alone. The answer is the directory's: a session with " +
+      "max_stale_seconds may still answer its viewer itself.",
+    body: {
+      name: "ExplainBody",
+      schema: ExplainBody(),
+      example: { credential: EXAMPLE_TOKEN, audience: "acme/Testing" },
+    },
+    answer: { status: 200, description: "The reasons, or none.", content: { name: "Explained", schema: Explained } },
+    refusals: [],
+  },
+} satisfies Operations;

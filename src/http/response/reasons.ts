@@ -1,0 +1,71 @@
+import type { ReasonName } from "../../domain/credentials/reasons.ts";
+import type { Failure } from "../../domain/failure.ts";
+
+/** The code of each reason, which a refusal has too, and the sentence that says what to do. */
+export const REASONS = {
+  unsigned: {
+    code: "unauthenticated",
+    message:
+      "No signing key of this service verifies it: it is cut off or mistyped, is of another deployment, was signed with a key that has been removed, or is forged.",
+  },
+  key_unknown: {
+    code: "unauthenticated",
+    message:
+      "The service has no such key: its environment was erased, a newer key has taken its place, or it is forged. Issue another key.",
+  },
+  key_revoked: {
+    code: "credential_revoked",
+    message: "The key was revoked, or replaced by a roll. Use the current one.",
+  },
+  key_expired: { code: "credential_expired", message: "The key has expired. Issue another one." },
+  session_expired: {
+    code: "credential_expired",
+    message: "The session has expired. The page must ask its server for another one.",
+  },
+  session_ended: {
+    code: "credential_revoked",
+    message: "The session, or all sessions of its person, were ended. A session that is minted now is not affected.",
+  },
+  sessions_ended: {
+    code: "credential_revoked",
+    message:
+      "All sessions of the group were ended after this one was minted, or the group's token was rotated. A session that is minted now is not affected.",
+  },
+  minter_ended: {
+    code: "credential_revoked",
+    message: "The API key that minted the session was revoked or has expired. Give the backend another key.",
+  },
+  superseded: {
+    code: "token_superseded",
+    message: "The token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
+  },
+  group_unknown: {
+    code: "credential_revoked",
+    message: "The group does not exist: it was purged, or its environment was erased.",
+  },
+  group_deleted: {
+    code: "credential_revoked",
+    message: "The group was deleted. Restored in time, it has its token and its sessions again.",
+  },
+  suspended: {
+    code: "user_group_suspended",
+    message: "The group is suspended, so its viewers see nothing. Resume it.",
+  },
+  other_environment: {
+    code: "audience_mismatch",
+    message: "The credential is of another environment than expected, in which the same id is another customer.",
+  },
+  other_origin: {
+    code: "origin_not_allowed",
+    message: "The session is for the pages of other origins. Mint it with the page's origin among its origins.",
+  },
+  secret_in_browser: {
+    code: "secret_key_in_browser",
+    message:
+      "It is a secret of servers, and every visitor of a page can read it. Revoke it, and give the page a viewer session.",
+  },
+  token_in_browser: {
+    code: "token_in_browser",
+    message: "The service takes no long-lived token from a browser. Give the page a viewer session.",
+  },
+} satisfies Record<ReasonName, { code: Failure["code"]; message: string }>;
