@@ -32,6 +32,10 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
       summary: "issue, list, roll and revoke the keys of operators",
       load: async () => (await import("./commands/operators.ts")).operatorsCommand(),
     },
+    why: {
+      summary: "explain why a credential is refused, or a group shows nothing",
+      load: async () => (await import("./commands/why.ts")).whyCommand(),
+    },
     whoami: {
       summary: "show the rights of a credential",
       load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
@@ -94,6 +98,7 @@ const HELP = helpOf({
     ["ug keys issue --workspace acme --environment Testing --name backend --create", "an API key, and its environment"],
     ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
     ["ug groups import customers.csv --dry-run", "what an import would do"],
+    ["ug why < session.jwt", "why a viewer sees nothing"],
     ["ug doctor --url https://groups.example.com", "find what is wrong"],
     ["ug prove --as-file one.sql --as-file two.sql", "find out whether your database keeps two customers apart"],
   ],

@@ -14,7 +14,7 @@ export const EXIT = { done: 0, refused: 1, wrongUsage: 2, unreachable: 3 } as co
  */
 const SUGGESTED = new Set([
   ...["groups", "keys", "operators", "sessions", "backup"],
-  ...["list", "show", "export", "events", "environments", "whoami", "doctor", "prove", "context", "completion"],
+  ...["list", "show", "export", "events", "environments", "whoami", "why", "doctor", "prove", "context", "completion"],
 ]);
 
 /** The options that make a command do more than without them. None of them is suggested. */

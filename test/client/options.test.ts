@@ -142,6 +142,7 @@ const CLIENTS = {
       environmentPage: [{}, PAGE],
       environments: [{}, PAGE],
       eraseEnvironment: [{ ...WORKSPACE, confirm: "acme/untagged" }, REASON],
+      explainCredential: [{ credential: "ugt_x" }, { audience: "kept", origin: "kept" }],
       inEnvironment: [WORKSPACE, {}],
       whoami: [{}, SIGNAL],
     } as const satisfies Decisions<OperatorClient>,

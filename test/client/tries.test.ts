@@ -78,6 +78,7 @@ const RETRYABLE: [string, Caller][] = [
   ["operatorPage", ({ operator }, options) => operator.operatorPage({}, options)],
   ["listOperators", ({ operator }, options) => Array.fromAsync(operator.listOperators({}, options))],
   ["revokeOperator", ({ operator }, options) => operator.revokeOperator({ id: 1 }, options)],
+  ["explainCredential", ({ operator }, options) => operator.explainCredential({ credential: "x" }, options)],
   ["view", ({ viewer }, options) => viewer.view({}, options)],
   ["bindQuery", ({ viewer }, options) => viewer.bindQuery({ sql: "" }, options)],
   ["keyPage", ({ operator }, options) => operator.keyPage(ENVIRONMENT, options)],

@@ -26,6 +26,8 @@ describe("a service of another version", () => {
     ...{ actor: { kind: "operator", id: null, name: "bootstrap" }, user_group: LISTED, api_key: API_KEY_BODY },
   };
   const CALLER_BODY = { ...API_KEY_BODY, kind: "api_key" };
+  const REASON = { code: "unauthenticated", message: "", since: null, by: null };
+  const EXPLAINED = { kind: "unknown", number: null, audience: null, valid: false, reasons: [REASON] };
   const GROUP = { ...LISTED, token: "ugt_testing_x" };
   const READS: [string, object, (url: string) => Promise<unknown>][] = [
     ["ensure", { new_user_group: true, user_group: GROUP }, (url) => groups(url).ensure({ userGroupId: "a" })],
@@ -36,6 +38,7 @@ describe("a service of another version", () => {
     ["view", { user_group: LISTED, variables: {} }, (url) => viewer(url).view()],
     ["bindQuery", { sql: "", params: [null], dropped: [] }, (url) => viewer(url).bindQuery({ sql: "" })],
     ["whoami", { caller: CALLER_BODY }, (url) => groups(url).whoami()],
+    ["explainCredential", { credential: EXPLAINED }, (url) => operator(url).explainCredential({ credential: "x" })],
     ["listKeys", { api_keys: [API_KEY_BODY], next_cursor: null }, keysOf],
     ["listOperators", { operators: [OPERATOR_BODY], next_cursor: null }, operatorsOf],
     [

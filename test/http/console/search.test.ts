@@ -1,7 +1,7 @@
 import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { signIn, visit } from "../../support/console.ts";
-import { sessionOf } from "../../support/sessions.ts";
+import { sessionOf, setSuspended } from "../../support/sessions.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
 const ENVIRONMENT = "/console/environments/acme/Testing";
@@ -72,10 +72,23 @@ describe("the search", () => {
     const { search, key } = await newVisitor();
     const session = await sessionOf(key, { viewer_id: "jane" });
     expect((await search(session)).body).toMatch(
-      /viewer session that has not expired.*groups\/1".*jane.*keys\/1\/about/,
+      /It is a viewer session.*groups\/1".*jane.*keys\/1\/about.*Nothing refuses it/,
     );
     expect((await search(`${session.slice(0, -4)}AAAA`)).body).toContain("no signing key of the service verifies it");
     expect((await search(operator)).body).toContain("It is the bootstrap token");
+  });
+
+  it("says why calls with a session, a token or a key are refused, since when and by whom", async ({ expect }) => {
+    const { search, key, token } = await newVisitor();
+    const session = await sessionOf(key);
+    await setSuspended(key, true);
+    for (const text of [session, token])
+      expect((await search(text)).body).toMatch(
+        /<code>user_group_suspended<\/code> The group is suspended.*Since <time.*by .*keys\/1\/about.*backend/,
+      );
+    expect((await search(key)).body).toContain("Nothing refuses it");
+    await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator, body: {} });
+    for (const text of [session, key]) expect((await search(text)).body).toContain("<code>credential_revoked</code>");
   });
 
   it("takes texts of 1 to 100 characters", async ({ expect }) => {

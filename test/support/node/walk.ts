@@ -130,6 +130,7 @@ export async function walk(
 
   await call("PUT /api/user_groups/1", key, { suspended: true, reason: "unpaid" });
   await call("GET /api/viewer", token);
+  await call("POST /api/credentials/explain", admin, { credential: person.session.token, audience: "acme/Customer" });
   await call("GET /api/user_groups", key);
   await call("PUT /api/user_groups/1", key, { properties: { b: 2 } }, "application/merge-patch+json");
   await call("GET /api/user_groups/1", key);

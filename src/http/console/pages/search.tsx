@@ -2,24 +2,23 @@ import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment, findEnvironment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
-import { OPERATOR_TOKEN_UNITS_MIN, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
+import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
-import {
-  isWholeCredential,
-  sameBytes,
-  type VerifiedClaim,
-  verifyCredential,
-} from "../../../domain/credentials/credential.ts";
+import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import { type VerifiedSession, verifySession } from "../../../domain/credentials/viewer-session.ts";
+import type { Reason } from "../../../domain/credentials/reasons.ts";
+import type { SessionClaims } from "../../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
+import { type Explanation, explainCredential } from "../../operations/explain-credential.ts";
 import { registryFor } from "../../request/admit-caller.ts";
-import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
+import { askIfOperatorToken } from "../../request/authenticate.ts";
+import { REASONS } from "../../response/reasons.ts";
 import { Facts } from "../components/detail.tsx";
+import { ActorLink } from "../components/events.tsx";
 import { TextField } from "../components/fields.tsx";
 import { Form } from "../components/form.tsx";
 import { Ending, KeyState, Rights } from "../components/keys.tsx";
@@ -77,9 +76,9 @@ export const search = factory.createHandlers(async (c) => {
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
   if (credential !== undefined) return respondWithCredential(c, credential, admitted.value);
-  const isLikeToken = text.length >= OPERATOR_TOKEN_UNITS_MIN && !text.includes(" ");
-  if (isLikeToken && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
-  if (isLikeToken && (await isOperatorToken(c.env, text))) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  const isBootstrap = text.includes(" ") ? ok(false) : await askIfOperatorToken(c, text);
+  if (!isBootstrap.ok) return refuseWithPage(c, isBootstrap.failure);
+  if (isBootstrap.value) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
   if (text === "" || text.length > SEARCH_UNITS_MAX) return respond(c, null, [{ path: ["text"], message: LENGTH }]);
   const environment = findEnvironment(c.get("form").get("environment") ?? "");
   const path = environment ? `${environmentPath(environment)}/groups` : ENVIRONMENTS;
@@ -97,23 +96,79 @@ const Notice: FC<{ children: Child }> = ({ children }) => (
 );
 
 async function respondWithCredential(c: Call, text: string, operator: Operator): Promise<Response> {
-  if (text.startsWith("eyJ")) {
-    const session = await verifySession(c.get("ring"), text, Date.now());
-    return respond(c, <Notice>{session ? <SessionFacts session={session} /> : NO_SESSION}</Notice>);
-  }
+  const asker = {
+    env: c.env,
+    registry: registryFor(c),
+    ring: c.get("ring"),
+    presentedOperator: c.get("presentedOperator"),
+    // `search` asks that of other texts.
+    askIfOperatorToken: async () => ok(false),
+  };
+  const explained = await explainCredential(asker, { text });
+  if (!explained.ok) return refuseWithPage(c, explained.failure);
+  const explanation = explained.value;
+  const known = explanation.kind === "unknown" ? await beginningOf(c, text, operator) : ok(<Known of={explanation} />);
+  return known.ok ? respond(c, <Notice>{known.value}</Notice>) : refuseWithPage(c, known.failure);
+}
+
+/** What is known of a text that is no credential of this service as a whole. */
+async function beginningOf(c: Call, text: string, operator: Operator): Promise<Result<Child, Failure>> {
+  if (text.startsWith("eyJ")) return ok(NO_SESSION);
   const beginning = readBeginning(text);
-  if (!beginning) return respond(c, <Notice>{TOO_SHORT}</Notice>);
-  const verified = await verifyCredential(c.get("ring"), text);
-  const found = await answerTo(c, beginning, verified, operator);
-  if (!found.ok) return refuseWithPage(c, found.failure);
-  return respond(
-    c,
-    <Notice>
+  if (!beginning) return ok(TOO_SHORT);
+  const found = await answerTo(c, beginning, operator);
+  if (!found.ok) return found;
+  return ok(
+    <>
       {found.value}
-      {!verified && isWholeCredential(text) && <p>{UNSIGNED}</p>}
-    </Notice>,
+      {isWholeCredential(text) && <p>{UNSIGNED}</p>}
+    </>,
   );
 }
+
+/** A credential of this service, and why it is refused. */
+const Known: FC<{ of: Explanation }> = ({ of: { environment, session, key, kind, number, reasons } }) => (
+  <>
+    {session && <SessionFacts session={session} />}
+    {kind === "user_group_token" && environment && number !== null && (
+      <p>
+        It is the token of group <a href={groupPath(environment, number)}>{number}</a> of {directoryName(environment)}.
+      </p>
+    )}
+    {(kind === "api_key" || kind === "operator") && (
+      <FoundKeys keys={key ? [key] : []} environment={environment} isWhole={true} />
+    )}
+    <Reasons reasons={reasons} environment={environment} />
+  </>
+);
+
+const Reasons: FC<{ reasons: Reason[]; environment: Environment | undefined }> = ({ reasons, environment }) =>
+  reasons.length === 0 ? (
+    <p>Nothing refuses it: it is valid.</p>
+  ) : (
+    <>
+      <p>Calls with it are refused:</p>
+      <ul>
+        {reasons.map(({ name, since, by }) => (
+          <li>
+            <code>{REASONS[name].code}</code> {REASONS[name].message}
+            {since !== null && (
+              <>
+                {" "}
+                Since <Time at={since} />
+              </>
+            )}
+            {by && (
+              <>
+                {" "}
+                by <ActorLink actor={by} environment={environment} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
 
 const TOO_SHORT = "It is the beginning of a credential, and ends before its number. Give more of it.";
 const UNSIGNED =
@@ -122,53 +177,36 @@ const ERASED = "Its environment does not exist: it was erased, or the key is of 
 const NO_SESSION =
   "It looks like a viewer session, but no signing key of the service verifies it: it is cut off, of another deployment, was signed with a key that has been removed, or is forged. Calls with it are refused.";
 
-const SessionFacts: FC<{ session: VerifiedSession }> = ({ session: { state, claims } }) => {
-  const { environment, teamId, id } = claims;
-  return (
-    <>
-      <p>
-        {state === "expired"
-          ? "It is a viewer session that has expired. Pages ask their servers for new ones."
-          : "It is a viewer session that has not expired. It may have been ended, which only the API shows."}
-      </p>
-      <Facts
-        facts={[
-          ["Environment", <a href={environmentPath(environment)}>{directoryName(environment)}</a>],
-          ["Group", <a href={groupPath(environment, teamId)}>number {teamId}</a>],
-          ["Session", <code>{id}</code>],
-          ...(state === "valid" ? validFacts(claims) : []),
-        ]}
-      />
-    </>
-  );
-};
+const SessionFacts: FC<{ session: SessionClaims }> = ({
+  session: { environment, teamId, id, viewerId, origins, keyId, expiresAtSeconds },
+}) => (
+  <>
+    <p>It is a viewer session.</p>
+    <Facts
+      facts={[
+        ["Environment", <a href={environmentPath(environment)}>{directoryName(environment)}</a>],
+        ["Group", <a href={groupPath(environment, teamId)}>number {teamId}</a>],
+        ["Session", <code>{id}</code>],
+        ["Viewer", viewerId === undefined ? undefined : <Text value={viewerId} />],
+        ["Origins", origins ? <Text value={origins.join(", ")} /> : "any"],
+        ["Minted by", <a href={keyPath(environment, keyId)}>API key {keyId}</a>],
+        ["Expires", <Time at={expiresAtSeconds * 1000} />],
+      ]}
+    />
+  </>
+);
 
-const validFacts = ({
-  environment,
-  viewerId,
-  origins,
-  keyId,
-  expiresAtSeconds,
-}: Extract<VerifiedSession, { state: "valid" }>["claims"]): [string, Child][] => [
-  ...(viewerId === undefined ? [] : ([["Viewer", <Text value={viewerId} />]] satisfies [string, Child][])),
-  ["Origins", origins ? <Text value={origins.join(", ")} /> : "any"],
-  ["Minted by", <a href={keyPath(environment, keyId)}>API key {keyId}</a>],
-  ["Expires", <Time at={expiresAtSeconds * 1000} />],
-];
-
-/** What is known of a key or a token. */
+/** What is known of the beginning of a key or a token. */
 async function answerTo(
   c: Call,
   { kind, environment, ids }: CredentialBeginning,
-  verified: VerifiedClaim | undefined,
   operator: Operator,
 ): Promise<Result<Child, Failure>> {
   if ((kind !== "operator_key" && !environment) || ids.length === 0) return ok(TOO_SHORT);
   if (kind === "token") return ok(environment && <TokenFacts environment={environment} ids={ids} />);
   const keys = await foundKeys(c, environment, ids, operator);
   if (!keys.ok) return keys.failure.code === "environment_not_found" ? ok(ERASED) : keys;
-  const isOf = ({ key }: FoundKey) => !verified || sameBytes(key.nonceHash, verified.nonceHash);
-  return ok(<FoundKeys keys={keys.value.filter(isOf)} environment={environment} isWhole={verified !== undefined} />);
+  return ok(<FoundKeys keys={keys.value} environment={environment} isWhole={false} />);
 }
 
 const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environment, ids }) => (
@@ -179,7 +217,7 @@ const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environme
         <a href={groupPath(environment, id)}>{id}</a>{" "}
       </>
     ))}
-    Only the API shows whether it is the current one.
+    Give the whole token to see whether it is the current one.
   </>
 );
 
