@@ -97,7 +97,7 @@ it("suggests no command that changes something, whatever word is unknown", async
     }
   expect([...suggested].toSorted()).toEqual([
     ...["backup", "completion", "context", "doctor", "environments", "events", "export", "groups", "keys", "list"],
-    ...["operators", "prove", "sessions", "show", "whoami"],
+    ...["operators", "prove", "sessions", "show", "whoami", "why"],
   ]);
 });
 

@@ -99,6 +99,18 @@ it.for([...SHARED_CALLS, ...OPERATOR_CALLS])(
   },
 );
 
+it.for([
+  ["a token", async (token: string) => token, ["registry.admit", "explainViewer"]],
+  ["an API key", async (_: string, key: string) => key, ["registry.admit", "findKeys"]],
+  ["an operator's key", () => issueOperator("viewer"), ["registry.findOperators"]],
+  ["an unknown text", async () => "unknown", ["registry.admit"]],
+] as const)("two RPCs at most cost an operator who asks about %s", async ([, credentialOf, rpcs], { expect }) => {
+  const { key, tokenOf } = await newIntegrator();
+  const credential = await credentialOf(await tokenOf("acme"), key);
+  const cost = await costOf(operator, ["POST", "/api/credentials/explain", () => ({ credential })]);
+  expect(cost).toEqual({ status: 200, rpcs, kv: [] });
+});
+
 describe("one RPC to the registry, and none to a directory,", () => {
   it.for([
     ["a role that is not enough", "viewer", "PUT", "/api/user_groups/1", 403],
