@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
+import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { standIn } from "../support/node/stand-in.ts";
@@ -38,7 +38,7 @@ it("explains the credential on standard input, and never prints it", async ({ ex
   expect(refused.stdout).toMatch(
     /^Viewer session of group \d+ in why-credential\/Testing: refused\.\n\norigin_not_allowed\n {2}The session.*\n\nuser_group_suspended, since 20\S+Z, by api_key \d+, "backend"\n {2}The group is suspended/,
   );
-  const asJson = await why(group.token, "--json", "--audience", "acme/Customer");
+  const asJson = await why(group.token ?? "", "--json", "--audience", "acme/Customer");
   expect(JSON.parse(asJson.stdout).credential).toMatchObject({
     kind: "user_group_token",
     valid: false,
@@ -59,7 +59,7 @@ it("explains the state of a group by its number or its id", async ({ expect }) =
   const why = (...args: string[]) => runCommand("why", args, { API_KEY: apiKey });
   const title = `Group ${group.teamId}, "acme", named "Acme"`;
   expect(await why("acme")).toMatchObject({ status: 0, stdout: `${title}: active.\nIt was never viewed.` });
-  await client.asViewer({ token: group.token }).view();
+  await new ViewerClient({ url, token: group.token }).view();
   const today = new Date().toISOString().slice(0, 10);
   expect((await why("acme")).stdout).toBe(`${title}: active.\nIt was last viewed on ${today}.`);
   await client.suspendByNumber({ teamId: group.teamId, reason: "un\u202epaid" });

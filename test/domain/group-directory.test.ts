@@ -119,6 +119,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "endSessionsByNumber",
       "ensure",
       "erase",
+      "explainViewer",
       "findKeys",
       "hasNoKeys",
       "history",
