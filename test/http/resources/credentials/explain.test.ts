@@ -327,9 +327,9 @@ it("leaves no mark: no view, no use, no event, and nothing of the credential in 
   const unusedOperator = await issueOperator("viewer");
   const stubs = [env.GROUP_DIRECTORY.getByName("acme/Testing"), env.REGISTRY.getByName(REGISTRY_NAME)];
   const state = () => Promise.all(stubs.map((stub) => contentOf(stub as never)));
-  // Nobody has viewed the group but the mint, which notes a view.
+  // The mint has noted a view and a use of the key.
   await runInDurableObject(stubs[0] as never, (_, { storage }: DurableObjectState) =>
-    storage.sql.exec("UPDATE user_groups SET last_viewed_on = NULL"),
+    storage.sql.exec("UPDATE user_groups SET last_viewed_on = NULL; UPDATE api_keys SET last_used_at = NULL"),
   );
   const before = await state();
   logLines.length = 0;
