@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
@@ -331,6 +331,8 @@ it("leaves no mark: no view, no use, no event, and nothing of the credential in 
   await runInDurableObject(stubs[0] as never, (_, { storage }: DurableObjectState) =>
     storage.sql.exec("UPDATE user_groups SET last_viewed_on = NULL; UPDATE api_keys SET last_used_at = NULL"),
   );
+  // It has a cache of its keys.
+  await evictDurableObject(stubs[0] as never);
   const before = await state();
   logLines.length = 0;
   const asked = [key, token, session, unused, unusedOperator, `${token}x`, "not a credential at all"];
