@@ -77,15 +77,30 @@ export const search = factory.createHandlers(async (c) => {
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
   if (credential !== undefined) return respondWithCredential(c, credential, admitted.value);
-  const isLikeToken = text.length >= OPERATOR_TOKEN_UNITS_MIN && !text.includes(" ");
-  if (isLikeToken && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
-  if (isLikeToken && (await isOperatorToken(c.env, text))) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  const likeTokens = likeTokensIn(text);
+  if (likeTokens.length > 0 && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
+  for (const each of likeTokens)
+    if (await isOperatorToken(c.env, each)) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  if (OTHER_SECRETS.test(text)) return respond(c, <Notice>{OTHER_SECRET}</Notice>);
   if (text === "" || text.length > SEARCH_UNITS_MAX) return respond(c, null, [{ path: ["text"], message: LENGTH }]);
   const environment = findEnvironment(c.get("form").get("environment") ?? "");
   const path = environment ? `${environmentPath(environment)}/groups` : ENVIRONMENTS;
   return redirect(c, withQuery(path, { search: text }));
 });
 
+/** What may be the bootstrap token in a header, a line of a file or a command; each word as it is, too, since a token may have any sign. */
+function likeTokensIn(text: string): string[] {
+  const words = text.split(/\s+/, WORDS_MAX);
+  const bare = words.map((word) => word.replace(/^["']?[\w-]*["']?[=:]/, "").replace(/^["']+|["',;]+$/g, ""));
+  return [...new Set([...words, ...bare])].filter(({ length }) => length >= OPERATOR_TOKEN_UNITS_MIN);
+}
+
+/** More words are no search, whose texts are short. */
+const WORDS_MAX = 16;
+/** Secrets that say what they are: lines of the file of secrets, and the keys that decrypt backups. */
+const OTHER_SECRETS = /SIGNING_KEYS\s*=|OPERATOR_TOKEN\s*=|AGE-SECRET-KEY-1/i;
+const OTHER_SECRET =
+  "It looks like a secret of an operator, so the service has not looked for it. If others may have seen it, replace it.";
 const LENGTH = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;
 const BOOTSTRAP =
   "It is the bootstrap token, which issues the first operators. It is valid until OPERATOR_TOKEN is changed.";
