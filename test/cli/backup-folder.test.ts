@@ -56,7 +56,7 @@ describe("a folder of backups", () => {
     for (const command of [["backup", "compare"], ["restore"]])
       expect(await run(...command, newFolder())).toMatchObject({
         status: 2,
-        stderr: expect.stringMatching(/^error: The folder .* has no backup\./),
+        stderr: expect.stringMatching(/^error: The folder .* has no backup\./m),
       });
   });
 

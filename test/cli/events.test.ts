@@ -1,7 +1,8 @@
-import { describe, inject, it } from "vitest";
+import { describe, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { pageOf } from "../proof/restore-pages.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { startPlainService } from "../support/node/plain-workerd.ts";
 import { runIn, waitUntil } from "../support/node/service.ts";
 import { refusal, standIn } from "../support/node/stand-in.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";
@@ -274,10 +275,14 @@ it("prints the changes of the other environments while a backup is restored into
 });
 
 it("--all --follow prints what happens anywhere, in new environments too, until Ctrl-C", async ({ expect }) => {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
-  await keyOfWorkspace("events-all-old");
+  // A service of its own: the shared one has hundreds of environments, each of which is asked in turn.
+  const own = await startPlainService();
+  onTestFinished(() => own.stop());
+  const operator = new OperatorClient({ url: own.url, operatorKey: own.operatorToken });
+  const keyOf = (workspace: string, name: string) => operator.issueKey({ workspace, environment: "Testing", name });
+  await keyOf("events-all-old", "backend");
   const args = ["--all", "--follow", "--cursor", "latest", "--json"];
-  const child = startCommand("events", args, { OPERATOR_KEY: operatorToken });
+  const child = startCommand("events", args, { SERVICE_URL: own.url, OPERATOR_KEY: own.operatorToken });
   const output = { stdout: "" };
   child.stdout?.on("data", (chunk) => {
     output.stdout += chunk;
@@ -286,10 +291,10 @@ it("--all --follow prints what happens anywhere, in new environments too, until 
   let count = 0;
   await waitUntil(async () => {
     count += 1;
-    await operator.issueKey({ workspace: "events-all-old", environment: "Testing", name: `later-${count}` });
+    await keyOf("events-all-old", `later-${count}`);
     return output.stdout.includes('"later-');
   }, "a change of an environment was printed");
-  await keyOfWorkspace("events-all-new");
+  await keyOf("events-all-new", "backend");
   await waitUntil(() => output.stdout.includes('"feed":"events-all-new/Testing"'), "a new environment was printed");
   child.kill("SIGINT");
   const { status, stdout } = await outcome;

@@ -407,7 +407,7 @@ describe("a failed mint", () => {
   it("is a clear error if its token cannot be a header", async ({ expect }) => {
     const { session, call, presented } = startWorld();
     session.mockResolvedValue({ token: "eyJ\n", expires_in_seconds: 300 });
-    expect(await errorOf(call())).toEqual(new TypeError("Give token as ASCII without blanks."));
+    expect(await errorOf(call())).toEqual(new TypeError("Give token as ASCII, no blanks."));
     expect(presented).toEqual([]);
     expect(session).toHaveBeenCalledTimes(1);
   });

@@ -18,6 +18,9 @@ const API_KEY = `ugk_testing_${"k".repeat(74)}`;
 const TOKEN = `ugt_testing_${"t".repeat(74)}`;
 const OPERATOR_KEY = `ugo_${"o".repeat(59)}`;
 const BOOTSTRAP_TOKEN = "the-operator's-token";
+/** What a proxy answers by itself, with a page for people. */
+const PAGE_OF_PROXY = (status: number) => ({ status, body: "<html>", headers: AT_ONCE });
+
 /** A `Retry-After` of zero. */
 const AT_ONCE = { "Retry-After": "0" };
 const ENVIRONMENT: Environment = { workspace: "acme", environment: null };
@@ -119,6 +122,8 @@ afterEach(() => {
 describe("when the outcome of a try is unknown", () => {
   const UNKNOWN = [
     ["a 503", () => standIn(() => refusal(503, "directory_unavailable", {}, AT_ONCE)), "directory_unavailable"],
+    ["a 502 of a proxy", () => standIn(() => PAGE_OF_PROXY(502)), "unexpected_answer"],
+    ["a 504 of a proxy", () => standIn(() => PAGE_OF_PROXY(504)), "unexpected_answer"],
     ["a broken connection", () => standIn(() => "drop"), "network_error"],
     ["silence", () => standIn(() => "silence"), "timeout"],
     ["a response that stops in the middle", () => standIn(() => "headers only"), "timeout"],
@@ -131,9 +136,10 @@ describe("when the outcome of a try is unknown", () => {
     return { tries: fetched.mock.calls.length, code, status };
   };
 
-  describe.for(UNKNOWN)("for %s", ([, start, code]) => {
+  describe.for(UNKNOWN)("for %s", ([name, start, code]) => {
     const timeoutMs = code === "timeout" ? 30 : 10_000;
-    const status = code === "directory_unavailable" ? 503 : undefined;
+    const [digits] = /\d{3}/.exec(name) ?? [];
+    const status = digits === undefined ? undefined : Number(digits);
 
     it.for(RETRYABLE)("%s is tried three times", async ([, call], { expect }) => {
       const { url } = await start();
@@ -182,7 +188,7 @@ describe("after a 429, which the service sends before it changes anything", () =
   });
 });
 
-it.for([400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 502, 504])("a %d is final", async (status, { expect }) => {
+it.for([400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 501, 505])("a %d is final", async (status, { expect }) => {
   const { url, received } = await standIn(() => refusal(status, "internal_error"));
   expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({ status, requestId: "the-request" });
   expect(received).toHaveLength(1);
@@ -632,7 +638,7 @@ describe("an unexpected response", () => {
       "an issue without a valid path",
       refusal(422, "invalid_body", { issues: [{ path: [{ toString: 0 }], message: "" }] }),
     ],
-    ["an error page", { status: 502, body: "<html>" }],
+    ["an error page", { status: 500, body: "<html>" }],
   ])("is refused: %s", async ([, reply], { expect }) => {
     const { url, received } = await standIn(() => reply);
     const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
@@ -788,7 +794,7 @@ describe("an argument that cannot work is refused before any call", () => {
     "a credential that cannot be a header: %j",
     (apiKey, { expect }) => {
       const make = () => new UserGroupClient({ url: "https://service.test", apiKey });
-      expect(make).toThrow(new TypeError("Give apiKey as ASCII without blanks."));
+      expect(make).toThrow(new TypeError("Give apiKey as ASCII, no blanks."));
     },
   );
 

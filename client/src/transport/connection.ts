@@ -126,7 +126,7 @@ export function connectionOf(
   return {
     /**
      * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
-     * done; after a 503, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
+     * done; after a 503, a 502 or 504 of a proxy, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
      */
     async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
       const retryable = call.retryable ?? call.method === "GET";
@@ -243,7 +243,7 @@ export const isProtected = ({ protocol, hostname }: URL, allowHttp: boolean | un
 /** Returns `text` if it can be the value of a header. The error does not repeat it: it may be a secret. */
 export function headerValue(name: string, text: string | undefined): string {
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text))
-    throw new TypeError(`Give ${name} as ASCII without blanks.`);
+    throw new TypeError(`Give ${name} as ASCII, no blanks.`);
   return text;
 }
 

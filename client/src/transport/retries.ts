@@ -17,9 +17,9 @@ export type RetryOptions = {
 export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
 
 /** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
-const TRANSIENT = /\b(429|503|network_error|timeout|T(ype|imeout)Error)\b/;
+const TRANSIENT = /\b(429|50[234]|network_error|timeout|T(ype|imeout)Error)\b/;
 
-/** Whether a later try may succeed: after a 429, a 503, a timeout or a lost connection. */
+/** Whether a later try may succeed: after a 429, a 503, a 502 or 504 of a proxy, a timeout or a lost connection. */
 export function isTransient(error: unknown): boolean {
   const { status, code, name } = Object(error);
   return TRANSIENT.test([status, code, name].join());
