@@ -79,6 +79,19 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(problems).toEqual([]);
   }, 120_000);
 
+  it.for([PHONE.width, 1280])(
+    "each field of a call stands below the one before it, at %d px",
+    async (width, { expect }) => {
+      const { page } = await open("/docs/calls", { viewport: { width, height: 900 } });
+      const tops = await page.evaluate<number[][]>(
+        "[...document.querySelectorAll('.fields')].map((list) => [...list.children].map((field) => field.offsetTop))",
+      );
+      const lists = tops.filter(([first = 0]) => first > 0);
+      expect(lists.length).toBeGreaterThan(operations.length / 2);
+      for (const list of lists) expect(list).toEqual([...new Set(list)].toSorted((one, other) => one - other));
+    },
+  );
+
   it("axe-core finds nothing on pages of each kind, in the light scheme and the dark one", async ({ expect }) => {
     const { page, problems } = await open("/docs", { javaScriptEnabled: true, bypassCSP: true });
     const found: string[] = [];

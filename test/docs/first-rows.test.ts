@@ -40,8 +40,7 @@ describe("the page of first rows", () => {
       .replaceAll("http://localhost:8787", url)
       .replaceAll(/postgresql:\/\/(\w+)@localhost:5432\/postgres/g, (_, role: string) => `'${postgres.url(role)}'`)
       .replaceAll("npm run --silent build:client", "true")
-      .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`)
-      .replaceAll(/^ug /gm, `'${process.execPath}' -- cli/ug.mjs `);
+      .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`);
 
   for (const { language, program, isThere, needs } of LANGUAGES) {
     const isSkipped = !hasPostgres || !isThere;

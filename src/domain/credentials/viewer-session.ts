@@ -81,8 +81,8 @@ type Payload = {
   group?: unknown;
 };
 
-/** A header and a payload that are JSON objects, and the 64 bytes of a signature. Other credentials have no dot. */
-const SESSION = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]{86})$/;
+/** A header and a payload, whose first claim may have any name, and the 64 bytes of a signature. Other credentials have no dot. */
+const SESSION = /^(eyJ[\w-]+)\.([\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 

@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment, findEnvironment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
-import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
+import { OPERATOR_TOKEN_UNITS_MIN, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import { isWholeCredential } from "../../../domain/credentials/credential.ts";
@@ -15,7 +15,7 @@ import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { type Explanation, explainCredential } from "../../operations/explain-credential.ts";
 import { registryFor } from "../../request/admit-caller.ts";
-import { askIfOperatorToken } from "../../request/authenticate.ts";
+import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Facts } from "../components/detail.tsx";
 import { ActorLink } from "../components/events.tsx";
@@ -76,15 +76,30 @@ export const search = factory.createHandlers(async (c) => {
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
   if (credential !== undefined) return respondWithCredential(c, credential, admitted.value);
-  const isBootstrap = text.includes(" ") ? ok(false) : await askIfOperatorToken(c, text);
-  if (!isBootstrap.ok) return refuseWithPage(c, isBootstrap.failure);
-  if (isBootstrap.value) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  const likeTokens = likeTokensIn(text);
+  if (likeTokens.length > 0 && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
+  for (const each of likeTokens)
+    if (await isOperatorToken(c.env, each)) return respond(c, <Notice>{BOOTSTRAP}</Notice>);
+  if (OTHER_SECRETS.test(text)) return respond(c, <Notice>{OTHER_SECRET}</Notice>);
   if (text === "" || text.length > SEARCH_UNITS_MAX) return respond(c, null, [{ path: ["text"], message: LENGTH }]);
   const environment = findEnvironment(c.get("form").get("environment") ?? "");
   const path = environment ? `${environmentPath(environment)}/groups` : ENVIRONMENTS;
   return redirect(c, withQuery(path, { search: text }));
 });
 
+/** What may be the bootstrap token in a header, a line of a file or a command; each word as it is, too, since a token may have any sign. */
+function likeTokensIn(text: string): string[] {
+  const words = text.split(/\s+/, WORDS_MAX);
+  const bare = words.map((word) => word.replace(/^["']?[\w-]*["']?[=:]/, "").replace(/^["']+|["',;]+$/g, ""));
+  return [...new Set([...words, ...bare])].filter(({ length }) => length >= OPERATOR_TOKEN_UNITS_MIN);
+}
+
+/** More words are no search, whose texts are short. */
+const WORDS_MAX = 16;
+/** Secrets that say what they are: lines of the file of secrets, and the keys that decrypt backups. */
+const OTHER_SECRETS = /SIGNING_KEYS\s*=|OPERATOR_TOKEN\s*=|AGE-SECRET-KEY-1/i;
+const OTHER_SECRET =
+  "It looks like a secret of an operator, so the service has not looked for it. If others may have seen it, replace it.";
 const LENGTH = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;
 const BOOTSTRAP =
   "It is the bootstrap token, which issues the first operators. It is valid until OPERATOR_TOKEN is changed.";

@@ -120,6 +120,16 @@ describe("POST /api/viewer_sessions", () => {
     expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", ["claims", name]]);
   });
 
+  it.for(["", "1", "-", "é", "__proto__"])(
+    "admits a viewer whose session begins with the claim %j",
+    async (name, { expect }) => {
+      const { key } = await newSession();
+      const session = await sessionOf(key, { claims: JSON.parse(`{${JSON.stringify(name)}: "x"}`) });
+      expect(Object.entries(claimsIn(session))[0]).toEqual([name, "x"]);
+      expect((await view(session)).status).toBe(200);
+    },
+  );
+
   it("takes 20 claims and 2 KiB, and no more", async ({ expect }) => {
     const { key } = await newSession();
     const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`claim_${n}`, n]));
