@@ -248,6 +248,16 @@ describe("export", () => {
     );
   });
 
+  it("keeps keys with outer blanks, of which some are nothing else", ({ expect }) => {
+    const header = " user_group_id ,properties.a ,properties. a,properties.\t,mapping. ";
+    const [row] = readCsv(Buffer.from(`${header}\nx,1,2,3,4\n`), NO_OPTIONS);
+    expect(row?.group.fields).toEqual({
+      user_group_id: "x",
+      properties: { "a ": "1", " a": "2", "\t": "3" },
+      mapping: { " ": "4" },
+    });
+  });
+
   it("escapes each text so that an import restores it", ({ expect }) => {
     const text = fc.string({ unit: fc.constantFrom("'", "=", "+", "-", "@", "\t", "\r", "\n", "a", "＝", '"') });
     fc.assert(

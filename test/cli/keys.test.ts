@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject, it } from "vitest";
+import { inject, it, onTestFinished } from "vitest";
 import { type Outcome, outcomeOf, runCommand } from "../support/node/commands.ts";
+import { startPlainService } from "../support/node/plain-workerd.ts";
 import { runIn, waitUntil } from "../support/node/service.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
@@ -301,6 +302,11 @@ it("sends a credential of the environment to the service that --url names", asyn
 });
 
 it("lists valid keys that nobody uses or that end soon, of all environments", async ({ expect }) => {
+  // A service of its own: the shared one has hundreds of environments, each of which is asked in turn.
+  const own = await startPlainService();
+  onTestFinished(() => own.stop());
+  const keys = (args: readonly string[]) =>
+    runCommand("keys", args, { SERVICE_URL: own.url, OPERATOR_KEY: own.operatorToken });
   const [unused, ending] = ["keys-filter-a", "keys-filter-b"];
   const issue = (workspace: string, name: string, ...more: string[]) =>
     keys([
@@ -335,7 +341,7 @@ it("lists valid keys that nobody uses or that end soon, of all environments", as
     "all were unused for a second",
   );
   const used = (await issue(unused, "used")).stdout;
-  expect((await runCommand("whoami", [], { API_KEY: JSON.parse(used).key })).status).toBe(0);
+  expect((await runCommand("whoami", [], { SERVICE_URL: own.url, API_KEY: JSON.parse(used).key })).status).toBe(0);
   expect(await listed("--workspace", unused, "--environment", "Testing")).toHaveLength(3);
   expect(await listed("--all", "--unused-for", "1s")).not.toContain(`${unused} used 3`);
   expect((await keys(["list", "--all"])).stdout).toMatch(/^workspace +environment +id +name /);

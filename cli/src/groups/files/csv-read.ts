@@ -22,10 +22,7 @@ export function readCsv(bytes: Buffer, options: ColumnOptions): GroupRow[] {
   const text = decoded(bytes);
   const delimiter = delimiterOf(text, options);
   const [headers = [], ...rows] = recordsOf(text, delimiter);
-  const columns = columnsOf(
-    headers.map((header) => header.trim()),
-    options,
-  );
+  const columns = columnsOf(headers.map(trimmed), options);
   const problems: string[] = [];
   const groups: GroupRow[] = [];
   const rowOfId = new Map<string, number>();
@@ -39,6 +36,10 @@ export function readCsv(bytes: Buffer, options: ColumnOptions): GroupRow[] {
   if (problems.length > 0) throw unreadable(problems);
   return groups;
 }
+
+/** A header without the blanks that people leave around it. Those of a key belong to the key. */
+const trimmed = (header: string): string =>
+  OBJECT_FIELDS.some((field) => header.trimStart().startsWith(`${field}.`)) ? header.trimStart() : header.trim();
 
 function unreadable(problems: string[]): CommandError {
   const more = problems.length > PROBLEMS_SHOWN ? [`and ${problems.length - PROBLEMS_SHOWN} more`] : [];
@@ -61,10 +62,7 @@ function decoded(bytes: Buffer): string {
 function delimiterOf(text: string, options: ColumnOptions): string {
   const found = DELIMITERS.find((delimiter) => {
     const [headers = []] = recordsOf(text, delimiter, 1);
-    return hasIds(
-      headers.map((header) => header.trim()),
-      options,
-    );
+    return hasIds(headers.map(trimmed), options);
   });
   if (found !== undefined) return found;
   throw new UsageError(
