@@ -6,6 +6,7 @@ import type { FoundKey } from "./keys.ts";
 export type ReasonName =
   | "unsigned"
   | "key_unknown"
+  | "environment_unknown"
   | "key_revoked"
   | "key_expired"
   | "session_expired"

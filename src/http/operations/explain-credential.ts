@@ -66,27 +66,28 @@ async function explainKey(
 ): Promise<Result<Explanation, Failure>> {
   const keys = await keysOf(asker, claim);
   if (!keys.ok) return keys;
-  const key = keys.value.find((found) => sameBytes(found.key.nonceHash, claim.nonceHash));
+  const key = keys.value?.find((found) => sameBytes(found.key.nonceHash, claim.nonceHash));
   const environment = claim.kind === "api_key" ? claim.environment : undefined;
   const reasons = [
     ...(question.origin === undefined ? [] : [reasonOf("secret_in_browser")]),
-    ...(key ? reasonsOfKey(key, now) : [reasonOf("key_unknown")]),
+    ...(key ? reasonsOfKey(key, now) : [reasonOf(keys.value ? "key_unknown" : "environment_unknown")]),
     ...audienceReasons(environment, question),
   ];
   const kind = claim.kind === "api_key" ? "api_key" : "operator";
   return ok({ kind, number: claim.id, environment, reasons, key });
 }
 
+/** The keys with this number; `undefined` where their environment does not exist. */
 async function keysOf(
   asker: Asker,
   claim: Exclude<VerifiedClaim, { kind: "token" }>,
-): Promise<Result<FoundKey[], Failure>> {
+): Promise<Result<FoundKey[] | undefined, Failure>> {
   if (claim.kind === "operator_key") {
     const found = await asker.registry.findOperators(asker.presentedOperator, [claim.id]);
     return found.ok ? ok(found.value.found) : found;
   }
   const find = (operator: Operator) => directoryOf(asker.env, claim.environment).findKeys(operator, [claim.id]);
-  return inEnvironment(asker, claim.environment, find, []);
+  return inEnvironment(asker, claim.environment, find, undefined);
 }
 
 async function explainToken(
@@ -130,12 +131,12 @@ const viewerReasons = (asker: Asker, environment: Environment, viewer: Presented
   ]);
 
 /** Asks the directory of an environment; `otherwise` where the environment does not exist, or no longer. */
-async function inEnvironment<Value>(
+async function inEnvironment<Value, Otherwise>(
   { registry, presentedOperator }: Asker,
   environment: Environment,
   ask: (operator: Operator) => Promise<Result<Value, Failure>>,
-  otherwise: Value,
-): Promise<Result<Value, Failure>> {
+  otherwise: Otherwise,
+): Promise<Result<Value | Otherwise, Failure>> {
   const admitted = await registry.admit(presentedOperator, "viewer", environment);
   const found = admitted.ok ? await ask(admitted.value) : admitted;
   return !found.ok && found.failure.code === "environment_not_found"

@@ -10,8 +10,11 @@ export const REASONS = {
   },
   key_unknown: {
     code: "unauthenticated",
-    message:
-      "The service has no such key: its environment was erased, a newer key has taken its place, or it is forged. Issue another key.",
+    message: "The service has no such key: a newer key has taken its place, or it is forged. Issue another key.",
+  },
+  environment_unknown: {
+    code: "unauthenticated",
+    message: "The environment of the key does not exist: it was erased. Issue a key of another one.",
   },
   key_revoked: {
     code: "credential_revoked",
