@@ -46,7 +46,7 @@ describe.skipIf(!mayChange)(
       writeFileSync(file, "{}\n", { mode: 0o600 });
       const read = ug("restore", file);
       expect(read.status).toBe(2);
-      expect(read.stderr).toMatch(/^error: .* cannot be read: EACCES/);
+      expect(read.stderr).toMatch(/^error: .* cannot be read: EACCES/m);
       expect(read.stderr).not.toMatch(/^\s+at /m);
     });
 
