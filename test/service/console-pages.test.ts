@@ -97,6 +97,17 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
     await context.close();
   }, 120_000);
 
+  it("has the labels of a filter in one line, and a search as wide as a phone", async ({ expect }) => {
+    const { context, page } = await signedIn({ viewport: { width: 1280, height: 900 } });
+    await open(page, "/console/environments/acme/Customer/events");
+    const tops = "[...document.querySelectorAll('.filter label')].map((label) => label.getBoundingClientRect().top)";
+    expect(new Set(await page.evaluate<number[]>(tops)).size).toBe(1);
+    await page.setViewportSize({ width: 390, height: 800 });
+    const search = await page.getByRole("searchbox").boundingBox();
+    expect(search?.width).toBeGreaterThan(340);
+    await context.close();
+  }, 60_000);
+
   it("is below 60 KB with its styles", async ({ expect }) => {
     expect(readFileSync("public/styles/ui.css").length).toBeLessThanOrEqual(STYLES_BYTES_MAX);
     const { context } = await signedIn();

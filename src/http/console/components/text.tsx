@@ -30,7 +30,7 @@ export const utcTime = (at: number): string => `${new Date(at).toISOString().sli
 /** A time in milliseconds since 1970, as its distance from now. Its attributes have it in UTC. `none` stands for `null`. */
 export const Time: FC<{ at: number | null; none?: string }> = ({ at, none = "–" }) =>
   at === null ? (
-    none
+    <small>{none}</small>
   ) : (
     <time datetime={new Date(at).toISOString()} title={utcTime(at)}>
       {relativeTime(at, Date.now())}

@@ -80,9 +80,7 @@ function signInPage(c: RequestContext<SignedInEnv>, next: string, problem: strin
             Sign in
           </button>
         </form>
-        <p>
-          <small>A session ends after 30 minutes without use, after 8 hours at the latest, and with your key.</small>
-        </p>
+        <p class="hint">A session ends after 30 minutes without use, after 8 hours at the latest, and with your key.</p>
       </>
     ),
   });
