@@ -70,7 +70,7 @@ export type BindQueryInput = {
   placeholders?: "?" | "$1" | "%s" | "@p1" | undefined;
   /**
    * Values such as the dates of a filter, which the template names `{{value.name}}`: at most 50, of 16 KiB as JSON. A clause without its value
-   * is dropped. They filter, and never protect: anybody who has the page chooses them.
+   * is dropped. They only filter: the person at the page can choose any.
    */
   values?: Readonly<Record<string, QueryValue>>;
 };

@@ -170,13 +170,17 @@ it("says which deployment and context a change without an undo is about, before 
 });
 
 it("shows a command line to copy that is about the same deployment", async ({ expect }) => {
-  const { ug, add } = newUser();
-  await add("a.b", await keyOfWorkspace("contexts-copied"));
+  const { ug, add, home } = newUser();
+  const apiKey = await keyOfWorkspace("contexts-copied");
+  await add("a.b", apiKey);
   await ug(["groups", "create", "acme", "--context", "a.b"]);
   const { stderr } = await ug(["groups", "rotate", "1", "--context", "a.b"]);
   expect(stderr).toContain("To do it: npx ug groups rotate 1 --yes --context a.b");
-  const keyFile = ["--key-file", "/tmp/it's a key", "--url", "http://127.0.0.1:1"];
-  expect((await ug(["groups", "show", "1", ...keyFile])).status).toBe(2);
+
+  const keyFile = join(home, "it's a key");
+  writeFileSync(keyFile, apiKey);
+  const byFile = await ug(["groups", "rotate", "1", "--key-file", keyFile, "--url", url]);
+  expect(byFile.stderr).toContain(`--yes --url ${url} --key-file '${join(home, "it'\\''s a key")}'`);
 });
 
 it.for([

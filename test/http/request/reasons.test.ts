@@ -13,7 +13,7 @@ async function lastEvent(credential: string, search = "") {
 }
 
 describe("the reason of a call by number", () => {
-  it("is in its event, whoever calls", async ({ expect }) => {
+  it("is in its event, with each kind of caller", async ({ expect }) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const callers = [byNumber(key), byNumber(await issueOperator("admin"), OF_ACME), byNumber(operator, OF_ACME)];

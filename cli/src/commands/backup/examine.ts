@@ -128,9 +128,7 @@ function textOf(compared: readonly { of: string; revived: readonly Revived[] }[]
 export const keygenCommand = (): Command =>
   serviceCommand("keygen", {
     summary: "make a key of age, and print its public key, for which backups are encrypted",
-    examples: [
-      ["ug backup keygen backup.key", "keep the file away from the service: whoever has it reads the backups"],
-    ],
+    examples: [["ug backup keygen backup.key", "keep the file away from the service, because it decrypts the backups"]],
     notes: "It calls no service. The program age-keygen makes such keys, too.",
   })
     .argument("<file>", "the file to write, which must not exist")

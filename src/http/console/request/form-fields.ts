@@ -57,7 +57,7 @@ export async function operatorKeyIssues(c: RequestContext<FormEnv>): Promise<Iss
   const path = ["operator_key"];
   if (key === "rate_limited") return [{ path, message: FAILURES.rate_limited.message }];
   const requestId = c.get("requestId");
-  // Not by `registryFor`: it would make the key's operator the operator of this request, whose session may be another's.
+  // Not by `registryFor`, because the key may belong to another person than the operator of this request.
   const admitted = key && (await registryOf(c.env).admit({ key, requestId }, "viewer", undefined));
   const isOwn = admitted?.ok && admitted.value.id === c.get("operator").id;
   return isOwn ? [] : [{ path, message: "This is not the key with which you have signed in. Give that key." }];

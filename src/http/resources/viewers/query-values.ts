@@ -24,8 +24,8 @@ export const QueryValues = lazy(() =>
     },
     description:
       `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
-      `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They filter, and never protect: ` +
-      "anybody who has the page chooses them.",
+      `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They only filter: ` +
+      "the person at the page can choose any.",
     examples: [{ from: "2026-10-01", currencies: ["EUR", "USD"] }],
   }),
 );
