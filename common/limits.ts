@@ -30,8 +30,8 @@ export const PLACES_OF_CALLER_MAX = 32;
 export const WAITING_OF_CALLER_MAX = 352;
 export const PLACE_SECONDS_MAX = 8;
 /**
- * A shorter answer fits into the buffers of the system, whether its client reads it or not, and to hold the place of it takes more memory
- * than the answer: 3,000 unread ones of 72 KB took 446 MB of workerd so, and 320 MB without.
+ * A shorter answer fits into the buffers of the system, whether its client reads it or not. To hold its place would take more memory than
+ * the answer: with 3,000 unread answers of 72 KB, workerd took 446 MB with held places, and 320 MB without.
  */
 export const ANSWER_HELD_BYTES_MIN = 256 * 1024;
 /** An answer takes a place for each such piece of it, and a client has so many seconds for each. */
@@ -91,9 +91,9 @@ export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
-/** What the overview of an environment counts and notices. */
 /** How many environments the switcher of the console offers, and in how many its start page searches for groups. */
 export const ENVIRONMENTS_NEAR_MAX = 8;
+/** What the overview of an environment counts and notices. */
 export const GROUPS_COUNTED_MAX = 10_000;
 export const NEWEST_EVENTS_MAX = 1000;
 export const KEY_UNUSED_DAYS = 90;
@@ -123,10 +123,10 @@ export const SESSION_ORIGINS_MAX = 10;
 export const HOST_UNITS_MAX = 259;
 /** `https://` and a host. */
 export const ORIGIN_UNITS_MAX = 8 + HOST_UNITS_MAX;
-/** What a session says of its viewer, as JSON in UTF-8. */
-/** The claims that an integrator adds to a session. */
+/** The claims that an integrator adds to a session: how many, and all of them as JSON in UTF-8. */
 export const CLAIMS_MAX = 20;
 export const CLAIMS_BYTES_MAX = 2 * 1024;
+/** The properties of the viewer in a session, as JSON in UTF-8. */
 export const VIEWER_PROPERTIES_BYTES_MAX = 2 * 1024;
 /** The variables in a session, as JSON in UTF-8. */
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
@@ -180,7 +180,7 @@ export const SEARCH_UNITS_MAX = 100;
 export const SEARCH_STEP_ROWS = 250;
 /** A turn of a search also ends when it has read so many bytes of the database: 64 pages that lie on no cache take 3 ms on a slow disk. */
 export const SEARCH_TURN_BYTES_MAX = 256 * 1024;
-/** A page of SQLite (Page Size, the default): of a longer row, a search reads no other. */
+/** The default page size of SQLite. Of a row that is longer, a search reads only the first page. */
 export const DATABASE_PAGE_BYTES = 4096;
 /** A turn of a search ends after so many groups, or after so many UTF-16 units of ids and names. */
 export const SEARCH_TURN_ROWS_MAX = 1000;

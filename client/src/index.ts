@@ -70,31 +70,11 @@ export type {
   NumberedGroup,
   RotatedGroup,
   UpdatedGroup,
-  ViewedGroup,
 } from "./resources/user-group.ts";
 export type { EndSessionsInput, MintSessionInput, ViewerSession } from "./resources/viewer-session.ts";
-export type { CallOptions, ConnectionOptions, Fetch } from "./transport/connection.ts";
-export type { JsonObject, JsonProperties, JsonValue } from "./transport/json.ts";
+export type { JsonProperties } from "./transport/json.ts";
 export type { OnceOptions } from "./transport/once.ts";
 export type { EnvironmentTag } from "./transport/response-body.ts";
-export type { MintedSession, SessionFunction } from "./transport/session-connection.ts";
-export {
-  type ErrorCode,
-  type Issue,
-  type RefusalCode,
-  UserGroupServiceError,
-} from "./transport/user-group-service-error.ts";
 export { UserGroupClient, type UserGroupClientOptions } from "./user-group-client.ts";
-export {
-  type BindQueryInput,
-  type BoundQuery,
-  type CurrentSession,
-  type CurrentSessionInput,
-  type NamedBindQueryInput,
-  type NamedBoundQuery,
-  type QueryValue,
-  type View,
-  ViewerClient,
-  type ViewerClientOptions,
-  type ViewInput,
-} from "./viewer-client.ts";
+/** All that pages use, servers use too. */
+export * from "./viewer.ts";

@@ -15,7 +15,7 @@ export type Jurisdiction = (typeof JURISDICTIONS)[number];
 /** The value of PUBLIC_URL under which only the hosts of this machine count. `ug serve` sets it if there is no other. */
 export const LOOPBACK_ONLY = "loopback";
 
-/** What each setting says, once it is read. */
+/** The values of the settings. */
 type Values = {
   SIGNING_KEYS: SigningKey[];
   /** `undefined` if it is missing or short: then it admits nobody. */
@@ -39,8 +39,8 @@ export type SettingName = keyof Values;
 export type SettingTexts = { readonly [Name in SettingName]?: unknown };
 
 /**
- * How to read a text, and what to do about one that cannot be read. No failure quotes the text, which may be a secret. `empty` is what an
- * empty text means, where that is not what a missing one does.
+ * Reads the text of a setting. `advice` says how to fix one that cannot be read. No failure quotes the text, which may be a secret.
+ * `empty` is the value of an empty text, if that differs from the value of a missing one.
  */
 type Setting<Value> = { read: (text: string) => Result<Value, string>; advice: string; empty?: Value };
 

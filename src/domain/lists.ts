@@ -11,7 +11,7 @@ import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery 
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
 import { GroupCount, type GroupCounts } from "./search/group-count.ts";
 import { GroupSearch, type SearchQuery } from "./search/group-search.ts";
-import { type Read, type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
+import { type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type { EnvironmentOverview } from "./user-groups/overview.ts";
 
@@ -33,69 +33,56 @@ export class Lists {
   }
 
   list(caller: Caller, query: PageQuery): Listed<GroupPage> {
-    return this.#inTurn(caller, "groups:read", ({ groups }) => ok(groups.list(query)));
+    return this.#inTurns(caller, "groups:read", ({ groups }) => ok(groups.list(query)));
   }
 
   search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
     const search = new GroupSearch(query);
-    return this.#inSteps(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
+    return this.#inTurns(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
   }
 
   /** For `withGroups` the caller needs `groups:read` too. */
   async events(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
     const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
     if (admitted && !admitted.ok) return admitted;
-    return this.#inTurn(caller, "events:read", ({ changes, groups }) => {
+    return this.#inTurns(caller, "events:read", ({ changes, groups }) => {
       const read = changes.read(query);
       return read.ok && query.withGroups ? ok(groups.addTo(read.value)) : read;
     });
   }
 
   newestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
-    return this.#inTurn(caller, "events:read", ({ changes }) => ok(changes.readNewest(query)));
+    return this.#inTurns(caller, "events:read", ({ changes }) => ok(changes.readNewest(query)));
   }
 
   /** The events of a group that exists or has existed. */
   history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
     const history = new GroupHistory(teamId, query);
-    return this.#inSteps(caller, "events:read", ({ stores }) =>
+    return this.#inTurns(caller, "events:read", ({ stores }) =>
       stores.groups.wasUsed(teamId) ? history.turn(stores.events) : fail({ code: "user_group_not_found" }),
     );
   }
 
   overview(operator: Operator): Listed<EnvironmentOverview> {
-    return this.#inTurn(operator, undefined, ({ overview }) => ok(overview.read(Date.now())));
+    return this.#inTurns(operator, undefined, ({ overview }) => ok(overview.read(Date.now())));
   }
 
   counts(operator: Operator): Listed<GroupCounts> {
     const count = new GroupCount();
-    return this.#inSteps(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
+    return this.#inTurns(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
   }
 
   async keys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
     if (!this.#parts().schema.exists) return ok({ keys: [], next: null, hasWaited: false });
-    return this.#inTurn(caller, undefined, ({ keys }) => ok(keys.list(query)));
+    return this.#inTurns(caller, undefined, ({ keys }) => ok(keys.list(query)));
   }
 
   backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
-    return this.#inTurn(operator, undefined, ({ backup }) => backup.read(position));
+    return this.#inTurns(operator, undefined, ({ backup }) => backup.read(position));
   }
 
-  /** Reads for a caller in its turn. An operator who has waited has to be admitted by the registry again. */
-  async #inTurn<Page extends object, Failure>(
-    caller: Caller,
-    scope: Scope | undefined,
-    read: (parts: DirectoryParts) => Result<Read<Page>, Failure>,
-  ): Listed<Page, Failure> {
-    return this.#turns.takeAdmitted(
-      nameOf(caller),
-      () => this.#admit(caller, scope),
-      () => read(this.#parts()),
-    );
-  }
-
-  /** The same for a read that takes several turns. */
-  async #inSteps<Page extends object, Failure>(
+  /** Reads for a caller in one turn or several. An operator who has waited has to be admitted by the registry again. */
+  async #inTurns<Page extends object, Failure>(
     caller: Caller,
     scope: Scope | undefined,
     step: (parts: DirectoryParts) => Result<Step<Page>, Failure>,

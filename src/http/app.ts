@@ -160,8 +160,8 @@ const listedRouter: [Unlisted] extends [never] ? typeof router : Unlisted = rout
 export const app = {
   fetch: (request, env, ctx) => {
     const answer = Promise.resolve(listedRouter.fetch(overrideMethod(request), env, ctx));
-    // Else the runtime ends a request wherever it waits when its client has gone, and what it has taken is never given back (Workers,
-    // "Context": `waitUntil`).
+    // Without this, the runtime ends a request when its client disconnects, wherever the request waits. It would then never leave its
+    // place (Workers, "Context": `waitUntil`).
     ctx.waitUntil(answer);
     return answer;
   },

@@ -117,7 +117,7 @@ export type ListRange = { order: "numbers" | "deleted"; start: number } | { orde
 /** A group's number and id, whether it is suspended, and the size of what a list shows of it, in UTF-8. */
 export type GroupSize = Pick<UserGroup, "teamId" | "providedId" | "suspendedAt"> & { bytes: number };
 
-/** What a search examines of a group, and the size of what a list shows of it, in UTF-8. */
+/** The fields of a group that a search examines, and the bytes in UTF-8 of the group in a list. */
 export type ScannedGroup = Pick<
   ListedGroup,
   "teamId" | "providedId" | "name" | "suspendedAt" | "lastViewedOn" | "createdAt"

@@ -2,22 +2,12 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { type EnvironmentTag, WORKSPACE } from "../../common/environment.ts";
 import { VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
-import {
-  type Claim,
-  mintCredential,
-  parseSigningKeys,
-  type SigningRing,
-  verifyCredential,
-} from "../../src/domain/credentials/credential.ts";
+import { readSigningKeys } from "../../common/settings/signing-keys.ts";
+import { type Claim, mintCredential, verifyCredential } from "../../src/domain/credentials/credential.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
+import { ringOfKeys } from "../support/signing-ring.ts";
 
 const base64 = (byte: number, length = 32) => new Uint8Array(length).fill(byte).toBase64();
-
-async function ringOf(text: string): Promise<SigningRing> {
-  const ring = await parseSigningKeys(text);
-  if (!ring.ok) throw new Error(ring.failure);
-  return ring.value;
-}
 
 const numbered = {
   id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
@@ -35,12 +25,12 @@ const claims: fc.Arbitrary<Claim> = fc.oneof(
 
 describe("a credential", () => {
   it("gives back what it was made of, its kind included", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
         const credential = await mintCredential(ring, claim);
         expect(credential).toMatch(new RegExp(`^${CREDENTIAL_PATTERN.source}$`));
-        for (const reader of [ring, await ringOf(`k1:${base64(1)}`)]) {
+        for (const reader of [ring, await ringOfKeys(`k1:${base64(1)}`)]) {
           const verified = await verifyCredential(reader, credential);
           expect(verified).toEqual({
             ...claim,
@@ -56,7 +46,7 @@ describe("a credential", () => {
   });
 
   it("differs for every kind, environment, number, nonce and key", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)},k2:${base64(2)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)},k2:${base64(2)}`);
     const environment = { workspace: "acme", tag: null };
     const claim = { kind: "token", environment, id: 1, nonce: new Uint8Array(16) } as const;
     const operator = { kind: "operator_key", id: 1, nonce: new Uint8Array(16) } as const;
@@ -77,8 +67,8 @@ describe("a credential", () => {
   });
 
   it("is cached after its verification, up to a bound, with its fingerprint and hash", async ({ expect }) => {
-    const maker = await ringOf(`k1:${base64(1)}`);
-    const ring = await ringOf(`k1:${base64(1)}`);
+    const maker = await ringOfKeys(`k1:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };
     const nonce = new Uint8Array(16);
     const nonceHash = await crypto.subtle.digest("SHA-256", nonce);
@@ -99,7 +89,7 @@ describe("a credential", () => {
   });
 
   it("is refused after any change of one character", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \né";
     const numbers = { id: 7, nonce: new Uint8Array(16).fill(9) };
     const changing: Claim[] = [
@@ -125,7 +115,7 @@ describe("a credential", () => {
   });
 
   it("is refused when its tag or kind is exchanged for another", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
     const environmentPrefixes = ["ugk", "ugt"].flatMap((kind) =>
       ["customer", "testing", "untagged"].map((tag) => `${kind}_${tag}_`),
     );
@@ -142,8 +132,8 @@ describe("a credential", () => {
   });
 
   it("is refused under every signing key but its own, even one of the same id", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)}`);
-    const stranger = await ringOf(`k1:${base64(2)},k2:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
+    const stranger = await ringOfKeys(`k1:${base64(2)},k2:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
         expect(await verifyCredential(stranger, await mintCredential(ring, claim))).toBeUndefined();
@@ -153,9 +143,9 @@ describe("a credential", () => {
   });
 
   it("stays good while its key is in the ring, whichever key signs now", async ({ expect }) => {
-    const before = await ringOf(`k1:${base64(1)}`);
-    const between = await ringOf(`k2:${base64(2)},k1:${base64(1)}`);
-    const after = await ringOf(`k2:${base64(2)}`);
+    const before = await ringOfKeys(`k1:${base64(1)}`);
+    const between = await ringOfKeys(`k2:${base64(2)},k1:${base64(1)}`);
+    const after = await ringOfKeys(`k2:${base64(2)}`);
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
         const old = await mintCredential(before, claim);
@@ -170,7 +160,7 @@ describe("a credential", () => {
   });
 
   it("is nothing that anybody made up", async ({ expect }) => {
-    const ring = await ringOf(`k1:${base64(1)}`);
+    const ring = await ringOfKeys(`k1:${base64(1)}`);
     const payloads = fc.oneof(
       fc.string(),
       fc.uint8Array({ maxLength: 200 }).map((bytes) => bytes.toBase64({ alphabet: "base64url", omitPadding: true })),
@@ -189,7 +179,7 @@ describe("a credential", () => {
     ["ugk_untagged_", { kind: "api_key", environment: { workspace: "acme", tag: null } }, [4, 97, 99, 109, 101]],
     ["ugo_", { kind: "operator_key" }, [0]],
   ] as const)("has the form that is published, byte for byte: %s", async ([prefix, of, workspace], { expect }) => {
-    const ring = await ringOf(`k1:${base64(7)}`);
+    const ring = await ringOfKeys(`k1:${base64(7)}`);
     const nonce = new Uint8Array(16).fill(5);
     const credential = await mintCredential(ring, { ...of, id: 258, nonce });
     expect(credential.startsWith(prefix)).toBe(true);
@@ -209,7 +199,7 @@ it.for([
   ["white space around", ` k1:${base64(1)} ,\n k2:${base64(2)}\n`, "k1"],
   ["a key of 64 bytes", `k1:${base64(1, 64)}`, "k1"],
 ] as const)("SIGNING_KEYS may hold %s", async ([, text, signingId], { expect }) => {
-  expect((await ringOf(text)).signingId).toBe(signingId);
+  expect((await ringOfKeys(text)).signingId).toBe(signingId);
 });
 
 it.for([
@@ -219,8 +209,8 @@ it.for([
   ["one id twice", `k1:${base64(1)},k1:${base64(2)}`, "the id of entry 2 is given twice"],
   ["broken base64", `k1:${base64(1)}A`, "entry 1 is not"],
   ["an id with a blank", `k 1:${base64(1)}`, "entry 1 is not of the form id:base64"],
-] as const)("SIGNING_KEYS may not hold %s", async ([, text, sentence], { expect }) => {
-  expect(await parseSigningKeys(text)).toEqual({ ok: false, failure: expect.stringContaining(sentence) });
+] as const)("SIGNING_KEYS may not hold %s", ([, text, sentence], { expect }) => {
+  expect(readSigningKeys(text)).toEqual({ ok: false, failure: expect.stringContaining(sentence) });
 });
 
 it.for([

@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { BOOTSTRAP } from "../../src/domain/credentials/caller.ts";
-import { mintCredential, newNonce, parseSigningKeys } from "../../src/domain/credentials/credential.ts";
+import { mintCredential, newNonce } from "../../src/domain/credentials/credential.ts";
 import { readBeginning } from "../../src/domain/credentials/key-beginning.ts";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { call } from "../support/client.ts";
+import { ringOfKeys } from "../support/signing-ring.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
 
 const cause = { requestId: "a test" };
@@ -18,10 +19,8 @@ const found = async (...ids: number[]) => {
 const change = (method: string, path: string, body: object) => call(method, path, { credential: operator, body });
 
 describe("the beginning of a credential", () => {
-  const mint = async (signingId: string, claim: Parameters<typeof mintCredential>[1]) => {
-    const ring = await parseSigningKeys(`${signingId}:${Buffer.alloc(32, 3).toString("base64")}`);
-    return ring.ok ? mintCredential(ring.value, claim) : "";
-  };
+  const mint = async (signingId: string, claim: Parameters<typeof mintCredential>[1]) =>
+    mintCredential(await ringOfKeys(`${signingId}:${Buffer.alloc(32, 3).toString("base64")}`), claim);
 
   it("names the environment and at most 16 numbers, whatever it ends with", async ({ expect }) => {
     for (const signingId of ["k1", "k22", "k333"])

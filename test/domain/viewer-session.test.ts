@@ -4,7 +4,6 @@ import { afterEach, describe, it, onTestFinished, vi } from "vitest";
 import type { EnvironmentTag } from "../../common/environment.ts";
 import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_MAX } from "../../common/limits.ts";
 import { normalizeOrigin } from "../../common/origin.ts";
-import { parseSigningKeys, type SigningRing } from "../../src/domain/credentials/credential.ts";
 import {
   allowsOrigin,
   jwksOf,
@@ -14,18 +13,13 @@ import {
   verifySession,
 } from "../../src/domain/credentials/viewer-session.ts";
 import { forgedCredential } from "../support/forged.ts";
+import { ringOfKeys } from "../support/signing-ring.ts";
 
 const base64 = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
 const utf8 = new TextEncoder();
 const encode = (bytes: Uint8Array) => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 /** A text as it is, anything else as JSON. */
 const base64url = (value: unknown) => encode(utf8.encode(typeof value === "string" ? value : JSON.stringify(value)));
-
-async function ringOf(text: string): Promise<SigningRing> {
-  const ring = await parseSigningKeys(text);
-  if (!ring.ok) throw new Error(ring.failure);
-  return ring.value;
-}
 
 const OURS = `k1:${base64(7)}`;
 const NOW_SECONDS = Date.UTC(2035, 0, 1) / 1000;
@@ -135,14 +129,14 @@ const manyClaims: fc.Arbitrary<SessionClaims> = fc
 
 describe("a session", () => {
   it("gives back its claims, to another library too", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const jwks = createLocalJWKSet(await jwksOf(ring));
     await fc.assert(
       fc.asyncProperty(manyClaims, async (claims) => {
         const text = await mintSession(ring, claims);
         const sent = JSON.parse(JSON.stringify(claims.variables ?? null));
         const expected = claims.variables ? { ...claims, variables: sent } : claims;
-        expect(await verifySession(await ringOf(OURS), text, NOW)).toEqual({
+        expect(await verifySession(await ringOfKeys(OURS), text, NOW)).toEqual({
           state: "valid",
           claims: expected,
           signingId: "k1",
@@ -168,14 +162,14 @@ describe("a session", () => {
   });
 
   it("has exactly the published header and claims", async ({ expect }) => {
-    const text = await mintSession(await ringOf(OURS), CLAIMS);
+    const text = await mintSession(await ringOfKeys(OURS), CLAIMS);
     const [header, payload] = text.split(".").map((part) => atob(part.replaceAll("-", "+").replaceAll("_", "/")));
     expect(header).toBe(JSON.stringify(HEADER));
     expect(payload).toBe(JSON.stringify(PAYLOAD));
   });
 
   it("is refused above 8,000 characters, also with a valid signature", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const sessionOf = (letters: number) => mintSession(ring, { ...CLAIMS, variables: { a: "v".repeat(letters) } });
     const shortest = (await sessionOf(0)).length;
     const letters = Math.floor(((SESSION_UNITS_MAX - shortest) * 3) / 4);
@@ -191,7 +185,7 @@ describe("a session", () => {
   });
 
   it("is checked once while it is valid: only hashes are kept, and 10,000 of them at most", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const verify = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verify.mockRestore());
     const text = await mintSession(ring, CLAIMS);
@@ -214,7 +208,7 @@ describe("a session", () => {
   });
 
   it("expires at its second, and then has only what the log needs", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     expect(await verifySession(ring, text, NOW + 300_000 - 1)).toEqual({
       state: "valid",
@@ -232,7 +226,7 @@ describe("a session", () => {
   });
 
   it("may come from a clock that is up to a minute ahead", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     expect(await verifySession(ring, text, NOW - 60_000)).toMatchObject({ state: "valid" });
     expect(await verifySession(ring, text, NOW - 60_001)).toBeUndefined();
@@ -252,7 +246,7 @@ describe("a session of another release", () => {
     ["an unknown field of the group", { ...STALE, group: { ...GROUP, colour: "red" } }],
     ["a field of the group by the name of a method", { ...STALE, group: { ...GROUP, toString: 1 } }],
   ])("is valid, and without what this release does not know: %s", async ([, payload], { expect }) => {
-    const verified = await verifySession(await ringOf(OURS), await forge(payload), NOW);
+    const verified = await verifySession(await ringOfKeys(OURS), await forge(payload), NOW);
     expect(verified).toMatchObject({
       state: "valid",
       claims: { ...CLAIMS, stale: { seconds: 60, group: expect.objectContaining(GROUP) } },
@@ -272,7 +266,7 @@ describe("a session of another release", () => {
     ["a group with a list as properties", { max_stale_seconds: 60, group: { ...GROUP, properties: [] } }],
     ["a group with a text as mapping", { max_stale_seconds: 60, group: { ...GROUP, mapping: "{}" } }],
   ])("is valid, and has no stale answer: %s", async ([, stale], { expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const text = await forge({ ...PAYLOAD, ...stale });
     // The second time, its claims are not checked again.
     for (let call = 0; call < 2; call += 1)
@@ -282,13 +276,13 @@ describe("a session of another release", () => {
 
 describe("the keys", () => {
   it.for(VECTORS)("are those that this signing key has always had: $kid", async (vector, { expect }) => {
-    const { keys } = await jwksOf(await ringOf(`k1:${vector.signingKey}`));
+    const { keys } = await jwksOf(await ringOfKeys(`k1:${vector.signingKey}`));
     expect(keys).toEqual([{ ...jwkOf(vector), kid: vector.kid, alg: "ES256", use: "sig" }]);
     expect(await calculateJwkThumbprint(jwkOf(vector))).toBe(vector.kid);
   });
 
   it("are public ones, of the whole ring, in its order", async ({ expect }) => {
-    const { keys } = await jwksOf(await ringOf(`k2:${base64(2)},${OURS},k3:${base64(3)}`));
+    const { keys } = await jwksOf(await ringOfKeys(`k2:${base64(2)},${OURS},k3:${base64(3)}`));
     expect(keys).toHaveLength(3);
     expect(keys[1]?.kid).toBe(kid);
     expect(new Set(keys.map((key) => key.kid)).size).toBe(3);
@@ -296,14 +290,14 @@ describe("the keys", () => {
   });
 
   it("are listed once when two ids have the same signing key", async ({ expect }) => {
-    const { keys } = await jwksOf(await ringOf(`${OURS},k2:${base64(2)},k3:${base64(7)}`));
+    const { keys } = await jwksOf(await ringOfKeys(`${OURS},k2:${base64(2)},k3:${base64(7)}`));
     expect(keys.map((key) => key.kid)).toEqual([kid, expect.not.stringMatching(kid)]);
   });
 
   it("sign with the ring's first, and verify with all", async ({ expect }) => {
-    const before = await ringOf(OURS);
-    const between = await ringOf(`k2:${base64(2)},${OURS}`);
-    const after = await ringOf(`k2:${base64(2)}`);
+    const before = await ringOfKeys(OURS);
+    const between = await ringOfKeys(`k2:${base64(2)},${OURS}`);
+    const after = await ringOfKeys(`k2:${base64(2)}`);
     const old = await mintSession(before, CLAIMS);
     const renewed = await mintSession(between, CLAIMS);
 
@@ -318,7 +312,7 @@ describe("the keys", () => {
 
   it("are derived at the first use and not before, and once", async ({ expect }) => {
     const derive = vi.spyOn(crypto.subtle, "deriveBits");
-    const ring = await ringOf(`${OURS},k2:${base64(2)}`);
+    const ring = await ringOfKeys(`${OURS},k2:${base64(2)}`);
     expect(derive).not.toHaveBeenCalled();
     const text = await mintSession(ring, CLAIMS);
     await verifySession(ring, text, NOW);
@@ -327,7 +321,7 @@ describe("the keys", () => {
   });
 
   it("are not used for other credentials", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const others = [
       await forgedCredential("token"),
       await forgedCredential("api_key"),
@@ -347,7 +341,7 @@ describe("the keys", () => {
 
 describe("an attack", () => {
   it("is a forgery that would succeed but for one change", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     expect(await verifySession(ring, await forge(PAYLOAD), NOW)).toEqual({
       state: "valid",
       claims: CLAIMS,
@@ -424,7 +418,7 @@ describe("an attack", () => {
     ["a leading blank", async () => ` ${await forge(PAYLOAD)}`],
     ["too much text", () => forge({ ...PAYLOAD, variables: { a: "a".repeat(SESSION_UNITS_MAX) } })],
   ])("fails: %s", async ([, make], { expect }) => {
-    expect(await verifySession(await ringOf(OURS), await make(), NOW)).toBeUndefined();
+    expect(await verifySession(await ringOfKeys(OURS), await make(), NOW)).toBeUndefined();
   });
 
   const without = (name: keyof typeof PAYLOAD) => {
@@ -480,17 +474,17 @@ describe("an attack", () => {
     ["a start in the future", { ...PAYLOAD, iat: NOW_SECONDS + 61, exp: NOW_SECONDS + 300 }],
     ["a fraction for exp", { ...PAYLOAD, exp: PAYLOAD.exp + 0.5 }],
   ])("of a thief of the signing key fails: %s", async ([, payload], { expect }) => {
-    expect(await verifySession(await ringOf(OURS), await forge(payload), NOW)).toBeUndefined();
+    expect(await verifySession(await ringOfKeys(OURS), await forge(payload), NOW)).toBeUndefined();
   });
 
   it("fails with bytes that are no UTF-8", async ({ expect }) => {
     const bytes = utf8.encode(JSON.stringify({ ...PAYLOAD, sub: "?" }));
     bytes[bytes.indexOf("?".charCodeAt(0))] = 0xff;
-    expect(await verifySession(await ringOf(OURS), await forge(bytes), NOW)).toBeUndefined();
+    expect(await verifySession(await ringOfKeys(OURS), await forge(bytes), NOW)).toBeUndefined();
   });
 
   it("fails with any change of one character", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     const accepted: string[] = [];
     for (let at = 0; at <= text.length; at += 1) {
@@ -506,7 +500,7 @@ describe("an attack", () => {
   });
 
   it("never throws, whatever the text is", async ({ expect }) => {
-    const ring = await ringOf(OURS);
+    const ring = await ringOfKeys(OURS);
     const header = base64url(HEADER);
     const parts = fc.oneof(fc.string({ unit: "binary" }), fc.base64String(), fc.json().map(base64url));
     const hostile = fc.oneof(

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { mintFormToken, verifyConsoleCookie } from "../../src/domain/credentials/console-cookie.ts";
-import { parseSigningKeys } from "../../src/domain/credentials/credential.ts";
 import { type PageAccess, pageAccessOf } from "../../src/http/console/access.ts";
 import { operatorConsole } from "../../src/http/console/console.tsx";
 import { type Answer, type CallOptions, call } from "./client.ts";
+import { ringOfKeys } from "./signing-ring.ts";
 
 const ORIGIN = "http://localhost";
 
@@ -105,9 +105,8 @@ const decode = (html: string): string =>
 
 /** The field that the console would put into a form of this session for this path. */
 export async function formToken(cookie: string, path: string): Promise<string> {
-  const ring = await parseSigningKeys(env.SIGNING_KEYS);
-  if (!ring.ok) throw new Error(ring.failure);
-  const session = await verifyConsoleCookie(ring.value, undefined, cookie.replace(/^[^=]*=/, ""));
+  const ring = await ringOfKeys(env.SIGNING_KEYS);
+  const session = await verifyConsoleCookie(ring, undefined, cookie.replace(/^[^=]*=/, ""));
   if (!session) throw new Error("The cookie is none of this service.");
-  return mintFormToken(ring.value, session, path);
+  return mintFormToken(ring, session, path);
 }

@@ -69,7 +69,10 @@ export function sessionHandler<User, Context extends unknown[] = []>(
         ...("viewerId" in viewer && { viewerId: viewer.viewerId }),
         ...("viewerProperties" in viewer && { viewerProperties: viewer.viewerProperties }),
         ...("claims" in viewer && { claims: viewer.claims }),
-        ...{ origins: [...origins], expiresInSeconds, maxStaleSeconds, includeVariables },
+        origins: [...origins],
+        expiresInSeconds,
+        maxStaleSeconds,
+        includeVariables,
       };
       return await client.mintSession(input, { signal: AbortSignal.timeout(MINT_MS_MAX) });
     } catch (error) {

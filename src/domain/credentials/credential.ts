@@ -1,7 +1,6 @@
 import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
 import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
-import { ok, type Result } from "../../../common/result.ts";
-import { readSigningKeys, type SigningKey } from "../../../common/settings/signing-keys.ts";
+import type { SigningKey } from "../../../common/settings/signing-keys.ts";
 import { toBase64url } from "../base64url.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 
@@ -73,12 +72,6 @@ export const hashOf = (nonce: BufferSource): Promise<ArrayBuffer> => crypto.subt
 /** Compares nonces or hashes in constant time. */
 export const sameBytes = (one: ArrayBuffer, other: BufferSource): boolean =>
   one.byteLength === other.byteLength && crypto.subtle.timingSafeEqual(one, other);
-
-/** Makes the ring of `SIGNING_KEYS`. A failure says what is wrong with the text, and never quotes a key. */
-export async function parseSigningKeys(text: string): Promise<Result<SigningRing, string>> {
-  const read = readSigningKeys(text);
-  return read.ok ? ok(await importRing(read.value)) : read;
-}
 
 /** Imports the signing keys; the first one signs. */
 export async function importRing(signingKeys: readonly SigningKey[]): Promise<SigningRing> {

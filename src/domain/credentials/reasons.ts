@@ -42,7 +42,7 @@ export const recordedReason = (
   by: event?.actor ?? null,
 });
 
-/** Why a stored key is refused at `now`: all that is so, and not only the first. */
+/** All reasons why a stored key is refused at `now`, and not only the first. */
 export function reasonsOfKey({ key: { revokedAt, expiresAt }, ending }: FoundKey, now: number): Reason[] {
   return [
     ...(revokedAt !== null && revokedAt <= now ? [recordedReason("key_revoked", ending, revokedAt)] : []),

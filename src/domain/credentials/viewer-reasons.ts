@@ -12,7 +12,7 @@ import { type PresentedViewer, type Reason, reasonOf, reasonsOfKey, recordedReas
 type Parts = { groups: Groups; keys: Keys; ended: EndedSessions; stores: { events: EventStore } };
 type Of<Kind extends PresentedViewer["kind"]> = Extract<PresentedViewer, { kind: Kind }>;
 
-/** Why the directory refuses a viewer at `now`: all that is so. It reads, and notes no view and no use of a key. */
+/** All reasons why the directory refuses a viewer at `now`. It only reads: it notes no view and no use of a key. */
 export function reasonsOfViewer(parts: Parts, viewer: PresentedViewer, now: number): Reason[] {
   const teamId = viewer.kind === "token" ? viewer.id : viewer.teamId;
   const group = parts.groups.find(teamId) ?? parts.groups.findDeleted(teamId);

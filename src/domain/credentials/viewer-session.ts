@@ -115,12 +115,13 @@ export async function verifySession(
   now: number,
 ): Promise<VerifiedSession | undefined> {
   const signed = await readSession(ring, text, now);
-  if (!signed || signed.claims.expiresAtSeconds * 1000 > now) return signed && { state: "valid", ...signed };
+  if (!signed) return undefined;
+  if (signed.claims.expiresAtSeconds * 1000 > now) return { state: "valid", ...signed };
   const { environment, teamId, id } = signed.claims;
   return { state: "expired", claims: { environment, teamId, id }, signingId: signed.signingId };
 }
 
-/** The same with all claims, also of a session that has expired: to explain it, and never to admit it. */
+/** Verifies a session as `verifySession` does, and returns all claims of an expired one too: to explain it, and never to admit it. */
 export async function readSession(
   ring: SigningRing,
   text: string,

@@ -12,7 +12,8 @@ export type HistoryPosition = { incarnation: string; before: number };
 export type HistoryQuery = { from: HistoryPosition | undefined; limit: number };
 
 /**
- * Some events, newest first, and the position before the last one that was examined; `null` after the group's creation, and after the oldest event that is kept.
+ * Some events, newest first, and the position before the last one that was examined; `null` after the group's creation, and after the
+ * oldest event that is kept.
  * `searchedBackTo` is the time of the oldest event that was examined, if any was.
  */
 export type HistoryPage = { events: StoredEvent[]; next: HistoryPosition | null; searchedBackTo: number | null };

@@ -1,7 +1,7 @@
 import { directoryName, type Environment } from "../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Operator } from "../../domain/credentials/caller.ts";
-import { sameBytes, type VerifiedClaim, verifyCredential } from "../../domain/credentials/credential.ts";
+import { sameBytes, type VerifiedClaimOf, verifyCredential } from "../../domain/credentials/credential.ts";
 import type { FoundKey } from "../../domain/credentials/keys.ts";
 import { type PresentedViewer, type Reason, reasonOf, reasonsOfKey } from "../../domain/credentials/reasons.ts";
 import { allowsOrigin, readSession, type SessionClaims } from "../../domain/credentials/viewer-session.ts";
@@ -29,13 +29,13 @@ export type Explanation = {
 };
 
 type Asker = OperatorCall & {
-  /** Whether a text is OPERATOR_TOKEN, of which a caller has only so many guesses. */
+  /** Whether a text is OPERATOR_TOKEN. Each call counts as a guess, and guesses are limited. */
   askIfOperatorToken: (text: string) => Promise<Result<boolean, FailureOf<"rate_limited">>>;
 };
 
 /**
- * Explains why a credential is refused, for an operator with the role `viewer` or a higher one. It is no call of the credential: no view
- * and no use of a key is noted, and nothing is stored. Of a text that this service has not signed, nothing is looked up.
+ * Explains why a credential is refused, for an operator with the role `viewer` or a higher one. It does not count as a call with the
+ * credential: it notes no view and no use of a key, and stores nothing. It looks up nothing about a text that this service has not signed.
  */
 export async function explainCredential(asker: Asker, question: Question): Promise<Result<Explanation, Failure>> {
   const { ring } = asker;
@@ -61,13 +61,13 @@ async function explainUnsigned(asker: Asker, text: string): Promise<Result<Expla
 async function explainKey(
   asker: Asker,
   question: Question,
-  claim: Exclude<VerifiedClaim, { kind: "token" }>,
+  claim: VerifiedClaimOf<"api_key" | "operator_key">,
   now: number,
 ): Promise<Result<Explanation, Failure>> {
-  const keys = await keysOf(asker, claim);
+  const environment = claim.kind === "api_key" ? claim.environment : undefined;
+  const keys = await findKeysOf(asker, environment, [claim.id]);
   if (!keys.ok) return keys;
   const key = keys.value?.find((found) => sameBytes(found.key.nonceHash, claim.nonceHash));
-  const environment = claim.kind === "api_key" ? claim.environment : undefined;
   const reasons = [
     ...(question.origin === undefined ? [] : [reasonOf("secret_in_browser")]),
     ...(key ? reasonsOfKey(key, now) : [reasonOf(keys.value ? "key_unknown" : "environment_unknown")]),
@@ -77,23 +77,27 @@ async function explainKey(
   return ok({ kind, number: claim.id, environment, reasons, key });
 }
 
-/** The keys with this number; `undefined` where their environment does not exist. */
-async function keysOf(
-  asker: Asker,
-  claim: Exclude<VerifiedClaim, { kind: "token" }>,
+/**
+ * The API keys of an environment with these numbers; without an environment, the operators. `undefined` where the environment does not
+ * exist.
+ */
+export async function findKeysOf(
+  call: OperatorCall,
+  environment: Environment | undefined,
+  ids: number[],
 ): Promise<Result<FoundKey[] | undefined, Failure>> {
-  if (claim.kind === "operator_key") {
-    const found = await asker.registry.findOperators(asker.presentedOperator, [claim.id]);
+  if (!environment) {
+    const found = await call.registry.findOperators(call.presentedOperator, ids);
     return found.ok ? ok(found.value.found) : found;
   }
-  const find = (operator: Operator) => directoryOf(asker.env, claim.environment).findKeys(operator, [claim.id]);
-  return inEnvironment(asker, claim.environment, find, undefined);
+  const find = (operator: Operator) => directoryOf(call.env, environment).findKeys(operator, ids);
+  return inEnvironment(call, environment, find, undefined);
 }
 
 async function explainToken(
   asker: Asker,
   question: Question,
-  { id, nonce, environment }: Extract<VerifiedClaim, { kind: "token" }>,
+  { id, nonce, environment }: VerifiedClaimOf<"token">,
 ): Promise<Result<Explanation, Failure>> {
   const found = await viewerReasons(asker, environment, { kind: "token", id, nonce });
   if (!found.ok) return found;
@@ -130,20 +134,17 @@ const viewerReasons = (asker: Asker, environment: Environment, viewer: Presented
     reasonOf("group_unknown"),
   ]);
 
-/** Asks the directory of an environment; `otherwise` where the environment does not exist, or no longer. */
+/** Asks the directory of an environment; `otherwise` where the environment does not exist. */
 async function inEnvironment<Value, Otherwise>(
-  { registry, presentedOperator }: Asker,
+  { registry, presentedOperator }: OperatorCall,
   environment: Environment,
   ask: (operator: Operator) => Promise<Result<Value, Failure>>,
   otherwise: Otherwise,
 ): Promise<Result<Value | Otherwise, Failure>> {
   const admitted = await registry.admit(presentedOperator, "viewer", environment);
   const found = admitted.ok ? await ask(admitted.value) : admitted;
-  return !found.ok && found.failure.code === "environment_not_found"
-    ? ok(otherwise)
-    : found.ok
-      ? found
-      : fail(found.failure);
+  if (found.ok) return found;
+  return found.failure.code === "environment_not_found" ? ok(otherwise) : fail(found.failure);
 }
 
 const audienceReasons = (environment: Environment | undefined, { audience }: Question): Reason[] =>

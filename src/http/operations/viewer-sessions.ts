@@ -85,7 +85,8 @@ export async function mintViewerSession(
   return ok({ ...times, token, id, teamId, maxStaleSeconds: 0 });
 }
 
-function personOf({ viewerId, viewerProperties }: Pick<SessionDraft, "viewerId" | "viewerProperties">) {
+/** The person of a session, as its claims have them. */
+export function personOf({ viewerId, viewerProperties }: Pick<SessionDraft, "viewerId" | "viewerProperties">) {
   return {
     ...(viewerId !== undefined && { viewerId }),
     ...(viewerProperties !== undefined && { viewerProperties: JSON.parse(viewerProperties) as object }),

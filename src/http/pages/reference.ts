@@ -30,7 +30,7 @@ const PROTECTION = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** `/`, which leads people to the console and tells programs what is here; the OpenAPI document, and the pages of /docs. */
+/** `/`, which redirects browsers and lists the addresses for programs; the OpenAPI document, and the pages of /docs. */
 export const reference = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")).get("/", (c) => {
   const isOn = hasConsole(c.env);
   if (isBrowser(c.req.header("Accept"))) {

@@ -14,10 +14,11 @@ const PRIVATE = { ...PUBLIC, d: "KW2eobTS_a1aLqHva2C6DxZzH-MmXwz0m_6qvQKknNM" };
 
 /** The service's own code runs in a process of its own: it needs base64 of Uint8Array, which Node 24 has by a flag. */
 const MINT = `
-  import { parseSigningKeys } from "./src/domain/credentials/credential.ts";
+  import { readSigningKeys } from "./common/settings/signing-keys.ts";
+  import { importRing } from "./src/domain/credentials/credential.ts";
   import { jwksOf, mintSession } from "./src/domain/credentials/viewer-session.ts";
   const [keys, ...sessions] = JSON.parse(process.argv[1]);
-  const { value: ring } = await parseSigningKeys(keys);
+  const ring = await importRing(readSigningKeys(keys).value);
   const generation = new Uint8Array(16).fill(9);
   const tokens = await Promise.all(sessions.map((claims) => mintSession(ring, { ...claims, generation })));
   console.info(JSON.stringify({ jwks: await jwksOf(ring), tokens }));

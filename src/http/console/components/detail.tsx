@@ -1,4 +1,5 @@
 import type { Child, FC } from "hono/jsx";
+import { Text } from "./text.tsx";
 
 /** Facts about a thing, each with its name. Those without a value are left out. */
 export const Facts: FC<{ facts: [name: string, value: Child | undefined][] }> = ({ facts }) => (
@@ -14,7 +15,27 @@ export const Facts: FC<{ facts: [name: string, value: Child | undefined][] }> = 
   </dl>
 );
 
-/** The template of details: what happened, or what the thing contains, on the left; what it is on the right. */
+/** The rows of a table of JSON values by their names. */
+export const ValueRows: FC<{ values: Record<string, unknown> }> = ({ values }) => (
+  <tbody>
+    {Object.entries(values).map(([name, value]) => (
+      <tr>
+        <th scope="row" class="key">
+          <code>
+            <Text value={name} />
+          </code>
+        </th>
+        <td>
+          <code>
+            <Text value={JSON.stringify(value)} />
+          </code>
+        </td>
+      </tr>
+    ))}
+  </tbody>
+);
+
+/** The template of details: events and content on the left, facts on the right. */
 export const Split: FC<{ children: Child; facts: Child }> = ({ children, facts }) => (
   <div class="split">
     <div>{children}</div>

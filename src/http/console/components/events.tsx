@@ -58,7 +58,7 @@ const NamedLink: FC<{ path: string | undefined; name: string }> = ({ path, name 
     </a>
   );
 
-/** The keys, operators and environments of which an event tells. */
+/** The keys, operators and environments that an event names. */
 function Subjects({ event: { details }, environment }: FeedItem): Child {
   const { api_key: key, operator, environment: subject, successor_id: successor } = details;
   const of = subject && { workspace: subject.workspace, tag: subject.environment as Environment["tag"] };

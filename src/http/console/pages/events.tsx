@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import type { Environment } from "../../../../common/environment.ts";
 import { DAY_MS } from "../../../../common/limits.ts";
 import { ok, type Result } from "../../../../common/result.ts";
+import { DAY_FORMAT } from "../../../domain/days.ts";
 import type { NewestPage, NewestQuery } from "../../../domain/feed/newest-events.ts";
 import { EVENT_TYPES, type StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
@@ -27,14 +28,12 @@ const ACTOR_UNITS_MAX = 40;
 /** For how long a page goes on by itself through events that the filter leaves out. */
 const SEARCH_MS_MAX = 3000;
 
-const DATE = /^\d{4}-\d\d-\d\d$/;
-
 /** The first millisecond of a day in UTC, or of the day after it. A time with its zone is taken too. */
 const dayField = (isEnd: boolean) =>
   z.pipe(
     z.pipe(
       z.string(),
-      z.transform((text: string) => (DATE.test(text) ? `${text}T00:00:00Z` : text)),
+      z.transform((text: string) => (DAY_FORMAT.test(text) ? `${text}T00:00:00Z` : text)),
     ),
     z.pipe(
       Since(),

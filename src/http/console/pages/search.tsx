@@ -3,8 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment, findEnvironment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { OPERATOR_TOKEN_UNITS_MIN, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
-import { fail, ok, type Result } from "../../../../common/result.ts";
-import type { Operator } from "../../../domain/credentials/caller.ts";
+import { ok, type Result } from "../../../../common/result.ts";
 import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
@@ -12,9 +11,8 @@ import type { Reason } from "../../../domain/credentials/reasons.ts";
 import type { SessionClaims } from "../../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import { directoryOf } from "../../durable-objects.ts";
-import { type Explanation, explainCredential } from "../../operations/explain-credential.ts";
-import { registryFor } from "../../request/admit-caller.ts";
+import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
+import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Facts } from "../components/detail.tsx";
@@ -59,7 +57,7 @@ function respond(c: Call, found: Child, issues: Issue[] = []): Promise<Response>
 
 const factory = createFactory<SignedInEnv>();
 
-/** The page of the search, for whom the line on top of each page is too short. */
+/** The page of the search. Its field is longer than the one in the bar of every page. */
 export const searchPage = factory.createHandlers(async (c) => {
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   return admitted.ok ? respond(c, null) : refuseWithPage(c, admitted.failure);
@@ -71,11 +69,11 @@ export const searchPage = factory.createHandlers(async (c) => {
  */
 export const search = factory.createHandlers(async (c) => {
   const text = (c.get("form").get("text") ?? "").trim();
-  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
-  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
-  if (credential !== undefined) return respondWithCredential(c, credential, admitted.value);
+  if (credential !== undefined) return respondWithCredential(c, credential);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   const likeTokens = likeTokensIn(text);
   if (likeTokens.length > 0 && !(await countRefused(c))) return refuseWithPage(c, { code: "rate_limited" });
   for (const each of likeTokens)
@@ -110,28 +108,22 @@ const Notice: FC<{ children: Child }> = ({ children }) => (
   </div>
 );
 
-async function respondWithCredential(c: Call, text: string, operator: Operator): Promise<Response> {
-  const asker = {
-    env: c.env,
-    registry: registryFor(c),
-    ring: c.get("ring"),
-    presentedOperator: c.get("presentedOperator"),
-    // `search` asks that of other texts.
-    askIfOperatorToken: async () => ok(false),
-  };
+async function respondWithCredential(c: Call, text: string): Promise<Response> {
+  // `search` compares only texts of another form with OPERATOR_TOKEN.
+  const asker = { ...operatorCall(c), askIfOperatorToken: async () => ok(false) };
   const explained = await explainCredential(asker, { text });
   if (!explained.ok) return refuseWithPage(c, explained.failure);
   const explanation = explained.value;
-  const known = explanation.kind === "unknown" ? await beginningOf(c, text, operator) : ok(<Known of={explanation} />);
+  const known = explanation.kind === "unknown" ? await beginningOf(c, text) : ok(<Known of={explanation} />);
   return known.ok ? respond(c, <Notice>{known.value}</Notice>) : refuseWithPage(c, known.failure);
 }
 
 /** What is known of a text that is no credential of this service as a whole. */
-async function beginningOf(c: Call, text: string, operator: Operator): Promise<Result<Child, Failure>> {
+async function beginningOf(c: Call, text: string): Promise<Result<Child, Failure>> {
   if (text.startsWith("eyJ")) return ok(NO_SESSION);
   const beginning = readBeginning(text);
   if (!beginning) return ok(TOO_SHORT);
-  const found = await answerTo(c, beginning, operator);
+  const found = await answerTo(c, beginning);
   if (!found.ok) return found;
   return ok(
     <>
@@ -212,16 +204,12 @@ const SessionFacts: FC<{ session: SessionClaims }> = ({
 );
 
 /** What is known of the beginning of a key or a token. */
-async function answerTo(
-  c: Call,
-  { kind, environment, ids }: CredentialBeginning,
-  operator: Operator,
-): Promise<Result<Child, Failure>> {
+async function answerTo(c: Call, { kind, environment, ids }: CredentialBeginning): Promise<Result<Child, Failure>> {
   if ((kind !== "operator_key" && !environment) || ids.length === 0) return ok(TOO_SHORT);
   if (kind === "token") return ok(environment && <TokenFacts environment={environment} ids={ids} />);
-  const keys = await foundKeys(c, environment, ids, operator);
-  if (!keys.ok) return keys.failure.code === "environment_not_found" ? ok(ERASED) : keys;
-  return ok(<FoundKeys keys={keys.value} environment={environment} isWhole={false} />);
+  const keys = await findKeysOf(operatorCall(c), environment, ids);
+  if (!keys.ok) return keys;
+  return ok(keys.value ? <FoundKeys keys={keys.value} environment={environment} isWhole={false} /> : ERASED);
 }
 
 const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environment, ids }) => (
@@ -235,21 +223,6 @@ const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environme
     Give the whole token to see whether it is the current one.
   </>
 );
-
-async function foundKeys(
-  c: Call,
-  environment: Environment | undefined,
-  ids: number[],
-  operator: Operator,
-): Promise<Result<FoundKey[], Failure>> {
-  const presented = c.get("presentedOperator");
-  if (!environment) {
-    const found = await registryFor(c).findOperators(presented, ids);
-    return found.ok ? ok(found.value.found) : fail(found.failure);
-  }
-  const admitted = await registryFor(c).admit(presented, "viewer", environment);
-  return admitted.ok ? directoryOf(c.env, environment).findKeys(operator, ids) : admitted;
-}
 
 const FoundKeys: FC<{ keys: FoundKey[]; environment: Environment | undefined; isWhole: boolean }> = ({
   keys,

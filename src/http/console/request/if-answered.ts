@@ -1,4 +1,7 @@
-/** What an RPC returns; `undefined` if it fails. For what a page can do without, such as a method that the other release lacks. */
+/**
+ * The result of an RPC; `undefined` if it fails. Only for data that a page can do without: during a deployment, the Durable Object may be
+ * of a release that lacks the method.
+ */
 export async function ifAnswered<Value>(call: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await call();

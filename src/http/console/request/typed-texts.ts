@@ -12,10 +12,10 @@ const WRITTEN: Record<string, string> = {
   reason: "Reason",
 };
 
-/** What may be a credential, in whichever field somebody has pasted it. */
+/** A text that may be a credential. People paste credentials into any field. */
 export const CREDENTIAL = /ug[kot]_[\w-]*|eyJ[\w-]+(?:\.[\w-]*)*/;
 
-/** What somebody has typed into a form, by the labels of its fields, without what may be a credential. */
+/** The texts that somebody has typed into a form, by the labels of its fields. A text that may contain a credential is left out. */
 export const typedTexts = (form: URLSearchParams): [label: string, text: string][] =>
   Object.entries(WRITTEN)
     .map(([name, label]): [string, string] => [label, form.get(name) ?? ""])

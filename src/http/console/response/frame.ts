@@ -6,7 +6,7 @@ import { ifAnswered } from "../request/if-answered.ts";
 
 /**
  * The frame of the page that answers a request. Refusals of signed-in operators have it too, so that they can go on from there. Without
- * a valid session nobody is signed in, and a registry that does not say where else to go leaves the frame without that.
+ * a valid session, nobody is signed in. While the registry does not answer, the frame has no environments to switch to.
  */
 export async function frameOf(c: RequestContext<ConsoleEnv>): Promise<Frame> {
   const { path } = c.req;

@@ -7,7 +7,7 @@ import { Text, Time, utcTime } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { respondWithPage } from "./respond-with-page.tsx";
 
-/** A new key, what its page is called, and where its list is. After a roll, `replaced` says what becomes of the old key. */
+/** A new key, the title of its page, and the link back to its list. After a roll, `replaced` names the old key and its end. */
 type NewKey = { title: string; stored: StoredKey; text: string; back: [path: string, text: string]; replaced?: Child };
 
 /**

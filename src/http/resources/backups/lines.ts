@@ -4,6 +4,7 @@ import { directoryName, type Environment, parseDirectoryName } from "../../../..
 import { ENDED_NAME_UNITS_MAX, NONCE_BYTES, SHA256_BYTES } from "../../../../common/limits.ts";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
+import { DAY_FORMAT } from "../../../domain/days.ts";
 import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
 import { EVENT_TYPES, LOCATIONS, type StoredKey } from "../../../records.ts";
 import { KeyName, Label, lazy } from "../fields.ts";
@@ -67,7 +68,7 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
       ...content,
       suspendedAt: nullable(at),
       suspendedReason: nullable(label),
-      lastViewedOn: nullable(plain(z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/)))),
+      lastViewedOn: nullable(plain(z.string().check(z.regex(DAY_FORMAT)))),
       revision: id,
       createdAt: at,
       updatedAt: at,

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { EVENTS_DEFAULT, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
-import { dayOf } from "../../../domain/days.ts";
+import { DAY_FORMAT, dayOf } from "../../../domain/days.ts";
 import { fold } from "../../../domain/search/folding.ts";
 import { GROUP_STATES } from "../../../records.ts";
 import { Grace, Label, lazy, limitField, type Payload, pageFields, Reason, refuseValue, withMeta } from "../fields.ts";
@@ -50,11 +50,9 @@ const Search = lazy(() =>
   ),
 );
 
-const DATE = /^\d{4}-\d\d-\d\d$/;
-
 /** Whether the text is a day of the calendar. `Date` takes days that a month does not have. */
 const isDay = (text: string): boolean =>
-  DATE.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
+  DAY_FORMAT.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
 
 /** A day in UTC. */
 const Day = lazy(() => z.string().check(z.refine(isDay, { error: "Give a day such as 2026-10-01." })));

@@ -49,7 +49,7 @@ export const viewerSessions = new Hono<AppEnv>()
     return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
   });
 
-/** The failure of a call that must name the issuer, where the service cannot tell its own address. */
+/** The failure of a call that must name the issuer, while the service does not know its own address. */
 function unconfigured(c: RequestContext, problem: string): Failure {
   c.set("problem", problem);
   return { code: "service_not_configured" };
@@ -61,7 +61,7 @@ export const viewerSessionEnds = new Hono<AppEnv>()
 
   .post("/", jsonBody(EndBody), async (c) => {
     const body = c.req.valid("json");
-    const ended = body.session === undefined ? await endOfGroup(c, body) : await endOne(c, body.session);
+    const ended = body.session === undefined ? await endSessionsOfGroup(c, body) : await endSession(c, body.session);
     return ended.ok ? respond(c, { success: 1 }) : refuse(c, ended.failure);
   });
 
@@ -79,7 +79,10 @@ const FORGED = {
 type Ended = Promise<Result<undefined, Failure>>;
 
 /** Ends the sessions of a group, or of one person of it. */
-async function endOfGroup(c: RequestContext<CallerEnv>, body: NamedGroup & { viewer_id?: string | undefined }): Ended {
+async function endSessionsOfGroup(
+  c: RequestContext<CallerEnv>,
+  body: NamedGroup & { viewer_id?: string | undefined },
+): Ended {
   const { directory, caller } = c.var;
   const of = groupOf(body);
   const { viewer_id: viewerId } = body;
@@ -90,8 +93,8 @@ async function endOfGroup(c: RequestContext<CallerEnv>, body: NamedGroup & { vie
   );
 }
 
-/** Ends the session that `text` is. One that has expired stays as it is. */
-async function endOne(c: RequestContext<CallerEnv>, text: string): Ended {
+/** Ends the session with this text. An expired one stays as it is. */
+async function endSession(c: RequestContext<CallerEnv>, text: string): Ended {
   const verified = await verifySession(c.get("ring"), text, Date.now());
   if (!verified || directoryName(verified.claims.environment) !== directoryName(c.get("environment"))) {
     const failure = await c.get("checkCaller")();

@@ -67,6 +67,18 @@ const SessionTeamId = lazy(() =>
   ),
 );
 
+/** The fields of a mint that name the person who looks at the page. */
+export const personFields = () => ({
+  viewer_id: withMeta(z.optional(Label()), {
+    description: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+  }),
+  viewer_properties: withMeta(z.optional(JsonObject(VIEWER_PROPERTIES_BYTES_MAX, "viewer_properties")), {
+    description:
+      'What only this person may see, an object such as {"store": 7}. Dashboards and SQL templates get each of its keys as viewer.<key>. ' +
+      `It has ${VIEWER_PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
+  }),
+});
+
 const originsMessage = `Give a list of 1 to ${SESSION_ORIGINS_MAX} origins, or leave the field out.`;
 
 /** POST /api/viewer_sessions */
@@ -90,15 +102,7 @@ export const SessionBody = lazy(() =>
         ),
         { description: "The origins of the pages that may present the session; without it, any." },
       ),
-      viewer_id: withMeta(z.optional(Label()), {
-        description:
-          "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
-      }),
-      viewer_properties: withMeta(z.optional(JsonObject(VIEWER_PROPERTIES_BYTES_MAX, "viewer_properties")), {
-        description:
-          'What only this person may see, an object such as {"store": 7}. Dashboards and SQL templates get each of its keys as viewer.<key>. ' +
-          `It has ${VIEWER_PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
-      }),
+      ...personFields(),
       max_stale_seconds: withMeta(z._default(seconds(0, SESSION_STALE_SECONDS_MAX), 0), {
         description:
           "For how many seconds the session itself may answer its viewer, so that an answer may be so old: a change, a revocation or an end of " +

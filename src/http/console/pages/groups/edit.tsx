@@ -82,8 +82,8 @@ const mapped = (textOf: (field: ContentField) => string): Values =>
   Object.fromEntries(CONTENT_FIELDS.map((field) => [field, textOf(field)])) as Values;
 
 /**
- * The body that the API would take for these values. What stays is left out: not every role may change the id, and what an earlier release has
- * stored may be what this one takes no longer.
+ * The body that the API would take for these values. Unchanged fields are left out: not every role may change the id, and this release may
+ * refuse a value that an earlier one has stored.
  */
 function bodyOf(c: Call, group: ListedGroup, given: Values) {
   const stored = valuesOf(group);

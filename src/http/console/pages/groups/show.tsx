@@ -10,7 +10,7 @@ import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { Actor, ListedGroup, StoredEvent } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
-import { Badge, Facts, Menu, Split } from "../../components/detail.tsx";
+import { Badge, Facts, Menu, Split, ValueRows } from "../../components/detail.tsx";
 import { Done } from "../../components/done.tsx";
 import { ActorLink, Feed, Reason } from "../../components/events.tsx";
 import { Form } from "../../components/form.tsx";
@@ -263,12 +263,13 @@ const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
   </>
 );
 
-/** A stored object: a row for each name, or as JSON where it has none of the simple kind. */
+/** A stored object: a row for each name, or the JSON if a value is long or there are many. */
 const Json: FC<{ text: string | null; none: string }> = ({ text, none }) => {
-  const entries = text === null ? [] : Object.entries(JSON.parse(text) as Record<string, unknown>);
-  if (text === null || entries.length === 0) return <p class="hint">{none}</p>;
-  const isSimple = entries.every(([, value]) => JSON.stringify(value).length <= SIMPLE_UNITS_MAX);
-  if (!isSimple || entries.length > ROWS_MAX)
+  const values: Record<string, unknown> = JSON.parse(text ?? "{}");
+  const texts = Object.values(values).map((value) => JSON.stringify(value));
+  if (text === null || texts.length === 0) return <p class="hint">{none}</p>;
+  const isSimple = texts.length <= ROWS_MAX && texts.every(({ length }) => length <= SIMPLE_UNITS_MAX);
+  if (!isSimple)
     return (
       <pre tabindex={0}>
         <CodeText value={prettyJson(text)} />
@@ -276,22 +277,7 @@ const Json: FC<{ text: string | null; none: string }> = ({ text, none }) => {
     );
   return (
     <table>
-      <tbody>
-        {entries.map(([name, value]) => (
-          <tr>
-            <th scope="row" class="key">
-              <code>
-                <Text value={name} />
-              </code>
-            </th>
-            <td>
-              <code>
-                <Text value={JSON.stringify(value)} />
-              </code>
-            </td>
-          </tr>
-        ))}
-      </tbody>
+      <ValueRows values={values} />
     </table>
   );
 };

@@ -1,20 +1,24 @@
 import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
+import * as z from "zod/mini";
 import type { Issue } from "../../../../../common/issue.ts";
-import { VIEWER_PROPERTIES_BYTES_MAX } from "../../../../../common/limits.ts";
+import { fail, ok, type Result } from "../../../../../common/result.ts";
 import type { BindFailure } from "../../../../domain/sql/sql-writer.ts";
 import { type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
 import { type Person, templateVariables, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { Label } from "../../../resources/fields.ts";
+import { personOf } from "../../../operations/viewer-sessions.ts";
+import { lazy } from "../../../resources/fields.ts";
+import { personFields } from "../../../resources/viewer-sessions/schemas.ts";
 import { QueryBody } from "../../../resources/viewers/schemas.ts";
+import { ValueRows } from "../../components/detail.tsx";
 import { Select, TextArea, TextField } from "../../components/fields.tsx";
 import { Form } from "../../components/form.tsx";
 import { CodeText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { issuesOf, jsonIn, linesOf, parseForm } from "../../request/form-fields.ts";
+import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
@@ -38,8 +42,9 @@ export const viewAs = factory.createHandlers(async (c) => {
   const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
-  const { person, issues } = personIn(c);
-  if (issues.length > 0) return respondWithView(c, group, {}, issues);
+  const found = personIn(c);
+  if (!found.ok) return respondWithView(c, group, {}, found.failure);
+  const person = found.value;
   const given = jsonIn(linesOf(c.get("form").get("values") ?? ""), "values");
   if (!given.ok) return respondWithView(c, group, { person }, given.failure);
   const query = parseForm(c, QueryBody(), ["placeholders"], { sql: templateIn(c), values: given.value ?? undefined });
@@ -64,25 +69,16 @@ function detailOf(failure: BindFailure): string {
 
 const templateIn = (c: Call): string => linesOf(c.get("form").get("sql") ?? "");
 
+/** The fields of a mint that name the person. */
+const PersonBody = lazy(() => z.strictObject(personFields()));
+
 /** The person of a session that would be minted with these fields. */
-function personIn(c: Call): { person: Person; issues: Issue[] } {
-  const viewerId = c.get("form").get("viewer_id") || undefined;
-  const id = Label().safeParse(viewerId);
+function personIn(c: Call): Result<Person, Issue[]> {
   const properties = jsonIn(linesOf(c.get("form").get("viewer_properties") ?? ""), "viewer_properties");
-  const issues = [
-    ...(viewerId === undefined || id.success
-      ? []
-      : [{ path: ["viewer_id"], message: id.error.issues[0]?.message ?? "" }]),
-    ...(properties.ok ? [] : properties.failure),
-  ];
-  if (!properties.ok || issues.length > 0) return { person: {}, issues };
-  const viewerProperties = properties.value ?? undefined;
-  const bytes = new TextEncoder().encode(JSON.stringify(viewerProperties ?? {})).length;
-  if (bytes > VIEWER_PROPERTIES_BYTES_MAX) {
-    const message = `Give at most ${VIEWER_PROPERTIES_BYTES_MAX} bytes of JSON.`;
-    return { person: {}, issues: [{ path: ["viewer_properties"], message }] };
-  }
-  return { person: { viewerId, viewerProperties }, issues: [] };
+  const others = properties.ok ? { viewer_properties: properties.value ?? undefined } : {};
+  const body = parseForm(c, PersonBody(), ["viewer_id"], others);
+  if (!body.ok || !properties.ok) return fail([...schemaIssues(body), ...(properties.ok ? [] : properties.failure)]);
+  return ok(personOf({ viewerId: body.value.viewer_id, viewerProperties: body.value.viewer_properties }));
 }
 
 function respondWithView(
@@ -175,22 +171,7 @@ const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) =>
         <th>Value</th>
       </tr>
     </thead>
-    <tbody>
-      {Object.entries(variables).map(([name, value]) => (
-        <tr>
-          <td>
-            <code>
-              <Text value={name} />
-            </code>
-          </td>
-          <td>
-            <code>
-              <Text value={JSON.stringify(value)} />
-            </code>
-          </td>
-        </tr>
-      ))}
-    </tbody>
+    <ValueRows values={variables} />
   </table>
 );
 
