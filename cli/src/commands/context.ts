@@ -5,11 +5,10 @@ import { credentialIn, explainedError } from "../access.ts";
 import {
   commandGroup,
   type EnvironmentOptions,
-  environmentOf,
+  environmentQueryOf,
   type Output,
   plainCommand,
   printOutput,
-  tagOf,
 } from "../command.ts";
 import {
   type Context,
@@ -94,8 +93,7 @@ async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Conte
 /** The environment that the options name, if they name one. */
 function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "environment"> {
   if (options.workspace === undefined && options.environment === undefined) return {};
-  const environment = environmentOf(options);
-  return { workspace: environment.workspace, environment: tagOf(environment) };
+  return environmentQueryOf(options);
 }
 
 const useCommand = () =>
