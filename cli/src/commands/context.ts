@@ -38,9 +38,9 @@ export const contextCommand = (): Command =>
         ["ug groups list --context staging", "another one, once"],
       ],
       notes:
-        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. First count\n" +
-        "the options, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context in use. So it\n" +
-        "counts only if none of these variables is set. The key of a context is sent to its own deployment alone.",
+        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. A command\n" +
+        "uses the options first, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context\n" +
+        "in use. So it uses that one only if none of these variables is set. The key of a context is sent to its own deployment alone.",
     },
     [addCommand(), useCommand(), listCommand(), removeCommand()],
   );
