@@ -34,10 +34,10 @@ export const PLACE_SECONDS_MAX = 8;
  * the answer: with 3,000 unread answers of 72 KB, workerd took 446 MB with held places, and 320 MB without.
  */
 export const ANSWER_HELD_BYTES_MIN = 256 * 1024;
-/** An answer takes a place for each such piece of it, and a client has so many seconds for each. */
+/** An answer takes a place for each piece of this size, and a client has these seconds to read each. */
 export const ANSWER_PIECE_BYTES = 64 * 1024;
 export const ANSWER_PIECE_SECONDS_MAX = 10;
-/** On one box, garbage is collected a while after so many answers, but no more often than this. */
+/** On one box, garbage is collected, with a delay, after this number of answers, and at most once in these seconds. */
 export const GARBAGE_ANSWERS_MIN = 1000;
 export const GARBAGE_SECONDS_MIN = 3;
 export const GARBAGE_DELAY_MS = 500;
@@ -80,7 +80,7 @@ export const AUTHORIZATION_WORDS_MAX = 3;
 /** A SQLite database of a Durable Object holds 10 GB (Durable Objects, "Limits"). Above this size nothing is added. */
 export const ENVIRONMENT_BYTES_MAX = 9_000_000_000;
 
-/** A console session that was not used for so long has ended, and any after so many seconds. */
+/** A console session ends after the first time without a use, and after the second time in any case. */
 export const CONSOLE_SESSION_IDLE_SECONDS = 30 * 60;
 export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
 /** The last use of a console session is written at most this often. */
@@ -114,7 +114,7 @@ export const SESSION_SECONDS_MIN = 60;
 export const SESSION_SECONDS_DEFAULT = 300;
 /** For how long verifiers may cache the public keys. */
 export const JWKS_SECONDS = 300;
-/** For so long, at the longest, an offline verifier accepts a session that was revoked. */
+/** The longest time for which an offline verifier accepts a session that was revoked. */
 export const SESSION_SECONDS_MAX = 60 * 60;
 /** How far the clock of the Worker that minted a session may be ahead. */
 export const SESSION_CLOCK_SECONDS_MAX = 60;
@@ -132,11 +132,11 @@ export const VIEWER_PROPERTIES_BYTES_MAX = 2 * 1024;
 export const SESSION_VARIABLES_BYTES_MAX = 4 * 1024;
 /** The text of a session: proxies and servers refuse longer headers. */
 export const SESSION_UNITS_MAX = 8_000;
-/** For so long, at the longest, a session may answer its viewer without the directory. */
+/** The longest time for which a session may answer its viewer without the directory. */
 export const SESSION_STALE_SECONDS_MAX = 300;
 /** How far the directory's time in a session may be ahead of the Worker's. One from further ahead does not answer. */
 export const SESSION_STALE_CLOCK_SECONDS_MAX = 5;
-/** For so long an ended session is remembered: as long as it could live, and 5 minutes for clocks. */
+/** How long an ended session is remembered: the longest lifetime of a session, and 5 minutes for clocks that differ. */
 export const ENDED_SESSION_SECONDS = 65 * 60;
 export const ENDED_SESSIONS_PER_SWEEP_MAX = 1000;
 /** How many ends of sessions and persons an environment remembers. Beyond, all sessions of the group end. */
@@ -178,16 +178,16 @@ export const LIST_BYTES_MAX = 1024 * 1024;
 export const SEARCH_UNITS_MAX = 100;
 /** How many groups one statement of a search reads at most. */
 export const SEARCH_STEP_ROWS = 250;
-/** A turn of a search also ends when it has read so many bytes of the database: 64 pages that lie on no cache take 3 ms on a slow disk. */
+/** A turn of a search also ends when it has read this much of the database: 64 pages that are in no cache take 3 ms on a slow disk. */
 export const SEARCH_TURN_BYTES_MAX = 256 * 1024;
 /** The default page size of SQLite. Of a row that is longer, a search reads only the first page. */
 export const DATABASE_PAGE_BYTES = 4096;
-/** A turn of a search ends after so many groups, or after so many UTF-16 units of ids and names. */
+/** A turn of a search ends after this number of groups, or of UTF-16 units of ids and names. */
 export const SEARCH_TURN_ROWS_MAX = 1000;
 export const SEARCH_TURN_UNITS_MAX = 64_000;
 /** As many units of ASCII count as one unit of a text that has to be decomposed, which takes several times as long. */
 export const DECOMPOSED_UNIT_WEIGHT = 4;
-/** One call of a search ends after so many groups. */
+/** One call of a search ends after this number of groups. */
 export const SEARCH_ROWS_MAX = 100_000;
 /** How many events one statement of a group's history reads, which is a turn, and how many one call reads. */
 export const HISTORY_STEP_ROWS = 2000;

@@ -16,6 +16,7 @@ import type { Context } from "./contexts/context-store.ts";
 import { describedTarget, type Target } from "./contexts/target.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { RESPONSE_MS_MAX } from "./support/http.ts";
+import { textInOptionFile } from "./support/option-file.ts";
 import { systemErrorCode } from "./support/output.ts";
 import { escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, isRedirect, notTheService, redirected, unreachable, whyRefused } from "./support/service.ts";
@@ -159,12 +160,7 @@ function bootstrapTokenIn(envFile: string): string | undefined {
 
 /** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */
 export function credentialIn(file: string): Credential {
-  let text: string;
-  try {
-    text = readFileSync(file === "-" ? process.stdin.fd : file, "utf8").trim();
-  } catch (error) {
-    throw new UsageError(`The file of --key-file cannot be read: ${systemErrorCode(error)}.`);
-  }
+  const text = textInOptionFile("--key-file", file);
   if (text === "") throw new UsageError("The file of --key-file is empty.");
   return credentialFrom(readHeaderText(text, "The file of --key-file"), "the file of --key-file");
 }

@@ -2,6 +2,7 @@
 import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
+import { directoryName, tagWord } from "../../common/environment.ts";
 import { type Access, accessToDeployment, accessToEnvironment, type Connection } from "./access.ts";
 import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
 import { OutputError, print } from "./support/output.ts";
@@ -108,7 +109,17 @@ export function environmentOf({ workspace, environment }: EnvironmentOptions): E
 }
 
 /** The name of an environment, as the options take it. */
-export const tagOf = ({ environment }: Environment): string => environment ?? "untagged";
+export const tagOf = ({ environment }: Pick<Environment, "environment">): string => tagWord(environment);
+
+/** An environment as people write it, such as `acme/Customer`. */
+export const environmentName = (environment: Environment): string =>
+  directoryName({ workspace: environment.workspace, tag: environment.environment });
+
+/** The environment that the options name, as the query of a call takes it. @throws UsageError if they name none. */
+export function environmentQueryOf(options: EnvironmentOptions): { workspace: string; environment: string } {
+  const environment = environmentOf(options);
+  return { workspace: environment.workspace, environment: tagOf(environment) };
+}
 
 /** @throws UsageError unless the text is the number of a key, an operator or a group. */
 export function readId(text: string): number {

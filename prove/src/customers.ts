@@ -3,10 +3,10 @@
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
-import { isUnbound, type Policies } from "./policies.ts";
+import type { Policies } from "./policies/policies.ts";
 import { isOfQueries, reachableRole } from "./roles.ts";
 import { asRole, probeTable, ROWS_MAX, readTable, type Seen, seesRows } from "./rows.ts";
-import type { Caller } from "./sql/atoms.ts";
+import { type Caller, isUnbound } from "./sql/atoms.ts";
 
 /** The SQL of one customer, statement by statement, and the option that gave it. */
 export type Setup = { option: string; statements: readonly string[] };
@@ -70,7 +70,7 @@ export const checkPresent = (present: readonly string[], { roleSettings }: Catal
       fix: `ALTER SYSTEM RESET ${name}; SELECT pg_catalog.pg_reload_conf(); -- If a file of the server's settings has it, delete the line there.`,
     }));
 
-/** Only so many roles read the tables before somebody has set a customer: the policies of all roles are judged. */
+/** How many roles read the tables before a customer is set. The policies of all roles are judged. */
 const READING_ROLES_MAX = 50;
 
 /** What each of these roles sees before anybody has set a customer. */

@@ -18,7 +18,8 @@ import {
 } from "./customers.ts";
 import { couldNotTell, type Database, identifier, withRollback } from "./database.ts";
 import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
-import { callerFunctionsOf, checkPolicyFunctions, mayBeAccepted, type Policies, settingNamesOf } from "./policies.ts";
+import { callerFunctionsOf, checkPolicyFunctions } from "./policies/functions.ts";
+import { mayBeAccepted, type Policies, settingNamesOf } from "./policies/policies.ts";
 import { type Allowed, checkFunctions, checkRelations, rolesThat } from "./relations.ts";
 import { checkRights } from "./rights.ts";
 import { checkDefaultPrivileges, checkRoleSettings, checkRoles, type QueryRoles } from "./roles.ts";

@@ -2,7 +2,8 @@
 import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
-import { checkPolicies, type Policies } from "./policies.ts";
+import { checkPolicies } from "./policies/check-policies.ts";
+import type { Policies } from "./policies/policies.ts";
 import { isInvoker } from "./table-bounds.ts";
 
 const KINDS = { r: "table", p: "table", v: "view", m: "materialized view", f: "foreign table" } as const;

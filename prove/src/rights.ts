@@ -2,7 +2,7 @@
 import { type Catalogue, type ForeignKey, qualified, type Relation, type Right } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { type Findings, joined, listed, type Mistake } from "./finding.ts";
-import type { Policies } from "./policies.ts";
+import type { Policies } from "./policies/policies.ts";
 import { type Allowed, rolesThat } from "./relations.ts";
 import { grantees } from "./roles.ts";
 

@@ -2,7 +2,7 @@
 import { qualified, type Relation } from "./catalogue.ts";
 import { codeOf, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 
-/** At most so many rows of one table are compared. */
+/** How many rows of one table are compared at most. */
 export const ROWS_MAX = 10_000;
 
 /** What a role sees of a table. Rows are known by their place on the disk, or by a hash of their primary key. */

@@ -3,8 +3,7 @@
 import { type Catalogue, type Policy, qualified, type Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
 import { isOfQueries, type QueryRoles } from "./roles.ts";
-import { type Atom, type Caller, heldValue, keyOf } from "./sql/atoms.ts";
-import type { Bound } from "./sql/binding.ts";
+import { type Atom, type Bound, type Caller, heldValue, keyOf } from "./sql/atoms.ts";
 import { conditionPartsOf } from "./sql/expression.ts";
 import { knownType } from "./sql/types.ts";
 import { conditionOf, type Side, type TableBounds } from "./table-bounds.ts";

@@ -2,8 +2,8 @@
 
 import type { Catalogue, Policy, Relation, Role } from "./catalogue.ts";
 import type { QueryRoles } from "./roles.ts";
-import type { Atom } from "./sql/atoms.ts";
-import { Binding, type Bound, both, either, type Judged } from "./sql/binding.ts";
+import { type Atom, type Bound, both, either } from "./sql/atoms.ts";
+import { Binding, type Judged } from "./sql/binding.ts";
 
 /** A command, as in `pg_policy`: r SELECT, a INSERT, w UPDATE, d DELETE. */
 export type Command = "r" | "a" | "w" | "d";

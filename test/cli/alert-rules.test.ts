@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, it } from "vitest";
 import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
-import { newFolder } from "../support/node/backups.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 
 const RULES = "deploy/alerts.yml";
 const rules = readFileSync(RULES, "utf8");

@@ -5,8 +5,9 @@ import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { describe, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { commandsOf, envOf, newFolder } from "../support/node/backups.ts";
+import { commandsOf, envOf } from "../support/node/backups.ts";
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { waitUntil } from "../support/node/service.ts";
 

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
 import { newestBackupAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { commandsOf, newFolder } from "../support/node/backups.ts";
+import { commandsOf } from "../support/node/backups.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { endGroup, runNode, waitUntil } from "../support/node/service.ts";
 

@@ -11,6 +11,7 @@ import { gzipSync } from "node:zlib";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
 import { stageRelease } from "../support/node/staged-release.ts";
 
@@ -24,12 +25,6 @@ const DISPENSABLE = ["fchown", "pkey_alloc"];
 const unit = (name: string) => readFileSync(`deploy/user-group-service.${name}`, "utf8");
 /** Where the units are installed, as systemd-analyze needs to find their programs. */
 const INSTALLED = "/opt/user-group-service/current/bin/ug";
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The command of the service unit, with its paths in other folders. */
 const commandOf = (paths: Record<string, string>): [string, ...string[]] => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, onTestFinished } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
-import { newFolder } from "../support/node/backups.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 
 /** As a release writes it that changes the schema so that the release two before it cannot run on it. */

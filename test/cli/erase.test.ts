@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { runCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { waitUntil } from "../support/node/service.ts";
 
@@ -11,12 +11,6 @@ const GROUPS = 300;
 const ACME = { workspace: "acme", environment: "Testing" } as const;
 /** What no file may hold after the erasing: it stands in ids, names, properties and reasons. */
 const MARK = "zebra-crossing";
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The files below a folder that hold a text. */
 const filesWith = (folder: string, text: string): string[] =>

@@ -1,6 +1,6 @@
 import { describe, it, onTestFinished } from "vitest";
-import { newFolder } from "../support/node/backups.ts";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { freshCopy, removeCopy, runNode, startService } from "../support/node/service.ts";
 
 describe("ug serve --limit", () => {

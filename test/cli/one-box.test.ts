@@ -1,24 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it, onTestFinished } from "vitest";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { endGroup, launcherPidOf, processesOf, runIn, waitUntil } from "../support/node/service.ts";
 
 const here = (file: string) => join(import.meta.dirname, "../support/node", file);
 const canRun = (program: string) => spawnSync(program, ["--version"]).status === 0;
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Makes one request on a connection of its own. Returns its status. */
 const statusOf = (port: number, path: string) =>

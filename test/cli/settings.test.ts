@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -10,16 +9,11 @@ import { settingsFileIn } from "../../cli/src/serve/settings-file.ts";
 import { SETTING_NAMES, type SettingName } from "../../common/settings/settings.ts";
 import { runCommand } from "../support/node/commands.ts";
 import { freePort } from "../support/node/free-port.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 import { SETTING_TEXTS, secretsIn } from "../support/setting-texts.ts";
 
 const UG = join(process.cwd(), "cli/ug.mjs");
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 type Texts = Partial<Record<string, string>>;
 const GOOD: Texts = { SIGNING_KEYS: SETTING_TEXTS.SIGNING_KEYS.good[0] ?? "", OPERATOR_TOKEN: "x".repeat(32) };

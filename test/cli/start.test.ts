@@ -217,7 +217,7 @@ describe("npm start", () => {
     const [first, second] = [emptied, resigned].map(({ logFile }) => readFileSync(logFile, "utf8"));
     expect(first).not.toContain("was made with other secrets");
     expect(second).toContain("The state in .ug/state was made with other secrets.");
-    expect(second).toContain("all of its tokens and API keys are dead");
+    expect(second).toContain("all of its tokens and API keys are invalid");
     expect(second).toContain("To start with an empty state, delete the folder .ug/state, or use another");
   });
 

@@ -275,7 +275,7 @@ describe("the program that builds the pages", () => {
     ],
     ["a page without a title", "docs/integrators/a.md", "A page.\n", "does not begin with a title"],
     ["a page without a first sentence", "docs/integrators/a.md", "# A\n\n## B\n\nA page.\n", "begin with a sentence"],
-    ["a page that lies in no room", "docs/others/a.md", "# A\n\nA page.\n", "lies in no room"],
+    ["a page outside of the four folders", "docs/others/a.md", "# A\n\nA page.\n", "is in none of the folders"],
     ["two pages with one name", "docs/operators/errors.md", "# A\n\nA page.\n", "have one name"],
   ] as const)("refuses %s", ([, file, text, reason], { expect }) => {
     const root = hostileProject();

@@ -11,7 +11,7 @@ const filesOf = (room: string) =>
 
 /** The sources of the Worker. */
 const sources = filesOf("src");
-const ROOMS = ["src", "common", "client/src", "cli/src"];
+const ROOMS = ["src", "common", "client/src", "cli/src", "prove/src"];
 
 it.for(ROOMS)("no file of %s has more than 400 lines, and no folder more than 15 files", (room, { expect }) => {
   const all = filesOf(room);

@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { sbomOf } from "../../tools/package/sbom.ts";
 import { sha256Of, stage } from "../../tools/package/stage.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 
 const isLong = inject("effort").minutes > 0;
 const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -36,12 +37,6 @@ beforeAll(() => {
   components = stage(release);
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A release of another version. In place of its large programs it has small ones, so that its files are examined in little time. */
 function releaseIn(folder: string, name: string): string {

@@ -1,24 +1,18 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
 import { bundleOf } from "../../cli/src/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { promises } from "../support/node/promises.ts";
 import { HASHES, hashOfFolder, RELEASES, recorded } from "../support/node/releases.ts";
 import { freshCopy, removeCopy } from "../support/node/service.ts";
 import { newState, startSkewed } from "../support/node/skewed-workerd.ts";
 import { linesOf, stable, stepsAsIn, type WalkCredentials, walk } from "../support/node/walk.ts";
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** What the credentials of a walk are answered at this address: their groups, keys, operators, events and views. */
 async function seenAt(url: string, { key, admin, token, supersededToken }: WalkCredentials) {

@@ -1,34 +1,34 @@
-/** The pages of Markdown, by the rooms in which they lie. */
+/** The pages of Markdown, each in its section. */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 
 /** The folders of `docs/`: who reads their pages. */
-export const ROOMS = {
+export const SECTIONS = {
   integrators: "For integrators",
   operators: "For operators",
   reference: "To look up",
   internals: "For maintainers",
 } as const;
 
-export type Room = keyof typeof ROOMS;
+export type Section = keyof typeof SECTIONS;
 
-/** Pages outside of `docs/`: their names, and their rooms. */
-const OTHERS: Record<string, { name: string; room: Room }> = {
-  "README.md": { name: "readme", room: "integrators" },
-  "SECURITY.md": { name: "security", room: "operators" },
-  "CHANGELOG.md": { name: "changelog", room: "reference" },
-  "CONTRIBUTING.md": { name: "contributing", room: "internals" },
+/** Pages outside of `docs/`: their names, and their sections. */
+const OTHERS: Record<string, { name: string; section: Section }> = {
+  "README.md": { name: "readme", section: "integrators" },
+  "SECURITY.md": { name: "security", section: "operators" },
+  "CHANGELOG.md": { name: "changelog", section: "reference" },
+  "CONTRIBUTING.md": { name: "contributing", section: "internals" },
 };
 
 /** A page of Markdown: its file, its name in the URL, its text, and its title. */
-export type Guide = { file: string; name: string; room: Room; title: string; text: string };
+export type Guide = { file: string; name: string; section: Section; title: string; text: string };
 
-const isRoom = (name: string): name is Room => Object.hasOwn(ROOMS, name);
+const isSection = (name: string): name is Section => Object.hasOwn(SECTIONS, name);
 
 /**
- * Reads all pages below `root`. The name of a file is its name in the URL, wherever it lies, so that no link breaks when a page moves.
+ * Reads all pages below `root`. The name of a file is its name in the URL, in whatever folder it is, so that no link breaks when a page moves.
  *
- * @throws if a page lies in no room, has no title, or has the name of another one.
+ * @throws if a page is in no section, has no title, or has the name of another one.
  */
 export function guidesIn(root: string): Guide[] {
   const files = [...globSync("docs/*/*.md", { cwd: root }).toSorted(), ...Object.keys(OTHERS)];
@@ -39,12 +39,12 @@ export function guidesIn(root: string): Guide[] {
 }
 
 function readGuide(root: string, file: string): Guide {
-  const { name, room } = OTHERS[file] ?? { name: basename(file, ".md"), room: basename(dirname(file)) };
+  const { name, section } = OTHERS[file] ?? { name: basename(file, ".md"), section: basename(dirname(file)) };
   const text = readFileSync(join(root, file), "utf8");
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
-  if (!isRoom(room)) throw new Error(`${file} lies in no room: ${Object.keys(ROOMS).join(", ")}.`);
+  if (!isSection(section)) throw new Error(`${file} is in none of the folders of docs/: ${Object.keys(SECTIONS).join(", ")}.`);
   if (title === undefined || !text.startsWith("# ")) throw new Error(`${file} does not begin with a title.`);
-  return { file, name, room, title: title.replaceAll("`", ""), text };
+  return { file, name, section, title: title.replaceAll("`", ""), text };
 }
 
 const fileOf = (path: string, from: string): string => normalize(join(dirname(from), path));

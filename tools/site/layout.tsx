@@ -1,7 +1,7 @@
 /** The frame of each page of /docs. */
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
-import { ROOMS, type Room } from "./guides.ts";
+import { SECTIONS, type Section } from "./guides.ts";
 import type { Heading, RenderedGuide } from "./markdown.ts";
 
 /** What all pages show: the version of the service, and the guides. */
@@ -63,14 +63,14 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
   </html>
 );
 
-/** All guides, by their rooms. */
+/** All guides, by their sections. */
 export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ guides, current }) => (
   <>
-    {Object.entries(ROOMS).map(([room, title]) => (
+    {Object.entries(SECTIONS).map(([section, title]) => (
       <>
         <h2>{title}</h2>
         <ul>
-          {guidesOf(room as Room, guides).map(({ name, title: text }) => (
+          {guidesOf(section as Section, guides).map(({ name, title: text }) => (
             <li>
               <a href={`/docs/${name}`} {...(name === current && { "aria-current": "page" })}>
                 {text}
@@ -83,9 +83,9 @@ export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ gu
   </>
 );
 
-/** The guides of a room, by their titles. */
-export const guidesOf = (room: Room, guides: RenderedGuide[]): RenderedGuide[] =>
-  guides.filter((guide) => guide.room === room).toSorted((one, other) => one.title.localeCompare(other.title, "en"));
+/** The guides of a section, by their titles. */
+export const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
+  guides.filter((guide) => guide.section === section).toSorted((one, other) => one.title.localeCompare(other.title, "en"));
 
 /** What a page has, by its headings of the second level. */
 const OnThisPage: FC<{ headings: Heading[] }> = ({ headings }) => {
@@ -107,7 +107,7 @@ const OnThisPage: FC<{ headings: Heading[] }> = ({ headings }) => {
 
 /** A page of Markdown. */
 export const GuidePage: FC<{ guide: RenderedGuide; site: Site }> = ({ guide, site: { version, guides } }) => {
-  const { name, title, room, headings, html } = guide;
+  const { name, title, section, headings, html } = guide;
   const markdown = `/docs/${name}.md`;
   return (
     <Layout
@@ -118,7 +118,7 @@ export const GuidePage: FC<{ guide: RenderedGuide; site: Site }> = ({ guide, sit
       side={<GuideList guides={guides} current={name} />}
     >
       <p class="above">
-        {ROOMS[room]} · <a href={markdown}>Markdown</a> · <a href="#contents">All pages</a>
+        {SECTIONS[section]} · <a href={markdown}>Markdown</a> · <a href="#contents">All pages</a>
       </p>
       <h1 id={headings[0]?.id}>{title}</h1>
       <OnThisPage headings={headings} />

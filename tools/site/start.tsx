@@ -1,6 +1,6 @@
 /** The page /docs, which sends each reader to the right first page, and /llms.txt, which does so for programs. */
 import type { FC } from "hono/jsx";
-import { ROOMS, type Room } from "./guides.ts";
+import { SECTIONS, type Section } from "./guides.ts";
 import { GuideList, guidesOf, Layout, type Site } from "./layout.tsx";
 import type { RenderedGuide } from "./markdown.ts";
 
@@ -95,13 +95,13 @@ export function llmsText(guides: RenderedGuide[]): string {
     named(pages, guides).map(lineOf).join("\n"),
   ]);
   const seen = new Set(READERS.slice(0, 2).flatMap(({ pages }) => pages));
-  const rooms = Object.entries(ROOMS).flatMap(([room, title]) => [
-    room === "internals" ? "## Optional" : `## ${title}`,
-    guidesOf(room as Room, guides)
+  const sections = Object.entries(SECTIONS).flatMap(([section, title]) => [
+    section === "internals" ? "## Optional" : `## ${title}`,
+    guidesOf(section as Section, guides)
       .filter(({ name }) => !seen.has(name))
       .map(lineOf)
       .join("\n"),
   ]);
   const [lead = "", ...details] = SUMMARY.split("\n\n");
-  return `${["# User groups", `> ${lead}`, ...details, ...first, ...rooms].join("\n\n")}\n`;
+  return `${["# User groups", `> ${lead}`, ...details, ...first, ...sections].join("\n\n")}\n`;
 }

@@ -49,7 +49,7 @@ export function writeSite(root: string, output: string): void {
 /** Finds the guides that name a call, with that which names it most often first. */
 function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) => RenderedGuide[] {
   const counted = guides
-    .filter(({ room, name }) => (room === "integrators" || room === "operators") && name !== "readme")
+    .filter(({ section, name }) => (section === "integrators" || section === "operators") && name !== "readme")
     .map((guide) => ({ guide, counts: calls.countsIn(guide.text) }));
   return ({ operation: { operationId: id } }) =>
     counted

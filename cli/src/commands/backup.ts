@@ -8,12 +8,11 @@ import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from 
 import {
   connectionOf,
   type EnvironmentOptions,
-  environmentOf,
+  environmentQueryOf,
   type Output,
   printOutput,
   type ServiceOptions,
   serviceCommand,
-  tagOf,
   withEnvironment,
 } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
@@ -56,7 +55,11 @@ export const backupCommand = (): Command =>
     )
     .option("--registry", "back up the registry, in place of an environment")
     .option("--all <folder>", "back up the registry and each environment, into a new folder in this one")
-    .option("--keep <n>", "with --all: delete all but the newest so many", wholeNumberReader("keep", KEEP_MAX))
+    .option(
+      "--keep <n>",
+      "with --all: how many backups to keep; older ones are deleted",
+      wholeNumberReader("keep", KEEP_MAX),
+    )
     .addOption(
       new Option("--recipient <key>", "encrypt for this public key of age; may be repeated")
         .argParser((key: string, keys: string[]) => [...keys, key])
@@ -85,7 +88,7 @@ async function take(admin: Admin, file: string | undefined, options: TakeOptions
 async function takeOne(admin: Admin, file: string, options: TakeOptions): Promise<Output> {
   const { registry, workspace, recipient } = options;
   if (registry && workspace !== undefined) throw new UsageError("Give --registry, or --workspace and --environment.");
-  const place = registry ? undefined : placeOf(options);
+  const place = registry ? undefined : environmentQueryOf(options);
   const backup = await write(admin, place, file, recipient);
   const target = file === STANDARD_OUTPUT ? "standard output" : file;
   return { body: { success: 1, backups: [backup] }, text: `Backed up ${nameOf(place)} to ${target}.` };
@@ -111,11 +114,6 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
     text: deleted > 0 ? `${text} Deleted ${deleted} older ones.` : text,
   };
 }
-
-const placeOf = (options: EnvironmentOptions): NonNullable<Place> => {
-  const environment = environmentOf(options);
-  return { workspace: environment.workspace, environment: tagOf(environment) };
-};
 
 /** Writes one backup. Returns its file, what it is of, and the numbers of its footer. */
 async function write(

@@ -5,11 +5,10 @@ import { credentialIn, explainedError } from "../access.ts";
 import {
   commandGroup,
   type EnvironmentOptions,
-  environmentOf,
+  environmentQueryOf,
   type Output,
   plainCommand,
   printOutput,
-  tagOf,
 } from "../command.ts";
 import {
   type Context,
@@ -39,9 +38,9 @@ export const contextCommand = (): Command =>
         ["ug groups list --context staging", "another one, once"],
       ],
       notes:
-        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. First count\n" +
-        "the options, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context in use. So it\n" +
-        "counts only if none of these variables is set. The key of a context is sent to its own deployment alone.",
+        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. A command\n" +
+        "uses the options first, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context\n" +
+        "in use. So it uses that one only if none of these variables is set. The key of a context is sent to its own deployment alone.",
     },
     [addCommand(), useCommand(), listCommand(), removeCommand()],
   );
@@ -94,8 +93,7 @@ async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Conte
 /** The environment that the options name, if they name one. */
 function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "environment"> {
   if (options.workspace === undefined && options.environment === undefined) return {};
-  const environment = environmentOf(options);
-  return { workspace: environment.workspace, environment: tagOf(environment) };
+  return environmentQueryOf(options);
 }
 
 const useCommand = () =>

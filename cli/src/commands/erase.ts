@@ -5,12 +5,12 @@ import { CommandError } from "../../../common/command-error.ts";
 import {
   announce,
   type EnvironmentOptions,
+  environmentName,
   environmentOf,
   operatorAction,
   type ReasonOptions,
   type ServiceOptions,
   serviceCommand,
-  tagOf,
   withEnvironment,
   withReason,
 } from "../command.ts";
@@ -37,7 +37,7 @@ export const eraseCommand = (): Command =>
     .action(
       operatorAction(async (operator: OperatorClient, options: Options) => {
         const environment = environmentOf(options);
-        const name = `${environment.workspace}/${tagOf(environment)}`;
+        const name = environmentName(environment);
         if (options.confirm !== name)
           throw new CommandError(
             `This would delete all groups, keys and events of ${name} for good, at ${describedTarget(options.target)}. Nothing was changed. ` +

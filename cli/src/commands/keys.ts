@@ -10,6 +10,7 @@ import {
   connectionOf,
   type EnvironmentOptions,
   endOf,
+  environmentName,
   environmentOf,
   type Output,
   operatorAction,
@@ -107,7 +108,7 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
   try {
     await operator.keyPage({ ...environment, pageSize: 1 });
   } catch (error) {
-    const name = quoted(`${environment.workspace}/${tagOf(environment)}`);
+    const name = quoted(environmentName(environment));
     const sentence = `There is no environment ${name}. Check the names, or create it with --create.`;
     throw reworded(error, "environment_not_found", sentence);
   }
@@ -127,7 +128,7 @@ const listCommand = () =>
     }),
   )
     .option("--all", "the keys of every environment")
-    .option("--unused-for <time>", "only valid keys that were not used for so long, such as 90d", readSeconds)
+    .option("--unused-for <time>", "only valid keys that nobody has used for this time, such as 90d", readSeconds)
     .option("--ending-within <time>", "only valid keys that end within this time, such as 14d", readSeconds)
     .action(async function (this: Command) {
       const { isNamed } = connectionOf(this);
@@ -165,7 +166,7 @@ async function allKeys(operator: OperatorClient): Promise<{ keys: ApiKey[]; rest
     try {
       keys.push(...(await keysOf(operator, environment)));
     } catch (error) {
-      if (hasCode(error, "environment_restoring")) restoring.push(`${environment.workspace}/${tagOf(environment)}`);
+      if (hasCode(error, "environment_restoring")) restoring.push(environmentName(environment));
       // Otherwise it was erased since it was listed.
       else if (!hasCode(error, "environment_not_found")) throw error;
     }
@@ -198,10 +199,7 @@ const rollCommand = () =>
         ) => {
           const { grace: graceSeconds, reason } = options;
           const environment = environmentOf(options);
-          announce(
-            options,
-            `replace key ${id} of ${environment.workspace}/${tagOf(environment)}, ${endOf(graceSeconds)}`,
-          );
+          announce(options, `replace key ${id} of ${environmentName(environment)}, ${endOf(graceSeconds)}`);
           return issuedOutput(await operator.rollKey({ ...environment, id, graceSeconds, reason }));
         },
       ),
@@ -230,7 +228,7 @@ const revokeCommand = () =>
         ) => {
           const environment = environmentOf(options);
           const key = (await keysOf(operator, environment)).find((each) => each.id === id);
-          const place = `${environment.workspace}/${tagOf(environment)}`;
+          const place = environmentName(environment);
           if (!key)
             throw new CommandError("This environment has no such API key. ug keys list shows its keys.", {
               code: "api_key_not_found",

@@ -1,6 +1,5 @@
 /** `ug sessions`: the viewer sessions of an environment. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
@@ -19,11 +18,11 @@ import {
 import { readSeconds } from "../duration.ts";
 import { objectOrNull } from "../groups/content-options.ts";
 import { given } from "../support/given.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { textInOptionFile } from "../support/option-file.ts";
 import { quoted } from "../support/printable.ts";
 import { toWire } from "../wire.ts";
 
-/** `ug sessions` and the command below it. */
+/** `ug sessions` and the commands below it. */
 export const sessionsCommand = (): Command =>
   commandGroup(
     "sessions",
@@ -75,7 +74,7 @@ const mintCommand = () =>
       (origin, others: string[] = []) => [...others, origin],
     )
     .option("--expires-in <time>", "1m to 1h; 5m by default", readSeconds)
-    .option("--max-stale <time>", "for so long the session may answer its viewer itself, at most 5m", readSeconds)
+    .option("--max-stale <time>", "how long the session may answer its viewer itself; 5m at most", readSeconds)
     .option("--include-variables", "add the variables of the group, for programs that verify it offline")
     .action(
       environmentAction(async (client: EnvironmentClient, options: MintOptions) => {
@@ -118,7 +117,7 @@ const endCommand = () =>
         ],
         notes:
           "The group's token goes on working, and sessions that are minted later are not affected. A session that was minted with\n" +
-          "max_stale_seconds may answer its viewer for so long. The command takes an API key with the scope sessions:create, or an operator.",
+          "--max-stale may answer its viewer until that time is over. The command takes an API key with the scope sessions:create, or an operator.",
       }),
     ),
   )
@@ -135,7 +134,7 @@ const endCommand = () =>
         const ofPerson = viewerId === undefined ? ofGroup : `of viewer ${quoted(viewerId)} ${ofGroup}`;
         const what = sessionFile === undefined ? `all sessions ${ofPerson}` : "this session";
         requireYes(options, `end ${what}`);
-        const session = sessionFile === undefined ? undefined : readSession(sessionFile);
+        const session = sessionFile === undefined ? undefined : textInOptionFile("--session-file", sessionFile);
         await client.endSessions(
           session === undefined
             ? { userGroupId: userGroupId ?? "", ...given({ viewerId }), reason }
@@ -144,11 +143,3 @@ const endCommand = () =>
         return { body: { success: 1 }, text: `Ended ${what}.` };
       }),
     );
-
-function readSession(file: string): string {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8").trim();
-  } catch (error) {
-    throw new UsageError(`The file of --session-file cannot be read: ${systemErrorCode(error)}.`);
-  }
-}

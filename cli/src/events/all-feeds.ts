@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ChangeEvent, EventsInput, FeedReader, OperatorClient } from "../../../client/src/index.ts";
 import { isTemporary, waitMsAfter } from "../../../client/src/resources/event.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { tagOf } from "../command.ts";
+import { environmentName } from "../command.ts";
 import { hasCode } from "../groups/service-errors.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { eventsBefore } from "./until.ts";
@@ -39,7 +39,7 @@ export class AllFeeds {
     this.restoring = [];
     yield* this.#pagesOf(DEPLOYMENT, this.#client, stop);
     for await (const environment of this.#client.environments({ pageSize: LIST_ITEMS_MAX }, { signal: stop })) {
-      const feed = `${environment.workspace}/${tagOf(environment)}`;
+      const feed = environmentName(environment);
       try {
         yield* this.#pagesOf(feed, this.#client.inEnvironment(environment), stop);
       } catch (error) {

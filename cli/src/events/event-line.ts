@@ -1,6 +1,6 @@
 /** An event in one line: as JSON, or for people. */
 import type { ChangeEvent } from "../../../client/src/index.ts";
-import { tagOf } from "../command.ts";
+import { environmentName } from "../command.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../support/printable.ts";
 import { toWire } from "../wire.ts";
 
@@ -34,7 +34,7 @@ function subjectOf(event: ChangeEvent): string {
     return `${kind} ${named.id} ${quoted(named.name)}${successor}`;
   }
   if (environment)
-    return `environment ${escapeInvisible(environment.workspace)}/${tagOf(environment)}${event.unsigned ? " (unsigned)" : ""}`;
+    return `environment ${escapeInvisible(environmentName(environment))}${event.unsigned ? " (unsigned)" : ""}`;
   if (!group) return "-";
   const before = previousUserGroupId === undefined ? "" : `${quoted(previousUserGroupId)} -> `;
   return `${before}${quoted(group.userGroupId)}`;

@@ -1,6 +1,6 @@
 import type { ApiKey } from "../../../client/src/index.ts";
 
-/** Which valid keys to list: those that were not used for so many seconds, and those that end within so many. */
+/** Which valid keys to list: those that nobody has used for this time, and those that end within it; in seconds. */
 export type KeyFilter = { unusedFor?: number; endingWithin?: number };
 
 /** Whether a key is listed. Without a filter all keys are, revoked and expired ones included. `now` is in milliseconds. */

@@ -14,7 +14,7 @@ export const DEFAULT_SECRETS_FILE = ".dev.vars";
 /** The variables of the Worker that are secrets. */
 export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
 
-/** So many calls in a period of so many seconds. */
+/** A number of calls, and the seconds in which a client may make them. */
 export type RateLimit = { limit: number; period: number };
 
 export type ServeOptions = {

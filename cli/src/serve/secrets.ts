@@ -14,7 +14,7 @@ import { settingsFileIn, unknownNames } from "./settings-file.ts";
  * file's, and `--var` above all. A file with the default name that is missing is made with fresh secrets, unless the environment has them.
  *
  * @throws CommandError if a setting or the file cannot be read, if the file cannot be made, or if secrets are missing for a state that
- * exists: with others, all its credentials would be dead.
+ * exists: with others, all its credentials would be invalid.
  */
 export function variablesOf(
   options: ServeOptions,
@@ -61,7 +61,7 @@ function requireReadable(
     variables.SIGNING_KEYS || !holdsDatabases
       ? []
       : [
-          `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are dead.`,
+          `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are invalid.`,
         ];
   const sources = `Settings come from ${envFile}, the environment and --var.`;
   throw new CommandError([...sentences, ...keep, sources].join("\n"));
@@ -95,14 +95,14 @@ const valuesIn = (env: NodeJS.Dict<string>, names: readonly string[]): Record<st
 
 function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabases }: { holdsDatabases: boolean }) {
   const explained =
-    `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are dead: the service refuses\n` +
+    `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are invalid: the service refuses\n` +
     "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +
     `If you have the old ${envFile}, stop this service, and put the file back.\n` +
     `To start with an empty state, delete the folder ${persistTo}, or use another: ${commandOf({ demo })} --persist-to DIR\n`;
   if (holdsDatabases && !demo)
     throw new CommandError(
       `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
-        "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be dead.",
+        "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be invalid.",
     );
   if (envFile !== DEFAULT_SECRETS_FILE && !demo)
     throw new CommandError(

@@ -18,7 +18,7 @@ export function settingsFileIn(file: string): NodeJS.Dict<string> | undefined {
     if (code === "ENOENT") return undefined;
     if (code === undefined) throw error;
     throw new CommandError(
-      `The file ${file} cannot be read: ${code}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are dead.`,
+      `The file ${file} cannot be read: ${code}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are invalid.`,
     );
   }
 }

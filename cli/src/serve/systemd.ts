@@ -5,12 +5,12 @@ import { CommandError } from "../../../common/command-error.ts";
 import { systemErrorCode } from "../support/output.ts";
 
 const NOTIFY = "systemd-notify";
-/** Reports in the time after which systemd takes the service for dead. */
+/** How many reports are sent in the time after which systemd restarts a service that does not report. */
 const REPORTS = 3;
 
 /**
- * Reports, if systemd runs this process as `Type=notify`, that the service is ready; and from then on that it lives, as long as anything
- * answers at `/health` of `url`. A full disk is no reason for a restart, so it is not `/ready`.
+ * If systemd runs this process as `Type=notify`, reports that the service is ready. From then on it reports at intervals that the service
+ * works, while `/health` of `url` answers. It does not ask `/ready`, because a full disk is no reason for a restart.
  *
  * @throws CommandError if `systemd-notify` cannot be run.
  */
@@ -18,10 +18,10 @@ export async function reportToSystemd(url: string, env: NodeJS.ProcessEnv): Prom
   if (!env.NOTIFY_SOCKET) return;
   await notify("--ready");
   const watchdogMs = Number(env.WATCHDOG_USEC ?? 0) / 1000;
-  if (watchdogMs > 0) setInterval(() => void reportLife(url, watchdogMs / REPORTS), watchdogMs / REPORTS).unref();
+  if (watchdogMs > 0) setInterval(() => void reportHealth(url, watchdogMs / REPORTS), watchdogMs / REPORTS).unref();
 }
 
-async function reportLife(url: string, timeoutMs: number): Promise<void> {
+async function reportHealth(url: string, timeoutMs: number): Promise<void> {
   try {
     await (await fetch(`${url}/health`, { signal: AbortSignal.timeout(timeoutMs) })).arrayBuffer();
     await notify("WATCHDOG=1");

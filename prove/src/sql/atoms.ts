@@ -53,3 +53,22 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
+
+/** The atoms to which a row is bound; `"any"` for what no row fulfils. */
+export type Bound = Atoms | "any";
+
+/** The bound of a condition whose form is not known. */
+export const NOTHING: Atoms = new Map();
+
+/** The bound of two conditions that AND joins. */
+export const both = (one: Bound, other: Bound): Bound =>
+  one === "any" || other === "any" ? "any" : new Map([...one, ...other]);
+
+/** The bound of two conditions that OR joins. */
+export const either = (one: Bound, other: Bound): Bound => {
+  if (one === "any") return other;
+  return other === "any" ? one : new Map([...one].filter(([key]) => other.has(key)));
+};
+
+/** Whether a condition is not known to bind rows to anything. */
+export const isUnbound = (bound: Bound): boolean => bound !== "any" && bound.size === 0;

@@ -1,17 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { CREDENTIAL_PATTERN } from "../credential-pattern.ts";
 import { type Outcome, runCommand } from "./commands.ts";
 import type { PlainService } from "./plain-workerd.ts";
-
-/** A folder that is deleted after the test. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "ug-backup-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The variables by which a command calls a service as its first admin. */
 export const envOf = ({ url, operatorToken }: PlainService) => ({ SERVICE_URL: url, OPERATOR_TOKEN: operatorToken });

@@ -18,7 +18,7 @@ const ROWS_PER_STATEMENT = 20_000;
 const EVERY = { start: undefined, prefix: undefined, state: undefined };
 const ABSENT = "no customer has this";
 
-/** Writes so many groups of a kind, or with the kind `events` so many events of 1,000 groups. */
+/** Writes `size` groups of a kind, or with the kind `events` that many events of 1,000 groups. */
 export async function fillSearched(storage: DurableObjectStorage, kind: string, size: number) {
   for (let from = 1; from <= size; from += ROWS_PER_STATEMENT) {
     const numbers = `WITH RECURSIVE numbers (n) AS

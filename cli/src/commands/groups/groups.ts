@@ -12,6 +12,7 @@ import {
   commandGroup,
   connectionOf,
   type EnvironmentOptions,
+  environmentName,
   environmentOf,
   type Output,
   printOutput,
@@ -77,9 +78,9 @@ const listCommand = () =>
   ])
     .option("--prefix <text>", "only those whose user_group_id begins with it")
     .option("--search <text>", "only those whose name or id contains it, without regard to case and accents")
-    .option("--not-viewed-for <time>", "only those that were not viewed for so long, in whole days", readDays)
+    .option("--not-viewed-for <time>", "only those that nobody has viewed for this time, in whole days", readDays)
     .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
-    .option("--limit <n>", "at most so many", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
+    .option("--limit <n>", "how many at most", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
     .action(managed(list));
 
 const showCommand = () =>
@@ -192,11 +193,10 @@ const rotateCommand = () =>
 
 async function rotateEach(access: Access<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
-  const { workspace, environment } = await environmentOfAccess(access, options);
+  const environment = await environmentOfAccess(access, options);
   const rotation = {
     url: url.origin,
-    workspace,
-    environment,
+    ...environment,
     graceSeconds: options.grace ?? 0,
     reason: options.reason,
   };
@@ -206,7 +206,7 @@ async function rotateEach(access: Access<EnvironmentClient>, options: RotateOpti
   const asOperator = access.credential.kind === "operator";
   const where = whereOf({ ...options, asOperator });
   const grace = options.grace === undefined ? "" : ` --grace ${options.grace}s`;
-  const what = `replace the tokens of ${numbers.length} groups of ${workspace}/${environment ?? "untagged"}`;
+  const what = `replace the tokens of ${numbers.length} groups of ${environmentName(environment)}`;
   requireYesTo({ target: options.target, where, values: options }, what, `rotate --all${grace}`);
   if (record.isContinued) console.error(`Continuing the rotation that began at ${record.progress.begunAt}.`);
   const counts = await rotateAll({ client, record, numbers, concurrency: options.concurrency });
