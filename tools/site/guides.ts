@@ -42,7 +42,8 @@ function readGuide(root: string, file: string): Guide {
   const { name, section } = OTHERS[file] ?? { name: basename(file, ".md"), section: basename(dirname(file)) };
   const text = readFileSync(join(root, file), "utf8");
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
-  if (!isSection(section)) throw new Error(`${file} is in none of the folders of docs/: ${Object.keys(SECTIONS).join(", ")}.`);
+  if (!isSection(section))
+    throw new Error(`${file} is in none of the folders of docs/: ${Object.keys(SECTIONS).join(", ")}.`);
   if (title === undefined || !text.startsWith("# ")) throw new Error(`${file} does not begin with a title.`);
   return { file, name, section, title: title.replaceAll("`", ""), text };
 }
