@@ -91,6 +91,27 @@ export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
+/** An e-mail address: what a mail server takes (RFC 5321, section 4.5.3.1.3, without the brackets). */
+export const EMAIL_UNITS_MAX = 254;
+/** The assertion of a proxy, in a header: groups of large companies make some kilobytes. */
+export const ASSERTION_UNITS_MAX = 16 * 1024;
+/** How far the clock of the provider may differ, for `exp`, `iat` and `nbf`. */
+export const ASSERTION_CLOCK_SECONDS_MAX = 30;
+/** Where a page asks for the operator's own key, an assertion that is not older stands for it. */
+export const ASSERTION_RECENT_SECONDS_MAX = 15 * 60;
+/** The provider's public keys are fetched once in this time, and once more for an unknown `kid`. */
+export const PROVIDER_KEYS_SECONDS = 5 * 60;
+/** For how long they are used while the provider does not answer. */
+export const PROVIDER_KEYS_STALE_SECONDS_MAX = 24 * 60 * 60;
+export const PROVIDER_KEYS_FETCH_SECONDS_MAX = 2;
+export const PROVIDER_KEYS_BYTES_MAX = 64 * 1024;
+export const PROVIDER_KEYS_MAX = 50;
+/** How often a request looks whether another one has fetched the keys. */
+export const PROVIDER_KEYS_POLL_MS = 20;
+export const KEY_ID_UNITS_MAX = 255;
+export const RSA_BITS_MIN = 2048;
+export const RSA_BITS_MAX = 8192;
+
 /** How many environments the switcher of the console offers, and in how many its start page searches for groups. */
 export const ENVIRONMENTS_NEAR_MAX = 8;
 /** What the overview of an environment counts and notices. */

@@ -31,6 +31,11 @@ type Values = {
   /** Milliseconds. */
   EVENT_DAYS: number;
   UNDO_DAYS: number;
+  /** Those of the sign-in with the company; each is `undefined` if it is not set up. `ssoIn` reads them together. */
+  SSO_HEADER: string | undefined;
+  SSO_ISSUER: string | undefined;
+  SSO_AUDIENCE: string | undefined;
+  SSO_JWKS_URL: string | undefined;
 };
 
 export type SettingName = keyof Values;
@@ -57,6 +62,9 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const DAYS = /^\d{1,10}(?:\.\d{1,40})?$/;
 /** What a header can carry without a blank. */
 const TOKEN = /^[\x21-\x7e]*$/;
+/** An audience is a name, a number, a path or a URL. A comma or a quotation mark in one is a mistake. */
+const AUDIENCE = /^[\w.:/@~+=%-]{1,255}$/;
+const URL_UNITS_MAX = 500;
 
 const SETTINGS: { readonly [Name in SettingName]: Setting<Values[Name]> } = {
   SIGNING_KEYS: {
@@ -91,7 +99,26 @@ const SETTINGS: { readonly [Name in SettingName]: Setting<Values[Name]> } = {
   LOG_CLIENT_ADDRESS: oneOf(["refused", "all", "none"]),
   EVENT_DAYS: days(EVENT_DAYS_DEFAULT),
   UNDO_DAYS: days(UNDO_DAYS_DEFAULT),
+  SSO_HEADER: optional((text) => {
+    if (!HEADER_NAME.test(text)) return fail("it is no name of a header");
+    return CREDENTIAL_HEADERS.includes(text.toLowerCase()) ? fail("this header carries other credentials") : ok(text);
+  }, "Give the header in which the proxy sends its assertion, such as Cf-Access-Jwt-Assertion, or leave it empty."),
+  SSO_ISSUER: optional(
+    httpsUrl,
+    "Give the claim iss of the proxy's assertions to the letter, such as https://acme.cloudflareaccess.com, or leave it empty.",
+  ),
+  SSO_AUDIENCE: optional(
+    (text) => (AUDIENCE.test(text) ? ok(text) : fail("it is no name of one application")),
+    "Give the claim aud of the proxy's assertions to the letter, without quotation marks, or leave it empty.",
+  ),
+  SSO_JWKS_URL: optional(
+    httpsUrl,
+    "Give the URL of the proxy's public keys, such as https://acme.cloudflareaccess.com/cdn-cgi/access/certs, or leave it empty.",
+  ),
 };
+
+/** What the service and browsers read in these headers is no assertion. */
+const CREDENTIAL_HEADERS = ["authorization", "proxy-authorization", "cookie"];
 
 /** The names of all settings. */
 export const SETTING_NAMES = Object.keys(SETTINGS).filter((name): name is SettingName => name in SETTINGS);
@@ -119,6 +146,20 @@ function days(daysByDefault: number): Setting<number> {
   };
 }
 
+/** A setting that has no default. */
+function optional(read: Setting<string>["read"], advice: string): Setting<string | undefined> {
+  return { read: (text) => (text === "" ? ok(undefined) : read(text)), advice };
+}
+
+/** A URL with https, or with http on this machine. It stays as it is written, because an issuer is compared to the letter. */
+function httpsUrl(text: string): Result<string, string> {
+  const url =
+    TOKEN.test(text) && /^https?:\/\/[^\\"'<>,]+$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || text.length > URL_UNITS_MAX || url.username !== "" || url.password !== "" || text.includes("#"))
+    return fail("it is no URL");
+  return isProtected(url) ? ok(text) : fail("it is no URL with https");
+}
+
 function originIn(text: string): Result<string, string> {
   // The URL parser would leave control characters out.
   const origin = /\p{Cc}/u.test(text) ? fail("") : normalizeOrigin(text);
@@ -136,12 +177,41 @@ export function readSetting<Name extends SettingName>(texts: SettingTexts, name:
   );
 }
 
-/** A sentence for each setting that cannot be read. */
-export const unreadableSettings = (texts: SettingTexts): string[] =>
-  SETTING_NAMES.flatMap((name) => {
+/** A setting, or the first of several, that cannot be used, and a sentence that says how to fix it. */
+export type UnusableSetting = { name: SettingName; problem: string };
+
+/** The settings that cannot be read, and those that lack others. */
+export function unusableSettings(texts: SettingTexts): UnusableSetting[] {
+  const unreadable = SETTING_NAMES.flatMap((name) => {
     const setting = readSetting(texts, name);
-    return setting.ok ? [] : [setting.failure];
+    return setting.ok ? [] : [{ name, problem: setting.failure }];
   });
+  const missing = SSO_NAMES.filter((name) => isEmpty(texts, name));
+  const [name] = missing;
+  if (name === undefined || missing.length === SSO_NAMES.length) return unreadable;
+  const problem = `${missing.join(" and ")} ${missing.length > 1 ? "are" : "is"} missing. Set all of ${SSO_NAMES.join(", ")}, or none of them.`;
+  return [...unreadable, { name, problem }];
+}
+
+/** A sentence for each setting that cannot be used. */
+export const unreadableSettings = (texts: SettingTexts): string[] =>
+  unusableSettings(texts).map(({ problem }) => problem);
+
+const SSO_NAMES = ["SSO_HEADER", "SSO_ISSUER", "SSO_AUDIENCE", "SSO_JWKS_URL"] as const;
+
+const isEmpty = (texts: SettingTexts, name: SettingName): boolean => (texts[name] ?? "") === "";
+
+/** How operators sign in with their company: the header of the assertion, its claims `iss` and `aud`, and the URL of its keys. */
+export type Sso = { header: string; issuer: string; audience: string; jwksUrl: string };
+
+/** The sign-in with the company; `undefined` if it is not set up, or if one of its settings cannot be read. */
+export function ssoIn(texts: SettingTexts): Sso | undefined {
+  const [header, issuer, audience, jwksUrl] = SSO_NAMES.map((name) => {
+    const setting = readSetting(texts, name);
+    return setting.ok ? setting.value : undefined;
+  });
+  return header && issuer && audience && jwksUrl ? { header, issuer, audience, jwksUrl } : undefined;
+}
 
 /**
  * For how long a deleted group can be restored, in milliseconds. While the setting cannot be read, nothing is purged: somebody may

@@ -93,7 +93,71 @@ export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong
   },
   EVENT_DAYS: daysTexts(),
   UNDO_DAYS: daysTexts(),
+  SSO_HEADER: {
+    good: ["", "Cf-Access-Jwt-Assertion", "X-Goog-IAP-JWT-Assertion"],
+    wrong: [
+      "Authorization",
+      "authorization",
+      "Proxy-Authorization",
+      "Cookie",
+      "Cf-Access-Jwt-Assertion:",
+      "Cf-Access-Jwt-Assertion ",
+      "Cf Access",
+      '"X-Assertion"',
+      "X-Assertion\r",
+      "X-Assertion\0",
+      "X-Assertion,X-Other",
+      "X-Assertión",
+      " ",
+    ],
+  },
+  SSO_ISSUER: {
+    good: ["", "https://acme.cloudflareaccess.com", "http://127.0.0.1:8080/realms/acme/"],
+    wrong: urlMistakes("https://acme.cloudflareaccess.com"),
+  },
+  SSO_AUDIENCE: {
+    good: [
+      "",
+      "4714c1358e65fe4b408ad6d432a5f878f08194bdb4752441fd56faefa9b2b6f2",
+      "/projects/1/global/backendServices/2",
+    ],
+    wrong: ["a b", " a", "a ", '"a"', "'a'", '["a"]', "a,b", "a\r", "a\0", "á", "a\u200b", "a".repeat(256), " "],
+  },
+  SSO_JWKS_URL: {
+    good: ["", "https://acme.cloudflareaccess.com/cdn-cgi/access/certs", "http://localhost:8080/jwks?a=b"],
+    wrong: urlMistakes("https://acme.cloudflareaccess.com/cdn-cgi/access/certs"),
+  },
 };
+
+/** The settings that are set together, or not at all. */
+const TOGETHER: SettingName[] = ["SSO_HEADER", "SSO_ISSUER", "SSO_AUDIENCE", "SSO_JWKS_URL"];
+
+/** This text of a setting, with good ones of those that it needs beside it. */
+export function withOthers(name: SettingName, text: unknown): { [Name in SettingName]?: unknown } {
+  const others = TOGETHER.includes(name) && text !== "" ? TOGETHER : [];
+  return { ...Object.fromEntries(others.map((other) => [other, SETTING_TEXTS[other].good[1]])), [name]: text };
+}
+
+function urlMistakes(url: string): string[] {
+  return [
+    "acme.cloudflareaccess.com",
+    url.replace("https:", "http:"),
+    url.replace("https:", "ftp:"),
+    `"${url}"`,
+    `'${url}'`,
+    `${url} `,
+    ` ${url}`,
+    `${url}\r`,
+    `${url}\0`,
+    `${url}#keys`,
+    `${url},${url}`,
+    url.replace("https://", "https://user:password@"),
+    url.replace("acme", "ácme"),
+    "https://",
+    `${url}/${"x".repeat(500)}`,
+    " ",
+  ];
+}
 
 function daysTexts() {
   return {

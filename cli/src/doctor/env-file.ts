@@ -5,7 +5,7 @@ import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
-import { readSetting, SETTING_NAMES, type SettingName } from "../../../common/settings/settings.ts";
+import { readSetting, SETTING_NAMES, type SettingName, unusableSettings } from "../../../common/settings/settings.ts";
 import { DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
 import { settingsFileIn, unknownNames } from "../serve/settings-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "./finding.ts";
@@ -46,12 +46,9 @@ export function examineEnvFile(url: URL, envFile: string | undefined): Partial<E
   };
 }
 
-/** Whether each setting in the file can be read, and the signing keys are there. */
+/** Whether each setting in the file can be used, and the signing keys are there. */
 function checkTexts(file: string, texts: Texts): Finding[] {
-  const found = SETTING_NAMES.flatMap((name) => {
-    const setting = readSetting(texts, name);
-    return setting.ok ? [] : [failed(checkOf(name), `In ${file}: ${setting.failure}`)];
-  });
+  const found = unusableSettings(texts).map(({ name, problem }) => failed(checkOf(name), `In ${file}: ${problem}`));
   const hasKeys = readSetting(texts, "SIGNING_KEYS").ok;
   return hasKeys ? [ok("secrets", `${file} has SIGNING_KEYS`), ...found] : found;
 }

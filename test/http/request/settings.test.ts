@@ -3,10 +3,10 @@ import { describe, it } from "vitest";
 import { SETTING_NAMES, type SettingName } from "../../../common/settings/settings.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { logLines } from "../../support/each-test.ts";
-import { SETTING_TEXTS, secretsIn } from "../../support/setting-texts.ts";
+import { SETTING_TEXTS, secretsIn, withOthers } from "../../support/setting-texts.ts";
 import { newIntegrator, operator } from "../../support/states.ts";
 
-const envWith = (name: SettingName, text: unknown) => ({ ...env, [name]: text }) as Env;
+const envWith = (name: SettingName, text: unknown) => ({ ...env, ...withOthers(name, text) }) as Env;
 const ready = (name: SettingName, text: unknown) => call("GET", "/ready", { env: envWith(name, text) });
 
 /** Without these, the Worker serves no call: it could verify nothing, or would ask the wrong databases. */
@@ -47,6 +47,19 @@ it("is ready with numbers, as wrangler.toml may have them, and with variables th
     ["settings"],
     expect.stringMatching(/^SIGNING_KEYS is missing\./),
   ]);
+});
+
+it("is not ready with a part of the settings of the sign-in with the company", async ({ expect }) => {
+  const names = ["SSO_HEADER", "SSO_ISSUER", "SSO_AUDIENCE", "SSO_JWKS_URL"] as const;
+  for (const missing of names) {
+    for (const text of ["", undefined, null]) {
+      const callEnv = { ...envWith("SSO_HEADER", "X-Assertion"), [missing]: text } as Env;
+      expect((await call("GET", "/ready", { env: callEnv })).body.error?.failed).toEqual(["settings"]);
+      expect(logLines.at(-1)?.problem).toBe(`${missing} is missing. Set all of ${names.join(", ")}, or none of them.`);
+    }
+    const alone = { ...env, [missing]: SETTING_TEXTS[missing].good[1] } as Env;
+    expect((await call("GET", "/ready", { env: alone })).status).toBe(503);
+  }
 });
 
 it("takes the safe side of a setting that cannot be read", async ({ expect }) => {

@@ -1,0 +1,122 @@
+import {
+  PROVIDER_KEYS_BYTES_MAX,
+  PROVIDER_KEYS_FETCH_SECONDS_MAX,
+  PROVIDER_KEYS_POLL_MS,
+  PROVIDER_KEYS_SECONDS,
+  PROVIDER_KEYS_STALE_SECONDS_MAX,
+} from "../../../../common/limits.ts";
+import {
+  importProviderKeys,
+  type ProviderKey,
+  type UnverifiedAssertion,
+} from "../../../domain/credentials/assertion.ts";
+import { log } from "../../../domain/log.ts";
+import { withTimeout } from "../../../domain/with-timeout.ts";
+
+declare global {
+  interface Env {
+    /** A service that reaches the host of SSO_JWKS_URL. Where there is none, the Worker fetches by itself. */
+    SSO_JWKS?: Fetcher;
+  }
+}
+
+/** The keys of one URL, when they were fetched, and when the last try began, in milliseconds since 1970. */
+type KnownKeys = {
+  url: string;
+  keys: ProviderKey[];
+  fetchedAt: number;
+  triedAt: number;
+  /** Whether the one more try for an unknown `kid` has been made since the last try of schedule. */
+  hasTriedMore: boolean;
+  isFetching: boolean;
+};
+
+const noKeys = (url: string): KnownKeys => ({
+  url,
+  keys: [],
+  fetchedAt: Number.NEGATIVE_INFINITY,
+  triedAt: Number.NEGATIVE_INFINITY,
+  hasTriedMore: false,
+  isFetching: false,
+});
+
+/** The keys that this isolate knows. They are no promise: that would belong to the request which made it, and could end with it. */
+let last = noKeys("");
+
+/**
+ * Finds the public key that an assertion names; `undefined` if the provider has none, or could not be asked. The provider is asked at
+ * most once in `PROVIDER_KEYS_SECONDS`, and once more for an unknown `kid`, however many of those come. While it does not answer, its
+ * last keys are used for a day.
+ */
+export async function findProviderKey(
+  env: Env,
+  url: string,
+  assertion: UnverifiedAssertion,
+): Promise<ProviderKey | undefined> {
+  if (last.url !== url) last = noKeys(url);
+  const known = last;
+  const isDue = isOlder(known.triedAt, PROVIDER_KEYS_SECONDS);
+  if (!known.isFetching && isDue) await refresh(env, known, false);
+  if (known.isFetching && !findIn(known, assertion)) await waitForKeys(known);
+  const isUnknown = !isDue && !findIn(known, assertion);
+  if (isUnknown && !known.isFetching && !known.hasTriedMore) await refresh(env, known, true);
+  return findIn(known, assertion);
+}
+
+/** A time in the future is that of a clock which has been corrected. */
+const isOlder = (time: number, seconds: number): boolean => Date.now() - time >= seconds * 1000 || Date.now() < time;
+
+function findIn(
+  { keys, fetchedAt }: KnownKeys,
+  { keyId, algorithm }: Pick<UnverifiedAssertion, "keyId" | "algorithm">,
+): ProviderKey | undefined {
+  if (isOlder(fetchedAt, PROVIDER_KEYS_STALE_SECONDS_MAX)) return undefined;
+  return keys.find((key) => key.id === keyId && key.algorithm === algorithm);
+}
+
+/** Waits, by timers of this request, while another request fetches the keys. */
+async function waitForKeys(known: KnownKeys): Promise<void> {
+  const triesMax = (PROVIDER_KEYS_FETCH_SECONDS_MAX * 1000) / PROVIDER_KEYS_POLL_MS;
+  for (let tries = 0; known.isFetching && tries < triesMax; tries += 1) await scheduler.wait(PROVIDER_KEYS_POLL_MS);
+}
+
+/** Fetches the keys. A failure leaves those from before. */
+async function refresh(env: Env, known: KnownKeys, isForUnknown: boolean): Promise<void> {
+  const now = Date.now();
+  known.isFetching = true;
+  known.hasTriedMore = isForUnknown;
+  if (!isForUnknown) known.triedAt = now;
+  const controller = new AbortController();
+  try {
+    known.keys = await withTimeout(fetchKeys(env, known.url, controller.signal), PROVIDER_KEYS_FETCH_SECONDS_MAX);
+    known.fetchedAt = now;
+  } catch (error) {
+    log.error({ message: "The keys of SSO_JWKS_URL cannot be fetched. Sign-in by key goes on.", error: String(error) });
+  } finally {
+    known.isFetching = false;
+    controller.abort();
+  }
+}
+
+async function fetchKeys(env: Env, url: string, signal: AbortSignal): Promise<ProviderKey[]> {
+  // A redirect could lead to somebody else's keys.
+  const init = { redirect: "manual", signal, headers: { Accept: "application/json" } } as const;
+  const response = await (env.SSO_JWKS ? env.SSO_JWKS.fetch(url, init) : fetch(url, init));
+  if (response.status !== 200) throw new Error(`The answer has the status ${response.status}, and not 200.`);
+  const keys = await importProviderKeys(JSON.parse(await textOf(response)));
+  if (keys.length === 0) throw new Error("The answer has no key for ES256 or RS256.");
+  return keys;
+}
+
+/** The text of an answer. Throws if it is too long. */
+async function textOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > PROVIDER_KEYS_BYTES_MAX) throw new Error(`The answer is longer than ${PROVIDER_KEYS_BYTES_MAX} bytes.`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
