@@ -35,7 +35,13 @@ const ORACLE = "test/service/sql-oracle.test.ts";
 /** Tests whose full names begin with these titles, which `>` separates. */
 const begins = (titles: string) => new RegExp(`^${RegExp.escape(titles)}(?: >|,|$)`);
 
-const ofPython = (module: string) => versionBy(["python3", "-c", `import ${module}; print(${module}.__version__)`]);
+/** The version of a module of Python by its package: PyMySQL's own `__version__` is that of a driver for which it stands in. */
+const ofPython = (module: string) =>
+  versionBy([
+    "python3",
+    "-c",
+    `from importlib.metadata import *; print(version(packages_distributions()["${module}"][0]))`,
+  ]);
 
 /** The first version number that a program prints, on whichever output. */
 function printedVersion(program: string, ...args: string[]): string | undefined {
@@ -149,7 +155,7 @@ const PROXIES: Consumer[] = [
     verdict: "works",
     how: `${OWN_SECTION("apache")}; \`Require claim aud:…\``,
     tests: { file: "test/examples/apache.test.ts", named: begins("mod_auth_openidc") },
-    version: () => versionBy(["dpkg-query", "--show", "--showformat=${Version}", "libapache2-mod-auth-openidc"]),
+    version: () => printedVersion("dpkg-query", "--show", "libapache2-mod-auth-openidc"),
   },
   { name: "Traefik", verdict: "documented", how: "[gateways.md](gateways.md#others); `audience` is in the call" },
   {
