@@ -111,8 +111,8 @@ describe("PostgREST", () => {
   beforeAll(async () => {
     if (!hasPostgres) return;
     postgres = await startOrders(recipe("embedding/row-level-security.sql"), recipe("consumers/postgrest.sql"));
-    const [, audience = ""] = /^jwt-aud = "(.+)"$/m.exec(recipe("consumers/postgrest.conf")) ?? [];
-    configuration = { keys: await publishedKeys(), audience };
+    const [, audience] = /^jwt-aud = "(.+)"$/m.exec(recipe("consumers/postgrest.conf")) ?? [];
+    configuration = { keys: await publishedKeys(), ...(audience !== undefined && { audience }) };
   });
   afterAll(() => postgres?.stop());
 
