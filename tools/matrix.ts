@@ -1,13 +1,13 @@
 /** `npm run matrix -- [--record] [CONSUMER ...]`: connects the consumers, by their tests. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { lineOf, widthsOf } from "../cli/src/support/table.ts";
 import { CommandError } from "../common/command-error.ts";
 import { runCommand, type ValuesOf } from "./command.ts";
 import { CONSUMERS, type Consumer } from "./matrix/consumers.ts";
-import { type Outcome, outcomeOf, type TestRun, testsOf } from "./matrix/outcomes.ts";
+import { consumerOutcome, type Outcome, type TestRun, testsOf } from "./matrix/outcomes.ts";
 import { type LastRuns, TABLE, tableOf } from "./matrix/table.ts";
 
 const RUN_BY_TESTS = CONSUMERS.filter((consumer): consumer is Tested => consumer.tests !== undefined);
@@ -34,6 +34,7 @@ function runTests(files: readonly string[]): TestRun[] {
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
     const args = ["node_modules/vitest/vitest.mjs", "run", "--project", "node", ...reporters, ...files];
     spawnSync(process.execPath, args, { stdio: "inherit" });
+    if (!existsSync(report)) throw new CommandError("The tests did not run to their end.");
     return testsOf(JSON.parse(readFileSync(report, "utf8")), process.cwd());
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -64,7 +65,7 @@ function named(names: readonly string[]): Tested[] {
 async function run(values: ValuesOf<typeof OPTIONS>, names: string[]): Promise<void> {
   const consumers = named(names);
   const runs = runTests([...new Set(consumers.map(({ tests }) => tests.file))]);
-  const outcomes = consumers.map((consumer) => ({ consumer, ...outcomeOf(consumer, runs) }));
+  const outcomes = consumers.map((consumer) => ({ consumer, ...consumerOutcome(consumer, runs) }));
   const rows = outcomes.map(({ consumer: { name, version }, state, detail }) => [
     name,
     version?.() ?? "-",

@@ -114,10 +114,11 @@ describe("mod_auth_openidc", () => {
 
   test(`lets no session of another environment through, and nobody without one${skipped}`, async ({ expect }) => {
     const session = await sessionOf(environments.own);
-    for (const forged of [undefined, `${session.slice(0, -6)}AAAAAA`, "ugt_customer_none"])
+    for (const forged of [undefined, `${session.slice(0, -6)}AAAAAA`, environments.own.token])
       expect(await ask(forged)).toMatchObject({ status: 401, teamIds: [] });
     for (const [name, customer] of Object.entries(environments.foreign))
-      expect(await ask(await sessionOf(customer)), name).toMatchObject({ status: 401, teamIds: [] });
+      for (const credential of [await sessionOf(customer), customer.token])
+        expect(await ask(credential), name).toMatchObject({ status: 401, teamIds: [] });
   });
 
   test(`removes claims that clients send in headers, in each spelling${skipped}`, async ({ expect }) => {

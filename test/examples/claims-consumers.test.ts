@@ -70,7 +70,8 @@ describe("PostGraphile", () => {
   test(`refuses sessions of other environments, and requests without one${skipped}`, async ({ expect }) => {
     expect((await ask()).status).toBe(401);
     for (const [name, customer] of Object.entries(environments.foreign))
-      expect(await ask(await sessionOf(customer)), name).toEqual({ status: 401, nodes: undefined });
+      for (const credential of [await sessionOf(customer), customer.token])
+        expect(await ask(credential), name).toEqual({ status: 401, nodes: undefined });
   });
 });
 

@@ -25,7 +25,7 @@ export const testsOf = ({ testResults }: Report, root: string): TestRun[] =>
 const skippedFor = ({ name }: TestRun): string | undefined => / skipped: (.+)$/.exec(name)?.[1];
 
 /** A consumer works if all of its tests passed. One without a test that ran has failed, unless a test says what is missing. */
-export function outcomeOf(consumer: Required<Pick<Consumer, "tests">>, runs: readonly TestRun[]): Outcome {
+export function consumerOutcome(consumer: Required<Pick<Consumer, "tests">>, runs: readonly TestRun[]): Outcome {
   const { file, named } = consumer.tests;
   const own = runs.filter((run) => run.file === file && named.test(run.name));
   const failed = own.filter(({ state }) => state === "failed");

@@ -1,8 +1,8 @@
 import { inject } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 
-/** A customer, by the client of their environment. */
-export type Customer = { groups: UserGroupClient; userGroupId: string; teamId: number };
+/** A customer, by the client of their environment, and the token of their group. */
+export type Customer = { groups: UserGroupClient; userGroupId: string; teamId: number; token: string };
 
 const ORIGINAL = { tag: "Customer", suffix: "" } as const;
 const OTHERS = {
@@ -24,7 +24,7 @@ export async function environmentsOf(workspace: string) {
   };
   const newCustomer = async (groups: UserGroupClient, userGroupId: string): Promise<Customer> => {
     const { group } = await groups.ensure({ userGroupId });
-    return { groups, userGroupId, teamId: group.teamId };
+    return { groups, userGroupId, teamId: group.teamId, token: group.token ?? "" };
   };
   const groups = await newClient(ORIGINAL);
   const own = await newCustomer(groups, "acme");
