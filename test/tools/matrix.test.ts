@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "vitest";
 import { CONSUMERS } from "../../tools/matrix/consumers.ts";
 import { consumerOutcome, type TestRun } from "../../tools/matrix/outcomes.ts";
@@ -48,6 +48,12 @@ describe("the outcome of a consumer", () => {
 describe("consumers.md", () => {
   it("has the table of the list and of its last runs", ({ expect }) => {
     expect(TABLE.exec(PAGE)?.[0]).toBe(tableOf(CONSUMERS, LAST_RUNS));
+  });
+
+  it("names every file of its recipes", ({ expect }) => {
+    expect(
+      readdirSync("examples/consumers").filter((file) => !PAGE.includes(`\`${file}\``) && !PAGE.includes(`/${file}\``)),
+    ).toEqual([]);
   });
 
   it("calls no consumer connected that has never run", ({ expect }) => {
