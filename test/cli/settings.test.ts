@@ -106,6 +106,16 @@ it("starts with each good value", async ({ expect }) => {
   }
 });
 
+it("stops with a part of the settings of the sign-in with the company, which ug doctor finds", async ({ expect }) => {
+  const file = fileWith({ ...GOOD, SSO_HEADER: "X-Assertion", SSO_AUDIENCE: "a" });
+  const sentence = "SSO_ISSUER and SSO_JWKS_URL are missing. Set all of SSO_HEADER,";
+  const { isReady, stderr } = await started(file);
+  expect([isReady, stderr]).toEqual([false, expect.stringContaining(sentence)]);
+  expect((await diagnosed(file)).levels("failed")).toContainEqual(
+    expect.objectContaining({ check: "settings", message: expect.stringContaining(sentence) }),
+  );
+});
+
 it("stops with a mistake in --var, and in the environment", async ({ expect }) => {
   const file = fileWith(GOOD);
   expect(await started(file, ["--var", "UNDO_DAYS:-3"])).toMatchObject({
