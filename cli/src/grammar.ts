@@ -127,7 +127,7 @@ Learn more:
   docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
 });
 
-/** The grammar of the command line, of which only the command that `args` name has its options. Without `args`, all have. */
+/** The grammar of the command line. With `args`, only the command that they name is loaded with its options; without them, all are. */
 export async function ugCommand(args?: readonly string[]): Promise<Command> {
   const program = new Command("ug")
     .description("Run and manage the user group service, which decides whose data a dashboard shows.")

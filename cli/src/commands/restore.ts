@@ -55,7 +55,7 @@ export const restoreCommand = (): Command =>
       await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
     });
 
-/** Whether the service does not know the key of an operator, as that of a deployment which is restored into a new one. */
+/** Whether the service does not know the operator's key, for example because a deployment is restored into a new one. */
 const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
   error instanceof CommandError && error.code === "unauthenticated" && text.startsWith("ugo_");
 
@@ -84,7 +84,7 @@ async function restoreFile(admin: Admin, file: string, options: Options): Promis
       } else if (!isThere) isDone = await sendPage(admin, place, page, options);
       progress.update(number, `${nameOf(place)}: ${number} pages`);
     }
-    // An environment that has not changed since a complete restore accepts the last page of that backup again, and of no other.
+    // If an environment has not changed since a complete restore, it accepts the last page of that backup again, and no other page.
     if (isThere)
       await isNotEmpty(async () => {
         isDone = await sendPage(admin, place, last, options);
