@@ -25,7 +25,7 @@ const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
 export const doctorCommand = (): Command =>
   serviceCommand("doctor", {
-    summary: "find what is wrong with a deployment, and say how to fix it",
+    summary: "check a deployment, and say how to fix it",
     examples: [
       ["ug doctor", "the service on this machine, and its secrets"],
       ["API_KEY=… ug doctor --url https://groups.example.com", "also what an API key can do there"],

@@ -25,7 +25,7 @@ export const withContent = (command: Command): Command =>
   }, command);
 
 const WORDS = {
-  text: { about: "another value", empty: "an empty text" },
+  text: { about: "the new value", empty: "an empty text" },
   mapping: { about: "an object of schema ids and data sources", empty: "null" },
   object: { about: "an object", empty: "null" },
 };
