@@ -3,8 +3,8 @@ import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { directoryName, tagWord } from "../../common/environment.ts";
-import { type Access, accessToDeployment, accessToEnvironment, type Connection } from "./access.ts";
 import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
+import { accessToDeployment, accessToEnvironment, type Connection, type ServiceAccess } from "./service-access.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf, quoted } from "./support/printable.ts";
 import { itemNumber } from "./whole-number.ts";
@@ -174,7 +174,7 @@ export const environmentAction = <Options extends object, Arguments extends Posi
 ): ((this: Command) => Promise<void>) => actionOf(accessToEnvironment, run);
 
 const actionOf = <Client, Options extends object, Arguments extends Positionals>(
-  accessOf: (connection: Connection) => Access<Client>,
+  accessOf: (connection: Connection) => ServiceAccess<Client>,
   run: Run<Client, Options, Arguments>,
 ) =>
   async function (this: Command): Promise<void> {

@@ -147,7 +147,7 @@ export async function ugCommand(args?: readonly string[]): Promise<Command> {
 }
 
 /** Makes a command and those below it throw instead of ending the process, and print no text that was typed. */
-function configured(command: Command): Command {
+export function configured(command: Command): Command {
   command
     .exitOverride()
     .helpCommand(false)

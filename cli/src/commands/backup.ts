@@ -1,7 +1,6 @@
 /** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
 import { type Command, Option } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
-import { accessToDeployment } from "../access.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
 import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
@@ -16,6 +15,7 @@ import {
   withEnvironment,
 } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
+import { accessToDeployment } from "../service-access.ts";
 import { wholeNumberReader } from "../whole-number.ts";
 import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 

@@ -1,7 +1,6 @@
 /** `ug context`: deployments under short names, each with its key. */
 import type { Command } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
-import { credentialIn, explainedError } from "../access.ts";
 import {
   commandGroup,
   type EnvironmentOptions,
@@ -21,6 +20,7 @@ import {
   useContext,
 } from "../contexts/context-store.ts";
 import { variablesBeforeContext } from "../contexts/target.ts";
+import { credentialIn, explainedError } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 import { tableOfItems } from "../support/table.ts";

@@ -4,7 +4,6 @@ import type { Command } from "commander";
 import type { EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
-import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
 import {
   connectionOf,
   type EnvironmentOptions,
@@ -17,6 +16,7 @@ import { AllFeeds, type FeedPage } from "../events/all-feeds.ts";
 import { lineInFeed, lineOf } from "../events/event-line.ts";
 import { eventsBefore } from "../events/until.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
+import { accessToDeployment, accessToEnvironment, type ServiceAccess } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible } from "../support/printable.ts";
@@ -81,14 +81,14 @@ export const eventsCommand = (): Command =>
     });
 
 /** The feed that the options name, read with the credential that it takes. */
-function feedOf(command: Command): Access<FeedReader> {
+function feedOf(command: Command): ServiceAccess<FeedReader> {
   const connection = connectionOf(command);
   if (!command.opts<Options>().deployment) return accessToEnvironment(connection);
   if (connection.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
   return accessToDeployment(connection);
 }
 
-async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {
+async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<void> {
   const { cursor, type, userGroupId, actor, since, until } = options;
   const controller = options.follow ? new AbortController() : undefined;
   if (controller) onStopSignal(() => controller.abort());

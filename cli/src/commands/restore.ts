@@ -1,12 +1,12 @@
 /** `ug restore`: restores backups into empty environments. */
 import type { Command } from "commander";
 import { CommandError } from "../../../common/command-error.ts";
-import { accessToDeployment, type Credential } from "../access.ts";
 import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
 import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
 import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
+import { accessToDeployment, type Credential } from "../service-access.ts";
 
 type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
 

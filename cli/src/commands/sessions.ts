@@ -3,7 +3,6 @@
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import { withApiKey } from "../access.ts";
 import {
   commandGroup,
   environmentAction,
@@ -17,6 +16,7 @@ import {
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { objectOrNull } from "../groups/content-options.ts";
+import { withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { textInOptionFile } from "../support/option-file.ts";
 import { quoted } from "../support/printable.ts";

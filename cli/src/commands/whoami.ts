@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
-import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { anyCredential, type Credential, explainedError } from "../service-access.ts";
 import { RESPONSE_MS_MAX } from "../support/http.ts";
 import { tableOf } from "../support/table.ts";
 import { toWire } from "../wire.ts";

@@ -5,7 +5,6 @@ import type { Readable } from "node:stream";
 import { type Command, Option } from "commander";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import { type Access, accessToEnvironment } from "../../access.ts";
 import {
   announce,
   connectionOf,
@@ -22,6 +21,7 @@ import { type Plan, planOf } from "../../groups/files/dry-run.ts";
 import { exportCsv, exportGroups } from "../../groups/files/export.ts";
 import { importGroups } from "../../groups/files/import.ts";
 import { csvSource, type ImportSource, ndjsonSource } from "../../groups/files/source.ts";
+import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
@@ -126,7 +126,11 @@ export const importCommand = () =>
 
 type Outcome = { output: Output; isWhole: boolean };
 
-async function runImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+async function runImport(
+  access: ServiceAccess<unknown>,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<Outcome> {
   if (options.update) announce(options, "create the groups that are missing, and change those that differ");
   const { counts, summary } = await importGroups({
     url: access.url,
@@ -141,7 +145,11 @@ async function runImport(access: Access<unknown>, source: ImportSource, options:
   return { output: { body: { success: isWhole ? 1 : 0, ...counts }, text: summary }, isWhole };
 }
 
-async function tryImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+async function tryImport(
+  access: ServiceAccess<unknown>,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<Outcome> {
   const plan = await planOf(access, source, options.fromLine);
   const change = options.update ? plan.differing : [];
   const differs = plan.differing.length - change.length;

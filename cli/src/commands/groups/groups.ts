@@ -7,7 +7,6 @@ import {
   UserGroupClient,
 } from "../../../../client/src/index.ts";
 import { UsageError } from "../../../../common/command-error.ts";
-import { type Access, accessToEnvironment } from "../../access.ts";
 import {
   commandGroup,
   connectionOf,
@@ -37,6 +36,7 @@ import {
 import { groupNumbers, rotateAll } from "../../groups/rotate-all.ts";
 import { defaultRecordFile, RotationRecord } from "../../groups/rotation-record.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
+import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { RESPONSE_MS_MAX } from "../../support/http.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
 import { exportCommand, importCommand } from "./files.ts";
@@ -191,7 +191,7 @@ const rotateCommand = () =>
       await printOutput(output, options);
     });
 
-async function rotateEach(access: Access<EnvironmentClient>, options: RotateOptions): Promise<Output> {
+async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
   const environment = await environmentOfAccess(access, options);
   const rotation = {
@@ -218,7 +218,7 @@ async function rotateEach(access: Access<EnvironmentClient>, options: RotateOpti
 }
 
 /** The environment in which a credential calls. */
-async function environmentOfAccess(access: Access<unknown>, options: EnvironmentOptions): Promise<Environment> {
+async function environmentOfAccess(access: ServiceAccess<unknown>, options: EnvironmentOptions): Promise<Environment> {
   const { url, credential } = access;
   if (credential.kind === "operator") return environmentOf(options);
   const client = new UserGroupClient({ url, apiKey: credential.text, timeoutMs: RESPONSE_MS_MAX });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
-import { type Access, refusalOf } from "../../access.ts";
+import { refusalOf, type ServiceAccess } from "../../service-access.ts";
 import type { HttpCall, Refusal } from "../../support/http.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { notTheService } from "../../support/service.ts";
@@ -21,7 +21,7 @@ type ImportOptions = {
   update: boolean;
   /** Prints the summary of an import that was stopped. */
   report: (summary: string) => void;
-} & Pick<Access<unknown>, "url" | "credential">;
+} & Pick<ServiceAccess<unknown>, "url" | "credential">;
 
 /**
  * What an import has counted. Of the groups that it found, some differ from their lines or were updated to them. A conflict is a
