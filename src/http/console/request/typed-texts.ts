@@ -7,6 +7,7 @@ const WRITTEN: Record<string, string> = {
   new_user_group_id: "Id",
   ...Object.fromEntries([...TEXT_FIELDS, ...JSON_FIELDS].map((field) => [CONTENT[field].column, labelOf(field)])),
   sql: "SQL template",
+  values: "values",
   viewer_id: "viewer_id",
   viewer_properties: "viewer_properties",
   reason: "Reason",

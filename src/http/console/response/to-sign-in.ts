@@ -1,10 +1,13 @@
 import type { RequestContext } from "../../app-env.ts";
 import type { ConsoleEnv } from "../console-env.ts";
-import { SIGN_IN, withQuery } from "../paths.ts";
+import { SIGN_IN, SIGN_OUT, withQuery } from "../paths.ts";
 import { redirect } from "./redirect.ts";
 
-/** Leads an operator without a valid session to the page on which to sign in, and back afterwards. */
+/**
+ * Leads an operator without a valid session to the page on which to sign in, and back afterwards. The path of a form shows its page, but
+ * for that of signing out.
+ */
 export function toSignIn(c: RequestContext<ConsoleEnv>): Response {
   const { pathname, search } = new URL(c.req.url);
-  return redirect(c, withQuery(SIGN_IN, { next: c.req.method === "POST" ? undefined : pathname + search }));
+  return redirect(c, withQuery(SIGN_IN, { next: pathname === SIGN_OUT ? undefined : pathname + search }));
 }
