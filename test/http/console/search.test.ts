@@ -118,17 +118,18 @@ describe("the search", () => {
 });
 
 describe("the frame", () => {
-  it("stays on pages that are refused or missing", async ({ expect }) => {
+  it("stays on pages that are refused or missing, and each of these has a way on", async ({ expect }) => {
     const { visitor } = await newVisitor("viewer");
-    for (const [path, status, isInEnvironment] of [
-      [`${ENVIRONMENT}/groups/99`, 404, true],
-      [`${ENVIRONMENT}/nonsense`, 404, true],
-      [`${ENVIRONMENT}/keys/issue`, 403, true],
-      ["/console/operators/issue", 403, false],
-      ["/console/environments/acme/Customer/groups", 404, false],
-      ["/console/nonsense", 404, false],
+    for (const [path, status, isInEnvironment, way] of [
+      [`${ENVIRONMENT}/groups/99`, 404, true, `${ENVIRONMENT}/groups`],
+      [`${ENVIRONMENT}/nonsense`, 404, true, "/console/environments"],
+      [`${ENVIRONMENT}/keys/issue`, 403, true, "/console/operators"],
+      ["/console/operators/issue", 403, false, "/console/operators"],
+      ["/console/environments/acme/Customer/groups", 404, false, "/console/environments"],
+      ["/console/nonsense", 404, false, "/console/environments"],
     ] as const) {
       const page = await visitor.get(path);
+      expect([path, page.body.includes(`<a class="button" href="${way}">`)]).toEqual([path, true]);
       expect([path, page.status, page.body.includes('role="search"')]).toEqual([path, status, true]);
       expect([path, page.body.includes(`href="${ENVIRONMENT}/keys"`)]).toEqual([path, isInEnvironment]);
     }

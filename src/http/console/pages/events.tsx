@@ -28,11 +28,13 @@ const ACTOR_UNITS_MAX = 40;
 /** For how long a page goes on by itself through events that the filter leaves out. */
 const SEARCH_MS_MAX = 3000;
 
+const DAY = "Give a day such as 2026-01-31.";
+
 /** The first millisecond of a day in UTC, or of the day after it. A time with its zone is taken too. */
 const dayField = (isEnd: boolean) =>
   z.pipe(
     z.pipe(
-      z.string(),
+      z.string().check(z.refine((text) => DAY_FORMAT.test(text) || Since().safeParse(text).success, { error: DAY })),
       z.transform((text: string) => (DAY_FORMAT.test(text) ? `${text}T00:00:00Z` : text)),
     ),
     z.pipe(
