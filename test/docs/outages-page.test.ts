@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterEach, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
-import { requireSession } from "../../client/src/server.ts";
+import { requireSession, type SessionCheck } from "../../client/src/server.ts";
 
 /** What docs/integrators/outages.md promises while the service, or the network to it, is away. */
 
@@ -61,7 +61,7 @@ async function newCustomer(expiresInSeconds?: number) {
   const jwks = `${network.url}/.well-known/jwks.json`;
   const issuer = JSON.parse(Buffer.from(session.token.split(".")[1] ?? "", "base64url").toString()).iss as string;
   const fetchSoon = (input: string, init: RequestInit) => fetch(input, { ...init, signal: AbortSignal.timeout(500) });
-  const outcomeOf = async (check: ReturnType<typeof requireSession>, token = session.token) => {
+  const outcomeOf = async (check: SessionCheck, token = session.token) => {
     const found = await check(new Request(ORIGIN, { headers: { Authorization: `Bearer ${token}`, Origin: ORIGIN } }));
     return found instanceof Response
       ? `${found.status} ${Object((await found.json()) as object).error.code}`

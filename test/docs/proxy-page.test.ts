@@ -16,7 +16,8 @@ const groups = new UserGroupClient({ url, apiKey: key });
 const page = readFileSync("docs/integrators/behind-a-proxy.md", "utf8");
 const [, paths = ""] = /```nginx\n([\s\S]*?)```/.exec(page) ?? [];
 const ORIGIN = "https://app.example.com";
-const hasNginx = spawnSync("nginx", ["-h"]).error === undefined;
+const NGINX = ["nginx"] as const;
+const hasNginx = spawnSync(NGINX[0], ["-h"]).error === undefined;
 
 /** Starts nginx with these locations, in which the service has the address of the page. Returns its origin. */
 async function startNginx(locations: string): Promise<string> {
@@ -31,7 +32,7 @@ async function startNginx(locations: string): Promise<string> {
       events {} http { access_log off; ${folders.join(" ")}
       server { listen 127.0.0.1:${port}; ${locations.replaceAll("http://127.0.0.1:8787", url)} } }`,
   );
-  const nginx = runIn(root, ["nginx", "-e", "stderr", "-c", join(root, "nginx.conf")]);
+  const nginx = runIn(root, [...NGINX, "-e", "stderr", "-c", join(root, "nginx.conf")]);
   onTestFinished(async () => {
     await endGroup(nginx, "SIGTERM");
     rmSync(root, { recursive: true, force: true });
