@@ -196,6 +196,7 @@ describe("a form whose session has ended", () => {
       expect([forged, refused.status, refused.headers.get("Location")]).toEqual([forged, 303, back]);
     }
     expect((await send({}, `${ENVIRONMENT}/groups/2/edit`)).status).toBe(303);
+    expect((await send({ fields: { properties: "p".repeat(65 * 1024) } })).status).toBe(413);
     vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
     vi.setSystemTime(Date.now() + 25 * 60 * 60_000);
     expect((await send({})).status).toBe(303);
