@@ -22,11 +22,14 @@ export function age(folder: string): void {
 const LAST_VIEWS =
   "UPDATE user_groups SET last_viewed_on = date('now', '-' || (team_id * 5 % 9) || ' days') WHERE team_id % 7 > 0";
 
-/** The spread makes hours of the millisecond between a change and its event. */
-const ENDS = ["suspended", "deleted"]
+/** The spread makes hours of the millisecond between a suspension or a deletion and its event. */
+const ENDS = [
+  ["user_groups", "suspended"],
+  ["deleted_groups", "deleted"],
+]
   .map(
-    (state) => `UPDATE user_groups SET ${state}_at = (SELECT max(at) FROM events
-      WHERE events.team_id = user_groups.team_id AND type = 'user_group.${state}') WHERE ${state}_at IS NOT NULL`,
+    ([table, state]) => `UPDATE ${table} SET ${state}_at = (SELECT max(at) FROM events
+      WHERE events.team_id = ${table}.team_id AND type = 'user_group.${state}') WHERE ${state}_at IS NOT NULL`,
   )
   .join(";");
 

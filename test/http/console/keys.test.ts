@@ -47,6 +47,7 @@ describe("API keys", () => {
     const nothing = await visitor.send(`${KEYS}/issue`, { name: " ", preset: "chosen" });
     expect(nothing.status).toBe(422);
     for (const field of ["name", "preset"]) expect(nothing.body).toContain(`href="#field-${field}"`);
+    expect(nothing.body).toContain("Tick at least one scope.");
   });
 
   it("are issued for sessions alone and a year, if nobody chooses otherwise", async ({ expect }) => {
@@ -196,6 +197,7 @@ describe("environments", () => {
     const form = { workspace: "initech", environment: "untagged", name: "backend", preset: "write", operator_key };
     const created = await visitor.send("/console/environments/create", form);
     expect(await lists(shownKey(created.body))).toBe(200);
+    expect(created.body).toContain('href="/console/environments/initech/untagged" aria-current');
     const again = await visitor.send("/console/environments/create", form);
     expect([again.status, again.body.includes("exists already")]).toEqual([422, true]);
     const wrong = await visitor.send("/console/environments/create", { ...form, workspace: "Initech!" });
