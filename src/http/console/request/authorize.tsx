@@ -1,8 +1,8 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
-import { FORM_BYTES_MAX } from "../../../../common/limits.ts";
+import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../../common/limits.ts";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
-import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
+import { type ConsoleSession, isOwnForm, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
@@ -32,9 +32,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (access && access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);
-  if (session === "forged") c.set("failureCode", "unauthenticated");
-  if (session === "none" || session === "forged")
-    return access ? toSignIn(c) : refuseWithPage(c, { code: "route_not_found" });
+  if (session === "none" || session === "forged") return refuseStranger(c, session === "forged");
   c.set("session", session);
   c.set("asksForKey", access?.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
@@ -46,6 +44,20 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
+
+/**
+ * Leads a browser without a session to the page on which to sign in. A form of this console that comes without a cookie, because its
+ * operator has signed out in another window, is answered with what was typed. Such requests count as refused credentials.
+ */
+async function refuseStranger(c: RequestContext<SignedInEnv>, isForged: boolean): Promise<Response> {
+  const isForm = c.req.method === "POST";
+  if (isForged || isForm) c.set("failureCode", "unauthenticated");
+  if (!c.get("access")) return refuseWithPage(c, { code: "route_not_found" });
+  const refused = await setForm(c, clientAddress(c), { ...WITHOUT_CREDENTIAL, bytesMax: BODY_BYTES_MAX });
+  if (refused) return refused;
+  const isOwn = isForm && (await isOwnForm(c.get("ring"), c.req.path, c.get("form").get(FORM_TOKEN) ?? ""));
+  return isOwn ? refuseWithPage(c, { code: "unauthenticated" }) : toSignIn(c);
+}
 
 /** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */
 function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
