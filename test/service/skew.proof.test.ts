@@ -34,7 +34,7 @@ it("under load, two deployments in steps and their rollbacks fail no call, lose 
     [[now, before], before],
     [[before], before],
   ];
-  const roundsOfStep = inject("effort").minutes > 0 ? 40 : 1;
+  const roundsOfStep = inject("effort").minutes > 0 ? 20 : 1;
   let service = await startSkewed([before], before, state);
   onTestFinished(() => service.stop());
   const { url, operatorToken } = service;
