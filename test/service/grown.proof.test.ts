@@ -83,7 +83,11 @@ it("1.0's database, grown large, is upgraded and rolled back under load without 
     await use();
   };
   await use();
-  await exchange(before, () => grow(state));
+  let grown: ReturnType<typeof grownIn> = [];
+  await exchange(before, () => {
+    grow(state);
+    grown = grownIn(state);
+  });
   await exchange(now);
   const searches = await searchAll(service.url, key);
   await exchange(before);
@@ -93,11 +97,6 @@ it("1.0's database, grown large, is upgraded and rolled back under load without 
   report("grown", { groups: GROUPS, searches, ...load.counts });
   expect(failures).toEqual([]);
   expect(searches).toBeGreaterThanOrEqual(GROUPS / 100_000);
-  expect(grownIn(state)).toEqual([
-    {
-      groups: expect.objectContaining({ count: GROUPS, revisions: GROUPS, bytes: GROUPS * 32, areSame: 1 }),
-      events: { count: EVENTS },
-      check: { quick_check: "ok" },
-    },
-  ]);
+  expect(grown).toMatchObject([{ groups: { count: GROUPS }, events: { count: EVENTS }, check: { quick_check: "ok" } }]);
+  expect(grownIn(state)).toEqual(grown);
 }, 86_400_000);
