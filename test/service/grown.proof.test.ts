@@ -12,11 +12,18 @@ import { newState, type State, startSkewed } from "../support/node/skewed-worker
 
 const GROUPS = inject("effort").minutes > 0 ? 1_000_000 : 10_000;
 const EVENTS = GROUPS / 5;
-const WORKSPACE = "acme";
+/** Higher than the number of any group that the load has made until then. */
+const FIRST_NUMBER = 10_000;
 
 /** Writes as many groups and events into the database of 1.0 as years of use would. */
 function grow(state: State): void {
   for (const database of databasesIn(state.folder)) {
+    // The numbers begin above those of deleted groups, which are never used again.
+    database
+      .prepare(`
+        INSERT INTO user_groups (team_id, provided_id, name, nonce, generation, revision, created_at, updated_at)
+        SELECT ?, 'grown', name, nonce, generation, revision, created_at, updated_at FROM user_groups LIMIT 1`)
+      .run(FIRST_NUMBER);
     fill(database, { groups: GROUPS });
     const { last } = database.prepare("SELECT max(id) AS last FROM events").get() as { last: number };
     const { actor } = database.prepare("SELECT actor FROM events LIMIT 1").get() as { actor: string };
@@ -71,7 +78,7 @@ it("1.0's database, grown large, is upgraded and rolled back under load without 
   let service = await startSkewed([before], before, state);
   onTestFinished(() => service.stop());
   const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
-  const { key } = await operator.issueKey({ workspace: WORKSPACE, environment: "Testing", name: "load" });
+  const { key } = await operator.issueKey({ workspace: "acme", environment: "Testing", name: "load" });
   const load = startLoad({ url: service.url, isOlder: true }, { key, operatorToken: service.operatorToken });
   const use = () => waitUntil(() => load.rounds() >= 1, "the service was used");
   const exchange = async (bundle: Bundle, meanwhile = () => {}) => {
