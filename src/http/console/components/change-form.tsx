@@ -1,8 +1,8 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import type { RequestContext } from "../../app-env.ts";
-import type { KeyReason } from "../access.ts";
 import type { SignedInEnv } from "../console-env.ts";
+import type { KeyReason } from "../page-access.ts";
 import { OperatorKeyField, ReasonField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 

@@ -65,7 +65,7 @@ export const operatorOperations = {
     tag: "Operators",
     summary: "Roll the key of an operator",
     description:
-      "Makes a key with the same name, role and expiry, and revokes the old one after the grace; at once where none is given.",
+      "Issues a key with the same name, role and expiry. The old key ends after the grace, or at once without one.",
     ...BY_ID,
     body: {
       name: "RollOperatorBody",

@@ -97,6 +97,9 @@ export const ListQuery = lazy(() =>
   ),
 );
 
+/** What is wrong with a cursor of another history. Only the path says of which group a history is. */
+export const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one, as it came.";
+
 /** GET /api/user_groups/{team_id}/events */
 export const HistoryQuery = lazy(() =>
   z.strictObject({
@@ -117,7 +120,7 @@ function refuseBeside(other: string, payload: Payload, fields: Record<string, un
 export const ShowQuery = lazy(() =>
   z.strictObject({
     state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
-      description: "With deleted, the group is looked for among the deleted ones.",
+      description: "With deleted, only a deleted group is found.",
     }),
   }),
 );
