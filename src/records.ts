@@ -61,6 +61,8 @@ export type StoredKey = {
   lastUsedAt: number | null;
   /** When the key was revoked, or, after a roll with grace, when it will be. */
   revokedAt: number | null;
+  /** The address in lower case by which an operator signs in with its company. API keys and a registry of release 1.0 have none. */
+  email?: string | null;
 };
 
 /**

@@ -54,6 +54,7 @@ export type {
 export type {
   IssuedOperator,
   IssueOperatorInput,
+  IssueOperatorWithoutKeyInput,
   Operator,
   OperatorPage,
   OperatorsInput,

@@ -30,6 +30,7 @@ export type Failure =
   | { code: "method_not_allowed"; allow: string[] }
   | { code: "cursor_expired" }
   | { code: "user_group_id_taken" }
+  | { code: "email_taken" }
   | { code: "token_superseded" }
   /** The field of the guard that does not match. */
   | { code: "user_group_mismatch"; guard: "user_group_id" | "data_source_provided_id" }
@@ -42,6 +43,7 @@ export type Failure =
   | { code: "body_too_large" }
   | { code: "unsupported_media_type" }
   | { code: "invalid_body"; issues: Issue[] }
+  | { code: "operator_without_key" }
   | { code: "unknown_variable"; variable: string }
   | { code: "unusable_variable"; variable: string }
   | { code: "invalid_template"; position: number; reason: string }

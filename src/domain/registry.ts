@@ -9,6 +9,7 @@ import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken
 import { type AdmitFailure, admitPresented, type NeededRole } from "./credentials/admit-presented.ts";
 import {
   authorOf,
+  type By,
   callerName,
   type Operator,
   type PresentedConsoleSession,
@@ -16,6 +17,7 @@ import {
 } from "./credentials/caller.ts";
 import type { ListedConsoleSession, NotedForm, SessionOrigin } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
+import { issueWithEmail, NO_OPERATOR, type RollOperatorFailure, rollOperatorKey } from "./credentials/operators.ts";
 import type { LadderRole } from "./credentials/rights.ts";
 import type { FailureOf } from "./failure.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
@@ -31,9 +33,6 @@ import {
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 type ListFailure = AdmitFailure | TurnFailure;
-
-/** The operator who has called, for the log. */
-export type By = { operator: Operator };
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -99,10 +98,9 @@ export class Registry extends DurableObject<Env> {
   ): Promise<Result<By, AdmitFailure | FailureOf<"environment_not_found">>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
-    const name = directoryName(environment);
     if (this.#find(environment)) this.#markErased(operator.value, environment);
     else if (!this.#isErased(environment)) return fail({ code: "environment_not_found" });
-    await this.#parts.erasures.finish(name);
+    await this.#parts.erasures.finish(directoryName(environment));
     return ok({ operator: operator.value });
   }
 
@@ -123,8 +121,7 @@ export class Registry extends DurableObject<Env> {
   ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
     const read = ({ environments }: RegistryParts) => readEnvironments(environments, query);
     const none = { page: { environments: [], next: null }, share: 0 };
-    const needed = { minimum: "viewer", isForBackups: true } as const;
-    return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), needed);
+    return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), { minimum: "viewer", isForBackups: true });
   }
 
   /** Issues the key of an operator, whose `rights` are the role. */
@@ -135,6 +132,17 @@ export class Registry extends DurableObject<Env> {
     return this.#as(presented, "admin", (operator) => {
       this.#parts.schema.create();
       return this.#parts.operators.issue(authorOf(operator), draft);
+    });
+  }
+
+  /** Issues an operator who signs in by an address, which no other valid one has. A registry of 1.0 would ignore the address. */
+  issueOperatorWithEmail(
+    presented: PresentedOperator,
+    draft: KeyDraft & { email: string },
+  ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full" | "email_taken">> {
+    return this.#as(presented, "admin", (operator) => {
+      this.#parts.schema.create();
+      return issueWithEmail(this.#parts.operators, authorOf(operator), draft);
     });
   }
 
@@ -160,21 +168,19 @@ export class Registry extends DurableObject<Env> {
   revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
     return this.#as(presented, "admin", (operator) => {
       const isFound = this.#ifCreated(({ operators }) => operators.revoke(authorOf(operator), id), false);
-      return isFound ? ok({}) : fail({ code: "operator_not_found" });
+      return isFound ? ok({}) : NO_OPERATOR;
     });
   }
 
-  /** Issues a key with the same name, role and expiry, and revokes the old one after `graceSeconds`. */
+  /** Issues a key with the same name, role, expiry and address, and revokes the old one after `graceSeconds`. */
   rollOperator(
     presented: PresentedOperator,
     id: number,
     roll: KeyRoll,
-  ): Result<StoredKey & By, AdmitFailure | FailureOf<"operator_not_found" | "environment_full">> {
-    type RollFailure = FailureOf<"operator_not_found" | "environment_full">;
-    return this.#as(presented, "admin", (operator): Result<StoredKey, RollFailure> => {
-      const rolled = this.#ifCreated(({ operators }) => operators.roll(authorOf(operator), id, roll), undefined);
-      return rolled ?? fail({ code: "operator_not_found" });
-    });
+  ): Result<StoredKey & By, AdmitFailure | RollOperatorFailure> {
+    return this.#as(presented, "admin", (operator) =>
+      this.#ifCreated(({ operators }) => rollOperatorKey(operators, authorOf(operator), id, roll), NO_OPERATOR),
+    );
   }
 
   /** What the frame of a page shows besides the operator: environments to switch to, those of its workspace first. */
@@ -184,7 +190,7 @@ export class Registry extends DurableObject<Env> {
     return this.#as(presented, "viewer", read);
   }
 
-  /** Starts a session of the console for an operator, who presents a key. The registry of 1.0 ignores `from`. */
+  /** Starts a session of the console for an operator, who presents a key or an address. The registry of 1.0 ignores `from`. */
   startConsoleSession(
     presented: PresentedOperator,
     session: PresentedConsoleSession,
@@ -225,9 +231,7 @@ export class Registry extends DurableObject<Env> {
   ): Result<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
     const operator = this.admit(presented, role, environment);
     if (!operator.ok) return operator;
-    const session = this.#parts.consoleSessions.authenticate(presented.key);
-    if (!session.ok) return session;
-    const noted = this.#parts.consoleSessions.noteForm(session.value, formId);
+    const noted = this.#parts.consoleSessions.noteForm(presented.key, formId);
     return noted.ok ? ok({ ...noted.value, operator: operator.value }) : noted;
   }
 
@@ -289,8 +293,7 @@ export class Registry extends DurableObject<Env> {
     { workspace, tag }: Environment,
     isUnsigned = false,
   ): Result<By, AdmitFailure> {
-    const environment = { workspace, environment: tag };
-    const details = { environment, ...(isUnsigned && { unsigned: true as const }) };
+    const details = { environment: { workspace, environment: tag }, ...(isUnsigned && { unsigned: true as const }) };
     return this.#as(presented, "admin", (operator) => {
       this.#parts.changes.commit(authorOf(operator), (record) => record({ type: "environment.restored", details }));
       return ok({});

@@ -99,6 +99,7 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
   eraseEnvironment: true,
   findOperators: true,
   issueOperator: false,
+  issueOperatorWithEmail: false,
   listConsoleSessions: true,
   listEnvironments: true,
   listEvents: true,

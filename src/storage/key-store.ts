@@ -1,24 +1,40 @@
 import type { StoredKey } from "../records.ts";
 
-const COLUMNS = `id, name, rights, nonce_hash AS nonceHash, created_at AS createdAt, expires_at AS expiresAt,
-  last_used_at AS lastUsedAt, revoked_at AS revokedAt`;
+const KEY_COLUMNS = {
+  id: "id",
+  name: "name",
+  rights: "rights",
+  nonceHash: "nonce_hash",
+  createdAt: "created_at",
+  expiresAt: "expires_at",
+  lastUsedAt: "last_used_at",
+  revokedAt: "revoked_at",
+};
+
+/** The columns of each table, by the fields of a key. */
+const COLUMNS = { api_keys: KEY_COLUMNS, operators: { ...KEY_COLUMNS, email: "email" } };
 
 /** The SQL of keys: of API keys or of operators, by their table. */
 export class KeyStore {
   readonly #sql: SqlStorage;
-  readonly #table: "api_keys" | "operators";
+  readonly #table: keyof typeof COLUMNS;
+  /** What statements select. */
+  readonly #selected: string;
   /** Rows as the table has them: every call needs one, and nothing else writes this database. */
   readonly #cache = new Map<number, StoredKey>();
 
-  constructor(sql: SqlStorage, table: "api_keys" | "operators") {
+  constructor(sql: SqlStorage, table: keyof typeof COLUMNS) {
     this.#sql = sql;
     this.#table = table;
+    this.#selected = Object.entries(COLUMNS[table])
+      .map(([field, column]) => `${column} AS ${field}`)
+      .join(", ");
   }
 
   findById(id: number): StoredKey | undefined {
     const cached = this.#cache.get(id);
     if (cached) return cached;
-    const key = this.#sql.exec<StoredKey>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE id = ?`, id).toArray()[0];
+    const key = this.#sql.exec<StoredKey>(`SELECT ${this.#selected} FROM ${this.#table} WHERE id = ?`, id).toArray()[0];
     if (key) this.#cache.set(id, key);
     return key;
   }
@@ -26,7 +42,14 @@ export class KeyStore {
   /** The first `count` keys from the id `start` on, revoked and expired ones included, oldest first. */
   page(start: number, count: number): StoredKey[] {
     return this.#sql
-      .exec<StoredKey>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE id >= ? ORDER BY id LIMIT ?`, start, count)
+      .exec<StoredKey>(`SELECT ${this.#selected} FROM ${this.#table} WHERE id >= ? ORDER BY id LIMIT ?`, start, count)
+      .toArray();
+  }
+
+  /** The operators with an address, the newest first, revoked and expired ones included. */
+  withEmail(email: string): StoredKey[] {
+    return this.#sql
+      .exec<StoredKey>(`SELECT ${this.#selected} FROM ${this.#table} WHERE email = ? ORDER BY id DESC`, email)
       .toArray();
   }
 
@@ -77,20 +100,9 @@ export class KeyStore {
   }
 
   /** Writes a key as it is, in the place of any with its id. */
-  put({ id, name, rights, nonceHash, createdAt, expiresAt, lastUsedAt, revokedAt }: StoredKey): void {
-    this.#cache.delete(id);
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO ${this.#table} (id, name, rights, nonce_hash, created_at, expires_at, last_used_at, revoked_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      id,
-      name,
-      rights,
-      nonceHash,
-      createdAt,
-      expiresAt,
-      lastUsedAt,
-      revokedAt,
-    );
+  put(key: StoredKey): void {
+    this.#cache.delete(key.id);
+    this.#write("INSERT OR REPLACE", key);
   }
 
   /** The highest id of a key. */
@@ -114,16 +126,17 @@ export class KeyStore {
 
   /** Adds a key under an id that no key had before. */
   insert(key: Omit<StoredKey, "id" | "lastUsedAt" | "revokedAt">): StoredKey {
+    return this.#write("INSERT", key);
+  }
+
+  /** Writes the fields that the table has and the key gives. */
+  #write(verb: "INSERT" | "INSERT OR REPLACE", key: Partial<StoredKey>): StoredKey {
+    const values = new Map<string, SqlStorageValue | undefined>(Object.entries(key));
+    const given = Object.entries(COLUMNS[this.#table]).filter(([field]) => values.get(field) !== undefined);
+    const columns = given.map(([, column]) => column).join(", ");
+    const statement = `${verb} INTO ${this.#table} (${columns}) VALUES (${given.map(() => "?").join(", ")})`;
     return this.#sql
-      .exec<StoredKey>(
-        `INSERT INTO ${this.#table} (name, rights, nonce_hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
-          RETURNING ${COLUMNS}`,
-        key.name,
-        key.rights,
-        key.nonceHash,
-        key.createdAt,
-        key.expiresAt,
-      )
+      .exec<StoredKey>(`${statement} RETURNING ${this.#selected}`, ...given.map(([field]) => values.get(field) ?? null))
       .one();
   }
 }

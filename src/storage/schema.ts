@@ -167,4 +167,11 @@ ${RESTORE}`,
   ALTER TABLE console_sessions ADD COLUMN browser TEXT;
   ALTER TABLE console_sessions ADD COLUMN address TEXT;`,
   },
+  {
+    number: 8,
+    readableBy: 6,
+    statements: `
+  -- By which address an operator signs in with its company. The table has 1,000 rows at most.
+  ALTER TABLE operators ADD COLUMN email TEXT;`,
+  },
 ];

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
-import { CommandError } from "../../../common/command-error.ts";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import {
   announce,
@@ -32,7 +32,7 @@ export const operatorsCommand = (): Command =>
     {
       summary: "issue, list, roll and revoke the keys of operators",
       examples: [
-        ["ug operators issue --name anna --role admin", "the key of a new operator"],
+        ["ug operators issue anna --role admin", "the key of a new operator"],
         ["ug operators list", "who there is"],
         ["ug operators revoke 3 --yes", "end a key at once"],
       ],
@@ -42,32 +42,46 @@ export const operatorsCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
-type IssueOptions = ReasonOptions & { name: string; role: Role; expiresIn?: number };
+type IssueOptions = ReasonOptions & { name?: string; role: Role; email?: string; key: boolean; expiresIn?: number };
 
 const issueCommand = () =>
   withReason(
     serviceCommand("issue", {
       summary: "issue the key of a new operator, and show it this once",
       examples: [
-        ["ug operators issue --name anna --role admin", "may do everything"],
-        ["ug operators issue --name nightly --role backup", "may list environments and take backups, and nothing else"],
+        ["ug operators issue anna --role admin", "may do everything"],
+        ["ug operators issue ada --email ada@example.com --no-key", "may read, and signs in with her company alone"],
+        ["ug operators issue nightly --role backup", "may list environments and take backups, and nothing else"],
         [
-          "ug operators issue --name night-shift --role support --expires-in 90d",
+          "ug operators issue night-shift --role support --expires-in 90d",
           "may change, suspend, rotate and restore groups, for 90 days",
         ],
       ],
       notes: "A time is a number and s, m, h or d.",
     }),
   )
-    .requiredOption("--name <name>", "the name by which events show what the operator does")
-    .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).makeOptionMandatory())
+    .argument("[name]", "the name by which events show what the operator does")
+    .option("--name <name>", "the same, as in release 1.0")
+    .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).default("viewer"))
+    .option("--email <address>", "by which the operator signs in to the console with its company")
+    .option("--no-key", "issue no key: the operator signs in with its company alone")
     .option("--expires-in <time>", "when the key expires; by default never", readSeconds)
     .action(
-      operatorAction(
-        async (client: OperatorClient, { name, role, expiresIn: expiresInSeconds, reason }: IssueOptions) =>
-          issuedOutput(await client.issueOperator({ name, role, ...given({ expiresInSeconds }), reason })),
-      ),
+      operatorAction(async (client: OperatorClient, options: IssueOptions, argument: string | undefined) => {
+        const { role, email, key: hasKey, expiresIn: expiresInSeconds, reason } = options;
+        const draft = { name: nameIn(options, argument), role, ...given({ email, expiresInSeconds }), reason };
+        if (hasKey) return issuedOutput(await client.issueOperator(draft));
+        if (email === undefined) throw new UsageError("Give --email with --no-key: otherwise nobody could sign in.");
+        return withoutKeyOutput(await client.issueOperatorWithoutKey({ ...draft, email }));
+      }),
     );
+
+function nameIn({ name }: IssueOptions, argument: string | undefined): string {
+  const given = argument ?? name;
+  if (given === undefined || (argument !== undefined && name !== undefined))
+    throw new UsageError("Give the name of the operator once, such as: ug operators issue anna");
+  return given;
+}
 
 const listCommand = () =>
   serviceCommand("list", {
@@ -153,7 +167,15 @@ function isLastAdmin(operator: Operator, operators: readonly Operator[]): boolea
 }
 
 const tableOfOperators = (operators: readonly Operator[]): string =>
-  tableOfItems(["id", "name", "role", "created_at", "expires_at", "last_used_at", "revoked_at"], operators.map(toWire));
+  tableOfItems(
+    ["id", "name", "role", "email", "key", "created_at", "expires_at", "last_used_at", "revoked_at"],
+    operators.map((operator) => ({ ...toWire(operator), key: operator.hasKey ? "yes" : "no key" })),
+  );
+
+const withoutKeyOutput = (operator: Operator): Output => ({
+  body: { success: 1, operator: toWire(operator) },
+  text: `${tableOfOperators([operator])}\n\nThis operator has no key, and signs in to the console with its company.`,
+});
 
 const issuedOutput = ({ operator, key }: IssuedOperator): Output => ({
   body: { success: 1, operator: toWire(operator), key },

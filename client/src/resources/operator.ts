@@ -18,8 +18,13 @@ export type IssueOperatorInput = Because & {
   /** The person or the job. Events name it with each of its changes. */
   name: string;
   role: Role;
+  /** By this address the operator signs in to the console with its company. Only one valid operator may have it. */
+  email?: string;
   expiresInSeconds?: number;
 };
+
+/** An operator to add who signs in to the console with its company alone, and has no key. */
+export type IssueOperatorWithoutKeyInput = IssueOperatorInput & { email: string };
 
 /** An operator to replace. */
 export type RollOperatorInput = Grace & RevokeOperatorInput;
@@ -28,7 +33,14 @@ export type RollOperatorInput = Grace & RevokeOperatorInput;
 export type RevokeOperatorInput = Because & { id: number };
 
 /** An operator without the text of the key. */
-export type Operator = Lifetime & { id: number; name: string; role: Role };
+export type Operator = Lifetime & {
+  id: number;
+  name: string;
+  role: Role;
+  /** In lower case; `null` for none, and from release 1.0. */
+  email: string | null;
+  hasKey: boolean;
+};
 
 /** Selects operators; all of them by default. */
 export type OperatorsInput = PageInput;
@@ -45,6 +57,9 @@ const toOperator = (operator: ResponseBody): Operator => ({
   id: operator.number("id"),
   name: operator.text("name"),
   role: roleOf(operator),
+  email: operator.textOrNull("email"),
+  // Release 1.0 does not say so.
+  hasKey: !operator.has("has_key") || operator.oneOf("has_key", [true, false]),
   ...toLifetime(operator),
 });
 
@@ -61,6 +76,13 @@ export type Operators = ReturnType<typeof operatorsOf>;
 export function operatorsOf(connection: Connection) {
   const operators = new PagedList(connection, { path: PATH, field: "operators", toItem: toOperator });
 
+  async function issue(input: IssueOperatorInput, options: CallOptions | undefined, fields: { key?: false } = {}) {
+    refuseUndefined(input, ["expiresInSeconds"]);
+    const { name, role, email, expiresInSeconds, reason } = input;
+    const body = { name, role, email, ...fields, expires_in_seconds: expiresInSeconds, reason };
+    return (await connection.send({ method: "POST", path: PATH, body }, options)).body;
+  }
+
   return {
     /**
      * Issues the key of a new operator. It is not retried after a lost response: find the operator with `listOperators`, and
@@ -73,10 +95,21 @@ export function operatorsOf(connection: Connection) {
      * await operator.revokeOperator({ id: issued.operator.id, reason: "It was an example." });
      */
     async issueOperator(input: IssueOperatorInput, options?: CallOptions): Promise<IssuedOperator> {
-      refuseUndefined(input, ["expiresInSeconds"]);
-      const { name, role, expiresInSeconds, reason } = input;
-      const body = { name, role, expires_in_seconds: expiresInSeconds, reason };
-      return toIssuedOperator((await connection.send({ method: "POST", path: PATH, body }, options)).body);
+      return toIssuedOperator(await issue(input, options));
+    },
+
+    /**
+     * Issues an operator without a key, who signs in to the console with its company alone.
+     *
+     * @example
+     * const grace = { name: "grace", role: "viewer", email: "Grace@example.com" } as const;
+     * const { id, email, hasKey } = await operator.issueOperatorWithoutKey(grace);
+     * console.info(email, hasKey);
+     * // grace@example.com false
+     * await operator.revokeOperator({ id, reason: "It was an example." });
+     */
+    async issueOperatorWithoutKey(input: IssueOperatorWithoutKeyInput, options?: CallOptions): Promise<Operator> {
+      return toOperator((await issue(input, options, { key: false })).object("operator"));
     },
 
     /** Gets one page of the operators. */
@@ -101,7 +134,7 @@ export function operatorsOf(connection: Connection) {
 
     /**
      * Issues a key to replace an operator's, which stays valid for the grace. The successor has another id and the same name,
-     * role and expiry. It is not retried after a lost response.
+     * role, expiry and email. It is not retried after a lost response.
      */
     async rollOperator(
       { id, graceSeconds, reason }: RollOperatorInput,

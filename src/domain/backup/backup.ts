@@ -8,7 +8,7 @@ import type { FailureOf } from "../failure.ts";
 /** What a backup holds, by the `kind` of its line: of an environment the first four, of the registry the others. */
 export type Records = {
   user_group: UserGroup;
-  api_key: StoredKey;
+  api_key: Omit<StoredKey, "email">;
   event: StoredEvent;
   ended_session: EndedSession;
   operator: StoredKey;

@@ -20,15 +20,25 @@ export function admitPresented(
   known: Known,
 ): Result<Operator, AdmitFailure> {
   if (key === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
-  const found = "sessionHash" in key ? keyOfSession(key, known) : known.operators.authenticate(key);
+  const found = findKey(key, known);
   if (!found.ok) return found;
   if (found.value === "bootstrap") return ok({ ...BOOTSTRAP, ...cause });
   const { id, name, rights, expiresAt } = found.value;
   const role = roleOf(rights);
-  const isBackup = isForBackups && role === "backup" && !("sessionHash" in key);
+  const isBackup = isForBackups && role === "backup" && "nonceHash" in key;
   return isBackup || allowsRole(role, minimum)
     ? ok({ kind: "operator", id, name, role, expiresAt, ...cause })
     : fail({ code: "insufficient_access", required_role: minimum });
+}
+
+function findKey(
+  key: Exclude<PresentedOperator["key"], "bootstrap">,
+  known: Known,
+): Result<StoredKey | "bootstrap", KeyFailure> {
+  if ("sessionHash" in key) return keyOfSession(key, known);
+  if ("nonceHash" in key) return known.operators.authenticate(key);
+  const operator = known.operators.findValidByEmail(key.email);
+  return operator ? ok(operator) : fail({ code: "unauthenticated" });
 }
 
 /** The key by which the operator of a session has signed in, if both are valid. */

@@ -9,7 +9,7 @@ import {
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Sso } from "../../../common/settings/settings.ts";
 import { isObject } from "../json.ts";
-import { normalizeEmail } from "./email.ts";
+import { normalizeEmail } from "./operators.ts";
 
 /**
  * Assertions of an identity-aware proxy: JWTs (RFC 7519) in the compact form, which name the person who makes a request. Nothing here

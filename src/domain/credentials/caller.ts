@@ -31,6 +31,9 @@ export type Operator = {
   expiresAt: number | null;
 } & Cause;
 
+/** The operator who has called, for the log. */
+export type By = { operator: Operator };
+
 /** The name of the bootstrap token, which no other operator may have. */
 export const BOOTSTRAP_NAME = "bootstrap";
 
@@ -61,12 +64,21 @@ export const renameRefusal = (
  */
 export type PresentedConsoleSession = { sessionHash: ArrayBuffer; bootstrapMac: ArrayBuffer | null };
 
-/** Who calls the registry: the key of an operator, the bootstrap token, which the Worker has compared, or a session of the console. */
-export type PresentedOperator = Cause & { key: PresentedKey | PresentedConsoleSession | "bootstrap" };
+/** The address of an operator, from an assertion of the company's proxy that the Worker has verified. */
+export type PresentedEmail = { email: string };
+
+/**
+ * Who calls the registry: the key of an operator, the bootstrap token, which the Worker has compared, a session of the console, or an
+ * address, by which a session starts.
+ */
+export type PresentedOperator = Cause & {
+  key: PresentedKey | PresentedConsoleSession | PresentedEmail | "bootstrap";
+};
 
 /** Under which name the lists of an operator take turns. */
 export const callerName = ({ key }: PresentedOperator): string => {
   if (key === "bootstrap") return key;
+  if ("email" in key) return key.email;
   return "sessionHash" in key ? new Uint8Array(key.sessionHash).toHex() : String(key.id);
 };
 

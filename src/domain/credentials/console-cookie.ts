@@ -5,17 +5,19 @@ import { hashOf, type SigningRing } from "./credential.ts";
 
 /**
  * The cookie of a console session: `<signing key id>.<32 random bytes>.<MAC>`, where the MAC is HMAC-SHA-256, cut to 128 bits. So a
- * guessed cookie is refused without I/O. The registry stores only the SHA-256 of the random bytes.
+ * guessed cookie is refused without I/O. The registry stores only the SHA-256 of the random bytes. A session that began with an assertion
+ * has `.<address>` before the MAC, in base64url, and a MAC of another purpose. Release 1.0 would not ask for an assertion, and refuses it.
  */
-const COOKIE = /^([\w-]{1,32})\.([\w-]{43})\.([\w-]{22})$/;
+const COOKIE = /^([\w-]{1,32})\.([\w-]{43})(?:\.([\w-]{1,400}))?\.([\w-]{22})$/;
 
 /** What is signed begins with a word of its own. No credential begins with one of these, so no signature counts as another. */
-type Purpose = "console-cookie" | "console-bootstrap" | "console-form";
+type Purpose = "console-cookie" | "console-company-cookie" | "console-bootstrap" | "console-form";
 
 const utf8 = new TextEncoder();
+const utf8Text = new TextDecoder();
 
-/** A session of the console as the Worker knows it from its cookie. */
-export type ConsoleSession = PresentedConsoleSession & { signingId: string };
+/** A session of the console as the Worker knows it from its cookie. With an `email`, it needs an assertion for that address. */
+export type ConsoleSession = PresentedConsoleSession & { signingId: string; email?: string };
 
 async function macOf(ring: SigningRing, signingId: string, purpose: Purpose, text: string) {
   const key = ring.keys.get(signingId);
@@ -24,15 +26,19 @@ async function macOf(ring: SigningRing, signingId: string, purpose: Purpose, tex
 
 const cut = (mac: ArrayBuffer): Uint8Array => new Uint8Array(mac).subarray(0, MAC_BYTES);
 
-/** Makes a new session and its cookie. `operatorToken` is the bootstrap token, if there is one. */
+/**
+ * Makes a new session and its cookie. `operatorToken` is the bootstrap token, if there is one. `email` is the address of the assertion with
+ * which it begins, if it begins with one.
+ */
 export async function mintConsoleSession(
   ring: SigningRing,
   operatorToken: string | undefined,
+  email?: string,
 ): Promise<{ cookie: string; session: ConsoleSession }> {
   const secret = toBase64url(crypto.getRandomValues(new Uint8Array(CONSOLE_COOKIE_BYTES)));
-  const mac = await macOf(ring, ring.signingId, "console-cookie", secret);
-  if (!mac) throw new Error("The signing ring lacks its own first key.");
-  const cookie = `${ring.signingId}.${secret}.${toBase64url(cut(mac))}`;
+  const address = email === undefined ? [] : [toBase64url(utf8.encode(email))];
+  const text = [secret, ...address].join(".");
+  const cookie = `${ring.signingId}.${text}.${await cookieSignature(ring, ring.signingId, text)}`;
   const session = await verifyConsoleCookie(ring, operatorToken, cookie);
   if (!session) throw new Error("A new cookie was refused.");
   return { cookie, session };
@@ -44,12 +50,23 @@ export async function verifyConsoleCookie(
   operatorToken: string | undefined,
   cookie: string,
 ): Promise<ConsoleSession | undefined> {
-  const [, signingId = "", secret = "", signature = ""] = COOKIE.exec(cookie) ?? [];
-  const mac = await macOf(ring, signingId, "console-cookie", secret);
-  if (!mac || !sameText(toBase64url(cut(mac)), signature)) return undefined;
+  const [, signingId = "", secret = "", address, signature = ""] = COOKIE.exec(cookie) ?? [];
+  const text = address === undefined ? secret : `${secret}.${address}`;
+  if (!sameText(await cookieSignature(ring, signingId, text), signature)) return undefined;
   const bootstrapMac =
     operatorToken === undefined ? undefined : await macOf(ring, signingId, "console-bootstrap", operatorToken);
-  return { signingId, sessionHash: await hashOf(utf8.encode(secret)), bootstrapMac: bootstrapMac ?? null };
+  return {
+    signingId,
+    sessionHash: await hashOf(utf8.encode(secret)),
+    bootstrapMac: bootstrapMac ?? null,
+    ...(address !== undefined && { email: utf8Text.decode(Uint8Array.fromBase64(address, { alphabet: "base64url" })) }),
+  };
+}
+
+/** The signature of a cookie's random bytes, and of the address after them if it has one. It is empty if the ring lacks the key. */
+async function cookieSignature(ring: SigningRing, signingId: string, text: string): Promise<string> {
+  const mac = await macOf(ring, signingId, text.includes(".") ? "console-company-cookie" : "console-cookie", text);
+  return mac ? toBase64url(cut(mac)) : "";
 }
 
 /** Makes the hidden field of a form: its id, and a signature for this session and this path. */

@@ -28,6 +28,8 @@ export type SessionOrigin = { browser: string; address: string };
 /** Whether a form was sent before, or is so old that it may have been. Neither is applied. The Worker of 1.0.0 reads `isRepeated` alone. */
 export type NotedForm = { isRepeated: boolean; isTooOld: boolean };
 
+type SessionFailure = FailureOf<"credential_expired" | "credential_revoked">;
+
 /**
  * The sessions in which operators use the console. A session ends when it was not used for a while, after some hours at the latest,
  * and with the key by which its operator signed in, which the registry checks at each call.
@@ -41,13 +43,7 @@ export class ConsoleSessions {
   }
 
   /** The presented session, if it is valid now. Notes the time of its use, at most once a minute. */
-  authenticate({
-    sessionHash,
-    bootstrapMac,
-  }: PresentedConsoleSession): Result<
-    StoredConsoleSession,
-    FailureOf<"unauthenticated" | "credential_expired" | "credential_revoked">
-  > {
+  authenticate({ sessionHash, bootstrapMac }: PresentedConsoleSession): Result<StoredConsoleSession, SessionFailure> {
     const session = this.#store.findByHash(sessionHash);
     // A session that was ended has no row. Its cookie has a valid signature, so it was valid once.
     if (!session) return fail({ code: "credential_revoked" });
@@ -108,7 +104,10 @@ export class ConsoleSessions {
    * been sent and forgotten: it is refused. Release 1.0.0 keeps no order and forgets forms of any age. So a session of which it may have
    * forgotten one ends.
    */
-  noteForm({ id, formIds }: StoredConsoleSession, formId: string): Result<NotedForm, FailureOf<"credential_revoked">> {
+  noteForm(presented: PresentedConsoleSession, formId: string): Result<NotedForm, SessionFailure> {
+    const session = this.authenticate(presented);
+    if (!session.ok) return session;
+    const { id, formIds } = session.value;
     const sent = formIds === "" ? [] : formIds.split(" ");
     if (sent.includes(formId)) return ok({ isRepeated: true, isTooOld: false });
     const isFull = sent.length >= CONSOLE_FORMS_REMEMBERED_MAX;

@@ -15,6 +15,8 @@ export type KeyDraft = {
   rights: string;
   nonceHash: ArrayBuffer;
   expiresInSeconds?: number | undefined;
+  /** Of an operator, in lower case. */
+  email?: string;
 };
 
 /** How a key is replaced: by one with this nonce, while the old one stays valid for `graceSeconds`. */
@@ -112,16 +114,13 @@ export class Keys {
     return this.#store.count() === 0;
   }
 
-  issue(
-    author: Author,
-    { name, rights, nonceHash, expiresInSeconds }: KeyDraft,
-  ): Result<StoredKey, FailureOf<"environment_full">> {
+  issue(author: Author, { expiresInSeconds, ...draft }: KeyDraft): Result<StoredKey, FailureOf<"environment_full">> {
     if (!this.#hasRoom()) return fail({ code: "environment_full" });
     const now = Date.now();
     const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
     return ok(
       this.#changes.commit(author, (record) => {
-        const key = this.#insert({ name, rights, nonceHash, createdAt: now, expiresAt });
+        const key = this.#insert({ ...draft, createdAt: now, expiresAt });
         record({ type: `${this.#subject}.issued`, details: this.#detailsOf(key) });
         return key;
       }),
@@ -132,6 +131,11 @@ export class Keys {
   findValid(id: number): StoredKey | undefined {
     const key = this.#store.findById(id);
     return key && !refusalOf(key, Date.now()) ? key : undefined;
+  }
+
+  /** The operator who signs in by this address, unless it has expired or was revoked. After a roll, that is the successor. */
+  findValidByEmail(email: string): StoredKey | undefined {
+    return this.#store.withEmail(email).find((key) => !refusalOf(key, Date.now()));
   }
 
   /** When the key with this id ends, by its expiry or by a revocation after a grace; `null` if it does not. */
@@ -154,7 +158,7 @@ export class Keys {
   }
 
   /**
-   * Issues a key with the same name, rights and expiry, and revokes the old one after `graceSeconds`. Returns `undefined` if
+   * Issues a key with the same name, rights, expiry and address, and revokes the old one after `graceSeconds`. Returns `undefined` if
    * there is no valid key with this number.
    */
   roll(
@@ -166,11 +170,11 @@ export class Keys {
     if (!key) return undefined;
     if (!this.#hasRoom()) return fail({ code: "environment_full" });
     const now = Date.now();
-    const { name, rights, expiresAt } = key;
+    const { name, rights, expiresAt, email } = key;
     const revokedAt = Math.min(now + graceSeconds * 1000, key.revokedAt ?? Number.POSITIVE_INFINITY);
     return ok(
       this.#changes.commit(author, (record) => {
-        const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now });
+        const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now, ...(email && { email }) });
         this.#store.setRevokedAt(id, revokedAt);
         record({
           type: `${this.#subject}.rolled`,

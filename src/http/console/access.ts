@@ -43,6 +43,7 @@ export const GROUP_PATTERN = "/console/environments/:workspace/:environment/grou
 const PAGES = {
   "/console": {},
   "/console/sign-in": { form: {} },
+  "/console/sign-in/company": { form: { hasNoPage: true } },
   "/console/sign-out": { role: "viewer", form: { hasNoPage: true } },
   "/console/sessions": { role: "viewer", form: {} },
   "/console/environments": { role: "viewer", isList: true },

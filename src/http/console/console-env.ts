@@ -1,5 +1,6 @@
 import type { Environment } from "../../../common/environment.ts";
 import type { Issue } from "../../../common/issue.ts";
+import type { Assertion } from "../../domain/credentials/assertion.ts";
 import type { Operator, PresentedConsoleSession, PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
 import type { AppEnv, With } from "../app-env.ts";
@@ -25,11 +26,13 @@ export type SignedInEnv = With<
   {
     session: ConsoleSession;
     presentedOperator: PresentedOperator & { key: PresentedConsoleSession };
+    /** The person of a session that began with an assertion, by the assertion of this request. */
+    assertion?: Assertion;
     /** The fields of the form that was sent; empty for a GET. */
     form: URLSearchParams;
-    /** Why the form of the page asks for the operator's own key; `undefined` if it does not. */
+    /** Why the form of the page asks for the operator's own key, or for a recent assertion; `undefined` if it does not. */
     asksForKey: KeyReason | undefined;
-    /** What is wrong with that key in the form that was sent. */
+    /** What is wrong with that key in the form that was sent, or with the assertion. */
     ownKeyIssues?: Issue[];
   }
 >;

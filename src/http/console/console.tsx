@@ -27,7 +27,7 @@ import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx
 import { listOperators } from "./pages/operators/list.tsx";
 import { search, searchPage } from "./pages/search.tsx";
 import { endSessions, listSessions } from "./pages/sessions.tsx";
-import { signIn } from "./pages/sign-in.tsx";
+import { signIn } from "./pages/sign-in/routes.ts";
 import { signOut } from "./pages/sign-out.ts";
 import { ENVIRONMENTS } from "./paths.ts";
 import { authorize } from "./request/authorize.tsx";

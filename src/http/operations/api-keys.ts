@@ -1,10 +1,10 @@
 import type { Environment } from "../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import type { Operator } from "../../domain/credentials/caller.ts";
+import type { By, Operator } from "../../domain/credentials/caller.ts";
 import type { SigningRing } from "../../domain/credentials/credential.ts";
 import { type Grant, toRights } from "../../domain/credentials/rights.ts";
 import type { Failure } from "../../domain/failure.ts";
-import type { By } from "../../domain/registry.ts";
+
 import type { Location } from "../../records.ts";
 import { type Directory, directoryOf } from "../durable-objects.ts";
 import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";

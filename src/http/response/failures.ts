@@ -113,6 +113,11 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
     status: 409,
     message: "Another user group of this environment has this id. Choose another new_user_group_id.",
   },
+  email_taken: {
+    status: 409,
+    message:
+      "Another operator whose key or sign-in is valid has this email. Revoke that operator first, or give another email.",
+  },
   token_superseded: {
     status: 409,
     message: "This token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
@@ -159,6 +164,11 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   invalid_body: {
     status: 422,
     message: "The request does not fit this call. Each of the issues names a field and how to fix it.",
+  },
+  operator_without_key: {
+    status: 422,
+    message:
+      "This operator has no key to roll: it signs in with its company. To give it a key, revoke it, and issue it again with the same email.",
   },
   idempotency_key_reused: {
     status: 422,

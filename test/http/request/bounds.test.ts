@@ -35,7 +35,7 @@ const setSize = (bytes: number) =>
 const fill = (sql: SqlStorage, table: "api_keys" | "operators", count: number) =>
   sql.exec(
     `WITH RECURSIVE n (i) AS (SELECT coalesce(max(id), 0) + 1 FROM ${table} UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-      INSERT INTO ${table} (id, name, rights, nonce_hash, created_at) SELECT i, 'filler', 'viewer', x'00', 1 FROM n`,
+      INSERT INTO ${table} (id, name, rights, nonce_hash, created_at) SELECT i, 'filler', 'viewer', x'01', 1 FROM n`,
     count,
   );
 

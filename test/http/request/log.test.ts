@@ -129,7 +129,12 @@ it("the line of a mint names the session, by which a view leads to its key", asy
 });
 
 /** The requests that the console answers before or without an operator of the registry. */
-const WITHOUT_OPERATOR = ["GET /console", "GET /console/sign-in", "POST /console/sign-in"];
+const WITHOUT_OPERATOR = [
+  "GET /console",
+  "GET /console/sign-in",
+  "POST /console/sign-in",
+  "POST /console/sign-in/company",
+];
 
 describe.for(CONSOLE_ROUTES.filter(({ name }) => !WITHOUT_OPERATOR.includes(name)))("the line of $name", (route) => {
   it("names the operator and the client", async () => {

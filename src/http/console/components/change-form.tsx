@@ -1,10 +1,10 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import type { RequestContext } from "../../app-env.ts";
-import type { KeyReason } from "../access.ts";
 import type { SignedInEnv } from "../console-env.ts";
-import { OperatorKeyField, ReasonField } from "./fields.tsx";
+import { ReasonField } from "./fields.tsx";
 import { Form } from "./form.tsx";
+import { OwnKey } from "./own-key.tsx";
 
 /** The page of a change: what will happen, then its form, which is sent to the page's own path. */
 export const ChangeForm: FC<{
@@ -39,14 +39,3 @@ export const ChangeForm: FC<{
     </Form>
   </>
 );
-
-const KEY_HINTS: Record<KeyReason, string> = {
-  credential: "Once more, because the next page shows a credential, which goes on after your session.",
-  erasure: "Once more, because this cannot be undone.",
-};
-
-/** The operator's own key, if the table of pages says that this form asks for it. */
-const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, issues }) => {
-  const reason = c.get("asksForKey");
-  return reason ? <OperatorKeyField hint={KEY_HINTS[reason]} issues={issues} /> : null;
-};

@@ -3,6 +3,7 @@ import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { DAY_MS, KEY_ENDING_DAYS } from "../../../../common/limits.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import { hasKey } from "../../../domain/credentials/operators.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import { Badge } from "./detail.tsx";
@@ -144,6 +145,12 @@ export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: numbe
               <Text value={found.key.name} />
             </a>
             <code>{found.key.id}</code>
+            {found.key.email && (
+              <small>
+                <Text value={found.key.email} />
+                {hasKey(found.key) ? "" : ", no key"}
+              </small>
+            )}
           </td>
           <td>
             <KeyState found={found} pathOf={pathOf} />
@@ -166,6 +173,8 @@ export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: numbe
 /** What an operator reads of one key. */
 export const keyFacts = ({ key }: FoundKey, rights: string): [name: string, value: Child | undefined][] => [
   ["Number", <code>{key.id}</code>],
+  ["Email", key.email ? <Text value={key.email} /> : undefined],
+  ["Key", hasKey(key) ? undefined : "no key: signs in with the company"],
   [rights, <Rights rights={key.rights} />],
   ["Issued", <Time at={key.createdAt} />],
   ["Last used", <Time at={key.lastUsedAt} none="never" />],

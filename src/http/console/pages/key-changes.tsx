@@ -3,6 +3,7 @@ import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import type { Result } from "../../../../common/result.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import { hasKey } from "../../../domain/credentials/operators.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { IssuedKey } from "../../operations/issue-credential.ts";
@@ -89,9 +90,11 @@ export async function showKeyOf(c: Call, kind: KeyKind): Promise<Response> {
     subline: <KeyState found={found} pathOf={kind.pathOf} />,
     actions: kind.canChange() && isValid(key) && (
       <>
-        <a class="button" href={`${path}/roll`}>
-          Roll…
-        </a>
+        {hasKey(key) && (
+          <a class="button" href={`${path}/roll`}>
+            Roll…
+          </a>
+        )}
         <a class="button danger" href={`${path}/revoke`}>
           Revoke…
         </a>
@@ -161,7 +164,8 @@ const revokePageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) 
 /** Answers with the page on which to roll a key. */
 export async function showRollPage(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
-  return found instanceof Response ? found : rollPageOf(c, kind, found, []);
+  if (found instanceof Response) return found;
+  return hasKey(found.key) ? rollPageOf(c, kind, found, []) : refuseWithPage(c, { code: "operator_without_key" });
 }
 
 /** Rolls a key, and shows the text of the new one once. */

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import type { Issue } from "../../../../common/issue.ts";
 import { FORM_BYTES_MAX } from "../../../../common/limits.ts";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
@@ -12,10 +13,12 @@ import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
 import { FORM_TOKEN } from "../components/form.tsx";
+import { SIGN_IN_AGAIN } from "../components/own-key.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
 import { toSignIn } from "../response/to-sign-in.ts";
+import { assertedPerson, isRecent } from "./asserted-person.ts";
 import { operatorKeyIssues } from "./form-fields.ts";
 import { readSession } from "./session-cookie.ts";
 
@@ -23,7 +26,8 @@ import { readSession } from "./session-cookie.ts";
  * Admits operators by the session in their cookie, as the table of access.ts says. The signature of the cookie, its rate limits and
  * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
  * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
- * The operator's own key is checked here too, for the forms that ask for it.
+ * The operator's own key is checked here too, for the forms that ask for it. A session that began with an assertion of the company's
+ * proxy needs one in each request, and for those forms a recent one.
  */
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
@@ -42,10 +46,24 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
     (await limited(c, name, access ?? {})) ??
     (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
+  if (!(await isAsserted(c, session))) return refuseWithPage(c, { code: "credential_expired" });
   c.set("presentedOperator", presented(c, session));
   if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
 });
+
+/** Whether a session may go on: one that began with an assertion needs one for the same person in each request. */
+async function isAsserted(c: RequestContext<SignedInEnv>, { email }: ConsoleSession): Promise<boolean> {
+  if (email === undefined) return true;
+  const person = await assertedPerson(c);
+  if (person?.email === email) {
+    c.set("assertion", person);
+    return true;
+  }
+  const problem = person ? "is for another person than its session" : "is missing, or no company sign-in is set up";
+  c.set("problem", c.get("problem") ?? `The assertion of this request ${problem}.`);
+  return false;
+}
 
 /** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */
 function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
@@ -129,8 +147,15 @@ async function admitForm(
       "This form was sent already",
       "It was not applied a second time. Open the page again to see how things are now.",
     );
-  if (c.get("asksForKey")) c.set("ownKeyIssues", await operatorKeyIssues(c));
+  if (c.get("asksForKey")) c.set("ownKeyIssues", assertionIssues(c) ?? (await operatorKeyIssues(c)));
   return undefined;
+}
+
+/** What is wrong with an assertion that stands for the operator's own key; `undefined` in a session that began with a key. */
+function assertionIssues(c: RequestContext<SignedInEnv>): Issue[] | undefined {
+  const assertion = c.get("assertion");
+  if (!assertion) return undefined;
+  return isRecent(assertion) ? [] : [{ path: [], message: SIGN_IN_AGAIN }];
 }
 
 const utf8 = new TextDecoder();

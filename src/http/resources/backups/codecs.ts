@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { WORKSPACE } from "../../../../common/environment.ts";
 import { CHANGED_FIELDS_MAX, NUMBER_MAX } from "../../../../common/limits.ts";
+import { normalizeEmail } from "../../../domain/credentials/operators.ts";
 import { grantOf, SCOPES } from "../../../domain/credentials/rights.ts";
 import type { EventDetails } from "../../../records.ts";
 import { Label } from "../fields.ts";
@@ -53,6 +54,13 @@ export const apiKeyRights = (): Codec<string> =>
   );
 
 const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word);
+
+/** The address of an operator. A line of a release without addresses lacks it. */
+export const email = (): Codec<string | null | undefined> => {
+  const address = z.string().check(z.refine((text) => normalizeEmail(text) === text));
+  const schema = z._default(z.nullable(address), null);
+  return { schema, encode: (value) => JSON.stringify(value ?? null) };
+};
 
 /** The members that name an environment. */
 export const place = () => ({

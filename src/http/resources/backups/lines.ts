@@ -6,11 +6,11 @@ import type { BackupItem, RecordKind, Records } from "../../../domain/backup/bac
 import { ROLES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
 import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
-import { EVENT_TYPES, LOCATIONS, type StoredKey } from "../../../records.ts";
+import { EVENT_TYPES, LOCATIONS } from "../../../records.ts";
 import { KeyName, Label, lazy } from "../fields.ts";
 import { OperatorName } from "../operators/schemas.ts";
 import { valueSchema } from "../user-groups/schemas.ts";
-import { apiKeyRights, bytes, type Codec, details, nullable, number, place, plain, time } from "./codecs.ts";
+import { apiKeyRights, bytes, type Codec, details, email, nullable, number, place, plain, time } from "./codecs.ts";
 
 /**
  * The lines of a backup: a table of the fields of each kind of record, with the codec of each. It writes the lines and reads them, within
@@ -37,7 +37,7 @@ function contentCodec(field: ContentField): Codec<string | null> {
 
 /** The codec of each field. Of the name of a directory, a line has the workspace and the environment. */
 type Fields<Kind extends RecordKind> = {
-  [Field in keyof Records[Kind]]: Codec<Records[Kind][Field]> | "directory";
+  [Field in keyof Records[Kind]]-?: Codec<Records[Kind][Field]> | "directory";
 };
 
 /** The fields of each kind in the order of its lines. A kind that is missing does not compile, nor one without a field of its record. */
@@ -49,10 +49,7 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
   const content = Object.fromEntries(CONTENT_FIELDS.map((field) => [field, contentCodec(field)])) as {
     [Field in ContentField]: Codec<StoredValue<Field>>;
   };
-  const key = (
-    name: Codec<string>,
-    rights: Codec<string>,
-  ): { [Field in keyof StoredKey]: Codec<StoredKey[Field]> } => ({
+  const key = (name: Codec<string>, rights: Codec<string>): Fields<"api_key"> => ({
     id,
     name,
     rights,
@@ -80,7 +77,7 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
       graceEndsAt: nullable(at),
     },
     api_key: key(plain(KeyName()), apiKeyRights()),
-    operator: key(plain(OperatorName()), plain<string>(z.enum(ROLES))),
+    operator: { ...key(plain(OperatorName()), plain<string>(z.enum(ROLES))), email: email() },
     event: {
       id,
       at,

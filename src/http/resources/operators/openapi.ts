@@ -11,6 +11,14 @@ const Operator = z
     id: number("The operator's number."),
     name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
     role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
+    email: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The address by which the operator signs in with its company, in lower case, or null.",
+        examples: ["ada@example.com"],
+      }),
+    has_key: z.boolean().meta({ description: "Whether the operator has a key.", examples: [true] }),
     ...KeyTimes,
   })
   .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
@@ -23,7 +31,10 @@ const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB
 const IssuedOperator = z.strictObject({
   success: Success,
   operator: Operator.meta({ description: "The operator, without the key." }),
-  key: z.string().meta({ description: "The operator's key. No other answer shows it.", examples: [EXAMPLE_KEY] }),
+  key: z
+    .string()
+    .optional()
+    .meta({ description: "The operator's key, if it has one. No other answer shows it.", examples: [EXAMPLE_KEY] }),
 });
 
 const ListedOperators = z.strictObject({
@@ -42,14 +53,15 @@ export const operatorOperations = {
     summary: "Issue the key of an operator",
     description:
       "Names a person or a job that runs the deployment. The answer is the only one that shows the key. The first operator " +
-      "is issued with OPERATOR_TOKEN, the admin named bootstrap.",
+      "is issued with OPERATOR_TOKEN, the admin named bootstrap. An operator with an email may sign in to the console with its company, " +
+      "and then needs no key. Of all operators that are valid, only one may have an email.",
     body: {
       name: "IssueOperatorBody",
       schema: IssueOperatorBody(),
       example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
     },
     answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-    refusals: [],
+    refusals: ["email_taken"],
   },
   "GET /api/operators": {
     id: "listOperators",
@@ -65,7 +77,7 @@ export const operatorOperations = {
     tag: "Operators",
     summary: "Roll the key of an operator",
     description:
-      "Makes a key with the same name, role and expiry, and revokes the old one after the grace; at once where none is given.",
+      "Makes a key with the same name, role, expiry and email, and revokes the old one after the grace; at once where none is given.",
     ...BY_ID,
     body: {
       name: "RollOperatorBody",
@@ -73,7 +85,7 @@ export const operatorOperations = {
       example: { grace_seconds: 3600 },
     },
     answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-    refusals: ["operator_not_found"],
+    refusals: ["operator_not_found", "operator_without_key"],
   },
   "DELETE /api/operators/:id": {
     id: "revokeOperator",

@@ -1,7 +1,6 @@
 import { Hono } from "hono";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import type { IssuedKey } from "../../operations/issue-credential.ts";
-import { issueOperator, rollOperator } from "../../operations/operators.ts";
+import { type IssuedOperator, issueOperator, rollOperator } from "../../operations/operators.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
@@ -11,7 +10,7 @@ import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
+import { IssueOperatorBody, OperatorsQuery, operatorDraftOf } from "./schemas.ts";
 import { operatorBody } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
@@ -19,8 +18,7 @@ export const operators = new Hono<AppEnv>()
   .use(authorizeOperators)
 
   .post("/", jsonBody(IssueOperatorBody), async (c) => {
-    const { name, role: rights, expires_in_seconds: expiresInSeconds } = c.req.valid("json");
-    const issued = await issueOperator(operatorCall(c), { name, rights, expiresInSeconds });
+    const issued = await issueOperator(operatorCall(c), operatorDraftOf(c.req.valid("json")));
     return issued.ok ? respondWithKey(c, issued.value) : refuse(c, issued.failure);
   })
 
@@ -45,8 +43,9 @@ export const operators = new Hono<AppEnv>()
     return rolled.ok ? respondWithKey(c, rolled.value) : refuse(c, rolled.failure);
   });
 
-/** Answers with an operator's key, which is shown only here. */
-function respondWithKey(c: RequestContext, { stored, text }: IssuedKey): Response {
+/** Answers with an operator, and its key if it has one, which is shown only here. */
+function respondWithKey(c: RequestContext, { stored, text }: IssuedOperator): Response {
   c.set("subjectOperatorId", stored.id);
-  return respond(c, { success: 1, operator: operatorBody(stored), key: text }, {}, 201);
+  const key = text === undefined ? {} : { key: text };
+  return respond(c, { success: 1, operator: operatorBody(stored), ...key }, {}, 201);
 }

@@ -36,6 +36,8 @@ describe("POST /api/operators", () => {
         id: 1,
         name: "ada",
         role: "support",
+        email: null,
+        has_key: true,
         created_at: "2026-03-01T10:30:00.000Z",
         expires_at: "2026-03-01T11:30:00.000Z",
         last_used_at: null,

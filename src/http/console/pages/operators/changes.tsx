@@ -40,7 +40,7 @@ const operatorsOf = (c: Call): KeyKind => ({
   roll: {
     title: (id) => `Roll the key of operator ${id}`,
     effects: [
-      "A new key with the same name, role and expiry takes its place. Its text is shown once, on the next page.",
+      "A new key with the same name, role, expiry and email takes its place. Its text is shown once, on the next page.",
       "After the grace, the old key is refused, and the sessions that it has in the console end.",
     ],
     graceSeconds: "0",

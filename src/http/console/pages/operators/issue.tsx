@@ -1,16 +1,19 @@
 import { createFactory } from "hono/factory";
+import type { FC } from "hono/jsx";
 import type { Issue } from "../../../../../common/issue.ts";
+import { ssoIn } from "../../../../../common/settings/settings.ts";
 import { ROLES } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { issueOperator } from "../../../operations/operators.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
-import { IssueOperatorBody } from "../../../resources/operators/schemas.ts";
+import { IssueOperatorBody, operatorDraftOf } from "../../../resources/operators/schemas.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Select, TextField } from "../../components/fields.tsx";
+import { Checkbox, Select, TextField } from "../../components/fields.tsx";
 import { ExpiryField } from "../../components/keys.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
-import { OPERATORS } from "../../paths.ts";
+import { OPERATORS, withQuery } from "../../paths.ts";
 import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { redirect } from "../../response/redirect.ts";
 import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
@@ -44,11 +47,31 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
           options={ROLES.map((role): [string, string] => [role, role])}
           issues={issues}
         />
+        {(ssoIn(c.env) || form.has("email")) && <EmailFields form={form} issues={issues} />}
         <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
       </ChangeForm>
     ),
   });
 };
+
+/** How the operator signs in with the company. */
+const EmailFields: FC<{ form: URLSearchParams; issues: Issue[] }> = ({ form, issues }) => (
+  <>
+    <TextField
+      name="email"
+      label="Email (optional)"
+      hint="By this address the operator signs in with your company. It cannot be changed."
+      value={form.get("email") ?? ""}
+      type="email"
+      issues={issues}
+    />
+    <Checkbox
+      name="no_key"
+      label="No key: the operator signs in with your company alone"
+      checked={form.has("no_key")}
+    />
+  </>
+);
 
 /** The page on which to issue an operator's key. */
 export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
@@ -59,14 +82,15 @@ export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(asy
 
 /** Issues an operator's key, and shows its text once. */
 export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c) => {
-  const body = parseForm(c, IssueOperatorBody(), ["name", "role", "reason"], {
+  const body = parseForm(c, IssueOperatorBody(), ["name", "role", "email", "reason"], {
+    key: c.get("form").get("no_key") !== "yes",
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
   });
   if (!body.ok) return issuePageOf(c, body.failure.issues);
-  const { name, role: rights, expires_in_seconds: expiresInSeconds } = body.value;
-  const issued = await issueOperator(operatorCall(c), { name, rights, expiresInSeconds });
-  if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure));
+  const issued = await issueOperator(operatorCall(c), operatorDraftOf(body.value));
+  if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure, { email_taken: "email" }));
   c.set("subjectOperatorId", issued.value.stored.id);
   const { stored, text } = issued.value;
+  if (text === undefined) return redirect(c, withQuery(OPERATORS, { done: "issued" }));
   return respondWithNewKey(c, { title: `Operator ${stored.id}`, stored, text, back: [OPERATORS, "Operators"] });
 });

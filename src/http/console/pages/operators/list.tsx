@@ -12,7 +12,10 @@ import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 const ROWS = "50";
-const DONE = { revoked: "The operator is revoked: the key is refused, and so are its sessions in the console." };
+const DONE = {
+  issued: "The operator is issued: it signs in with your company, and has no key.",
+  revoked: "The operator is revoked: the key is refused, and so are its sessions in the console.",
+};
 
 /** The operators of the deployment, also those that have ended. */
 export const listOperators = createFactory<SignedInEnv>().createHandlers(async (c) => {
