@@ -21,7 +21,11 @@ export const hasApache = existsSync(PROGRAM) && existsSync(join(MODULES, "mod_au
 export const skippedWithoutApache = hasApache ? "" : ", skipped: Apache with mod_auth_openidc is missing";
 
 /** Runs Apache on a port of loopback, with its files in `folder`, until `stop` ends it. `directives` are those of its only site. */
-export async function startApache(folder: string, port: number, directives: string): Promise<{ stop: () => Promise<void> }> {
+export async function startApache(
+  folder: string,
+  port: number,
+  directives: string,
+): Promise<{ stop: () => Promise<void> }> {
   const file = join(folder, "apache.conf");
   const log = join(folder, "apache.log");
   const modules = Object.entries(LOADED).map(([name, so]) => `LoadModule ${name}_module ${MODULES}/mod_${so}.so`);
