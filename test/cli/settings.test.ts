@@ -115,6 +115,12 @@ it("stops with a mistake in --var, and in the environment", async ({ expect }) =
   });
 });
 
+it("stops with some of the settings that belong together, and names the others", async ({ expect }) => {
+  const { isReady, stderr } = await started(fileWith({ ...GOOD, SSO_HEADER: "X-Assertion" }));
+  expect(isReady).toBe(false);
+  expect(stderr).toContain("SSO_ISSUER and SSO_AUDIENCE and SSO_JWKS_URL are missing. Set all of SSO_HEADER, ");
+});
+
 it("warns once of names that are no settings, in serve and in doctor, and shows none that may be a secret", async ({
   expect,
 }) => {
