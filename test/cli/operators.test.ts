@@ -46,6 +46,24 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect((await operators(["list"])).stdout).toMatch(new RegExp(`^${successor} +carol +admin `, "m"));
 });
 
+it("issues an operator without a key, who is listed with the email and is never rolled", async ({ expect }) => {
+  const issued = await operators(["issue", "erin", "--email", "Erin@example.com", "--no-key", "--json"]);
+  const { operator, ...others } = JSON.parse(issued.stdout);
+  expect(operator).toMatchObject({ name: "erin", role: "viewer", email: "erin@example.com", has_key: false });
+  expect(others).toEqual({ success: 1 });
+  const listed = await operators(["list"]);
+  expect(listed.stdout).toMatch(/^id +name +role +email +key +created_at/);
+  expect(listed.stdout).toMatch(/^\d+ +erin +viewer +erin@example\.com +no key +/m);
+
+  const taken = await operators(["issue", "other", "--email", "ERIN@example.com"]);
+  expect([taken.status, taken.stderr]).toEqual([1, expect.stringContaining("has this email")]);
+  const rolled = await operators(["roll", String(operator.id)]);
+  expect([rolled.status, rolled.stderr]).toEqual([1, expect.stringContaining("has no key to roll")]);
+  await operators(["revoke", String(operator.id), "--yes"]);
+  const again = await operators(["issue", "erin", "--email", "erin@example.com"]);
+  expect(again.stdout).toMatch(/erin@example\.com +yes .*\n\nThe key, shown this once:\n\nugo_[\w-]+$/);
+});
+
 it("prints no credential but the one it issues, and that one once", async ({ expect }) => {
   const { stdout, stderr } = await operators(["issue", "--name", "dan", "--role", "viewer"]);
   const [key = "", ...others] = stdout.match(CREDENTIAL) ?? [];
@@ -88,8 +106,10 @@ it("each act carries the name of its operator, and revoking one leaves the other
 it.for([
   ["a missing id", ["roll"], "Missing required argument 'id'", 2],
   ["an id that is a path", ["revoke", "../keys/1"], "Give the number as a positive whole number", 2],
-  ["no name", ["issue", "--role", "admin"], "--name", 2],
-  ["no role", ["issue", "--name", "x"], "--role", 2],
+  ["no name", ["issue", "--role", "admin"], "Give the name of the operator once", 2],
+  ["two names", ["issue", "x", "--name", "x"], "Give the name of the operator once", 2],
+  ["neither key nor email", ["issue", "x", "--no-key"], "Give --email with --no-key", 2],
+  ["an email that is none", ["issue", "x", "--email", "ada"], "email: Give an address such as ada@example.com", 1],
   ["an unknown role", ["issue", "--name", "x", "--role", "root"], "Allowed choices are viewer, support, admin", 2],
   ["the name of the bootstrap token", ["issue", "--name", "bootstrap", "--role", "admin"], "name: ", 1],
   ["an unknown operator", ["revoke", "999999", "--yes"], "no such operator", 1],

@@ -446,6 +446,8 @@ describe("operators", () => {
       id: expect.any(Number),
       name: "client operator",
       role: "viewer",
+      email: null,
+      hasKey: true,
       createdAt: expect.any(String),
       expiresAt: expect.any(String),
       lastUsedAt: null,
@@ -466,6 +468,17 @@ describe("operators", () => {
       [rolled.operator.id, "string"],
     ]);
     expect((await errorOf(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
+  });
+
+  it("have an email, and perhaps no key", async ({ expect }) => {
+    const grace = { name: "client grace", role: "viewer", email: "Grace.Client@example.com" } as const;
+    const { id, email, hasKey } = await operator.issueOperatorWithoutKey(grace);
+    expect([email, hasKey]).toEqual(["grace.client@example.com", false]);
+    expect((await errorOf(operator.issueOperator(grace))).code).toBe("email_taken");
+    expect((await errorOf(operator.rollOperator({ id }))).code).toBe("operator_without_key");
+    await operator.revokeOperator({ id });
+    const { operator: issued, key } = await operator.issueOperator(grace);
+    expect([issued.email, issued.hasKey, key.slice(0, 4)]).toEqual(["grace.client@example.com", true, "ugo_"]);
   });
 
   it("act in an environment as far as their role allows, and get no token", async ({ expect }) => {

@@ -133,6 +133,10 @@ const CLIENTS = {
       ],
       issueOperator: [
         { name: "anna", role: "viewer" },
+        { email: "kept", expiresInSeconds: "refused", ...REASON },
+      ],
+      issueOperatorWithoutKey: [
+        { name: "anna", role: "viewer", email: "anna@example.com" },
         { expiresInSeconds: "refused", ...REASON },
       ],
       operatorPage: [{}, PAGE],

@@ -19,7 +19,7 @@ export type IssueOperatorInput = Because & {
   name: string;
   role: Role;
   /** By this address the operator signs in to the console with its company. Only one valid operator may have it. */
-  email?: string;
+  email?: string | undefined;
   expiresInSeconds?: number;
 };
 

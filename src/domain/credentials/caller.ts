@@ -65,7 +65,7 @@ export const renameRefusal = (
 export type PresentedConsoleSession = { sessionHash: ArrayBuffer; bootstrapMac: ArrayBuffer | null };
 
 /** The address of an operator, from an assertion of the company's proxy that the Worker has verified. */
-export type PresentedEmail = { email: string };
+type PresentedEmail = { email: string };
 
 /**
  * Who calls the registry: the key of an operator, the bootstrap token, which the Worker has compared, a session of the console, or an

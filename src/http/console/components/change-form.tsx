@@ -1,10 +1,13 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
+import { ASSERTION_RECENT_SECONDS_MAX } from "../../../../common/limits.ts";
 import type { RequestContext } from "../../app-env.ts";
+import type { KeyReason } from "../access.ts";
 import type { SignedInEnv } from "../console-env.ts";
-import { ReasonField } from "./fields.tsx";
+import { isRecent } from "../request/asserted-person.ts";
+import { OperatorKeyField, ReasonField } from "./fields.tsx";
 import { Form } from "./form.tsx";
-import { OwnKey } from "./own-key.tsx";
+import { Time } from "./text.tsx";
 
 /** The page of a change: what will happen, then its form, which is sent to the page's own path. */
 export const ChangeForm: FC<{
@@ -39,3 +42,35 @@ export const ChangeForm: FC<{
     </Form>
   </>
 );
+
+const MINUTES = ASSERTION_RECENT_SECONDS_MAX / 60;
+
+/** What to do about an assertion that is too old to stand for the operator's own key. */
+export const SIGN_IN_AGAIN = `This needs a sign-in at your company that is at most ${MINUTES} minutes old. Sign out there, sign in again, and then open this page again.`;
+
+const HINTS: Record<KeyReason, string> = {
+  credential: "Once more, because the next page shows a credential, which goes on after your session.",
+  erasure: "Once more, because this cannot be undone.",
+};
+
+/**
+ * The operator's own key, if the table of pages says that this form asks for it. In a session that began with an assertion, a recent
+ * assertion stands for the key.
+ */
+const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, issues }) => {
+  const [reason, assertion] = [c.get("asksForKey"), c.get("assertion")];
+  if (!reason) return null;
+  if (!assertion) return <OperatorKeyField hint={HINTS[reason]} issues={issues} />;
+  const signedIn = <Time at={assertion.issuedAtSeconds * 1000} />;
+  return isRecent(assertion) ? (
+    <p class="hint">
+      You have signed in at your company {signedIn}. Until {MINUTES} minutes after that, no key is needed here.
+    </p>
+  ) : (
+    <div class="notice warn">
+      <p>
+        You have signed in at your company {signedIn}. {SIGN_IN_AGAIN}
+      </p>
+    </div>
+  );
+};

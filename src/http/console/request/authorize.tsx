@@ -12,8 +12,8 @@ import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
 import { type PageAccess, pageAccessOf } from "../access.ts";
+import { SIGN_IN_AGAIN } from "../components/change-form.tsx";
 import { FORM_TOKEN } from "../components/form.tsx";
-import { SIGN_IN_AGAIN } from "../components/own-key.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
