@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { SignJWT } from "jose";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { request } from "undici";
+import { Client, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { OperatorClient } from "../../client/src/index.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
@@ -30,6 +33,8 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
   let apache: { stop: () => Promise<void> };
   let browser: Browser;
   let operators: OperatorClient;
+  /** A server that answers with the headers that it gets. */
+  let echo: Server;
   /** The address of the proxy. */
   let site: string;
 
@@ -54,7 +59,13 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
       "https://groups.example.com": site,
       "http://127.0.0.1:8787": service.url,
     };
-    apache = await startApache(folder, port, documentedSite(addresses));
+    echo = createServer((received, response) => {
+      const headers = Object.entries(received.headers).map(([name, value]) => `${name}: ${value}`);
+      response.end(headers.join("\n"));
+    });
+    await once(echo.listen(0, "127.0.0.1"), "listening");
+    const toEcho = `ProxyPass /echo/ http://127.0.0.1:${(echo.address() as AddressInfo).port}/\n`;
+    apache = await startApache(folder, port, toEcho + documentedSite(addresses));
     browser = await startChromium();
   });
   afterAll(async () => {
@@ -62,6 +73,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     await apache?.stop();
     await service?.stop();
     await provider?.stop();
+    echo?.close();
     removeCopy(folder);
   });
 
@@ -169,11 +181,17 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await text(page)).toContain("you are mallory@example.com, and no operator has this email");
     for (const path of ["/console/sign-in", "//console/sign-in", "/x/../console/sign-in", "/%63onsole/sign-in"])
       expect(await throughProxy(path, { [HEADER]: assertion })).not.toContain("Continue as");
+    // Below this path, the proxy asks nobody to sign in.
+    const arrived = await throughProxy("/echo/", { [HEADER]: assertion, "X-Other": "kept" });
+    expect(arrived).toContain("x-other: kept");
+    expect(arrived).not.toContain(HEADER.toLowerCase());
   });
 
   async function throughProxy(path: string, headers: Record<string, string>): Promise<string> {
-    const response = await request({ origin: site, path }, { headers });
-    return response.body.text();
+    // Unlike a URL, this path stays as it is.
+    const client = new Client(site);
+    onTestFinished(() => client.close());
+    return (await client.request({ method: "GET", path, headers })).body.text();
   }
 
   it("refuses forged assertions of a client that comes past the proxy", async ({ expect }) => {
