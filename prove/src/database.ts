@@ -124,6 +124,8 @@ export async function begin(database: Database): Promise<void> {
   await database.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   await database.query(`SET LOCAL statement_timeout = ${STATEMENT_MS_MAX}`);
   await database.query(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
+  // The queries of the catalogue are short, and their estimates are high: PostgreSQL compiled them for longer than it ran them.
+  await database.query("SET LOCAL jit = off");
   // After its first query, PostgreSQL refuses SET TRANSACTION READ WRITE.
   await database.query("SELECT 1");
 }

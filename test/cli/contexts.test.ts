@@ -51,7 +51,7 @@ it("stores a deployment and a key, for its owner alone, and never shows the key"
   expect(added).toEqual({
     status: 0,
     stderr: "",
-    stdout: `Stored here: ${url}, API key backend of contexts-stored/Testing. To use it where nothing else is named: ug context use here`,
+    stdout: `Stored here: ${url}, API key backend of contexts-stored/Testing. It is in use`,
   });
   expect(statSync(contextFile("here")).mode & 0o777).toBe(0o600);
   for (const folder of ["ug", "ug/contexts"]) expect(statSync(join(home, folder)).mode & 0o777).toBe(0o700);
@@ -59,7 +59,7 @@ it("stores a deployment and a key, for its owner alone, and never shows the key"
   const listed = await ug(["context", "list"]);
   expect(listed.stdout).toMatch(new RegExp(`here +${url} +API key backend of contexts-stored/Testing`));
   const json = await ug(["context", "list", "--json"]);
-  expect(JSON.parse(json.stdout).contexts).toMatchObject([{ name: "here", url, in_use: false }]);
+  expect(JSON.parse(json.stdout).contexts).toMatchObject([{ name: "here", url, in_use: true }]);
   for (const { stdout, stderr } of [added, listed, json]) expect(stdout + stderr).not.toContain(apiKey.slice(-20));
   expect((await ug(["groups", "create", "acme", "--context", "here"])).status).toBe(0);
 });
@@ -74,6 +74,29 @@ it("prints nothing of a deployment that a terminal interprets", async ({ expect 
     expect(stdout).toContain("\\u009b31m\\u202e");
     expect(stdout).not.toMatch(/[^\P{C}\n]/u);
   }
+});
+
+it("uses the first context at once, and no other one before somebody says so", async ({ expect }) => {
+  const { ug, add } = newUser();
+  const [first, second] = [await deployment("first"), await deployment("second")];
+  expect((await add("first", "ugk_first", first.url)).stdout).toMatch(/ It is in use$/);
+  expect((await ug(["groups", "list"])).status).toBe(0);
+  expect(first.received.at(-1)?.headers.authorization).toBe("Token ugk_first");
+
+  expect((await add("second", "ugk_second", second.url)).stdout).toMatch(/ ug context use second$/);
+  await ug(["context", "use", "--none"]);
+  await add("third", "ugk_third", second.url);
+  const { contexts } = JSON.parse((await ug(["context", "list", "--json"])).stdout);
+  expect(contexts.map(({ in_use }: { in_use: boolean }) => in_use)).toEqual([false, false, false]);
+});
+
+it("says which variables come before the first context", async ({ expect }) => {
+  const { ug, fileOf } = newUser();
+  const { url: at } = await deployment("first");
+  const args = ["context", "add", "first", "--url", at, "--key-file", fileOf("ugk_x"), "--json"];
+  const { stdout, stderr } = await ug(args, { API_KEY: "ugk_other" });
+  expect(JSON.parse(stdout).context).toMatchObject({ name: "first", in_use: true });
+  expect(stderr).toContain("API_KEY come before the context in use");
 });
 
 it("reads the key from standard input", async ({ expect }) => {

@@ -106,6 +106,16 @@ it("starts with each good value", async ({ expect }) => {
   }
 });
 
+it("stops with a part of the settings of the sign-in with the company, which ug doctor finds", async ({ expect }) => {
+  const file = fileWith({ ...GOOD, SSO_HEADER: "X-Assertion", SSO_AUDIENCE: "a" });
+  const sentence = "SSO_ISSUER and SSO_JWKS_URL are missing. Set all of SSO_HEADER,";
+  const { isReady, stderr } = await started(file);
+  expect([isReady, stderr]).toEqual([false, expect.stringContaining(sentence)]);
+  expect((await diagnosed(file)).levels("failed")).toContainEqual(
+    expect.objectContaining({ check: "settings", message: expect.stringContaining(sentence) }),
+  );
+});
+
 it("stops with a mistake in --var, and in the environment", async ({ expect }) => {
   const file = fileWith(GOOD);
   expect(await started(file, ["--var", "UNDO_DAYS:-3"])).toMatchObject({
@@ -113,12 +123,6 @@ it("stops with a mistake in --var, and in the environment", async ({ expect }) =
     status: 1,
     stderr: expect.stringContaining("UNDO_DAYS cannot be read: it is no number from 0 to 36500."),
   });
-});
-
-it("stops with some of the settings that belong together, and names the others", async ({ expect }) => {
-  const { isReady, stderr } = await started(fileWith({ ...GOOD, SSO_HEADER: "X-Assertion" }));
-  expect(isReady).toBe(false);
-  expect(stderr).toContain("SSO_ISSUER and SSO_AUDIENCE and SSO_JWKS_URL are missing. Set all of SSO_HEADER, ");
 });
 
 it("warns once of names that are no settings, in serve and in doctor, and shows none that may be a secret", async ({

@@ -252,7 +252,7 @@ it("says what a credential may do", async ({ expect }) => {
 
 it("ends sessions, and names whose", async ({ expect }) => {
   const groups = new UserGroupClient({ url, apiKey: key });
-  await groups.ensure({ userGroupId: "ug sessions" });
+  const { teamId } = (await groups.ensure({ userGroupId: "ug sessions" })).group;
   const mint = (viewerId: string) => groups.mintSession({ userGroupId: "ug sessions", viewerId });
   const statusOf = async ({ token }: { token: string }) =>
     (await fetch(`${url}/api/viewer`, { headers: { Authorization: `Bearer ${token}` } })).status;
@@ -270,7 +270,15 @@ it("ends sessions, and names whose", async ({ expect }) => {
   writeFileSync(join(folder, "session"), `${bob.token}\n`);
   expect((await end("--session-file", join(folder, "session"), "--yes")).status).toBe(0);
   expect([await statusOf(bob), await statusOf(eve)]).toEqual([401, 200]);
-  expect((await end("--viewer-id", "eve", "--yes")).status).toBe(2);
+  for (const wrong of [
+    ["--viewer-id", "eve"],
+    ["--user-group-id", "ug sessions", "--team-id", String(teamId)],
+    ["--session-file", join(folder, "session"), "--team-id", String(teamId)],
+  ])
+    expect((await end(...wrong, "--yes")).status).toBe(2);
+  expect(await statusOf(eve)).toBe(200);
+  expect((await end("--team-id", String(teamId), "--yes")).stdout).toBe(`Ended all sessions of group ${teamId}.`);
+  expect(await statusOf(eve)).toBe(401);
   expect(JSON.parse((await end("--user-group-id", "nobody", "--yes", "--json")).stdout)).toMatchObject({
     success: 0,
     error: { code: "user_group_not_found" },

@@ -199,8 +199,8 @@ describe("npm run clients", () => {
   });
 });
 
-/** What is no client of the matrix; mirror.test.ts runs the mirror, and embedding.test.ts the recipes of embedding. */
-const OTHER_FILES = ["product", "tsconfig.json", "mirror.ts", "embedding", "gateways"];
+/** What is no HTTP client: the tests of test/examples/ run these. */
+const OTHER_FILES = ["product", "tsconfig.json", "mirror.ts", "embedding", "gateways", "consumers"];
 
 it("runs every file of examples", ({ expect }) => {
   const files = readdirSync("examples").filter((name) => !OTHER_FILES.includes(name));

@@ -41,7 +41,7 @@ type Printed = {
 };
 
 /** The first version number that a command prints, if it succeeds. */
-function versionBy([program, ...args]: Command): string | undefined {
+export function versionBy([program, ...args]: Command): string | undefined {
   const { status, stdout } = spawnSync(program, args, { encoding: "utf8", timeout: RUN_MS_MAX });
   return status === 0 ? /\d+(\.\d+)*/.exec(stdout)?.[0] : undefined;
 }
@@ -53,7 +53,7 @@ function javaVersion(): string | undefined {
 
 const nodeVersion = (): string | undefined => process.versions.node;
 
-function packageVersion(name: string): string | undefined {
+export function packageVersion(name: string): string | undefined {
   const file = `node_modules/${name}/package.json`;
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).version : undefined;
 }

@@ -61,7 +61,8 @@ const addCommand = () =>
         "an operator's key, for the commands on one environment",
       ],
     ],
-    notes: "Nothing is stored if the deployment cannot be reached, or refuses the key.",
+    notes:
+      "Nothing is stored if the deployment cannot be reached, or refuses the key. The first context is in use at once.",
   })
     .argument("<name>", "the name of the context", readContextName)
     .requiredOption("--url <url>", "the service")
@@ -70,12 +71,19 @@ const addCommand = () =>
     .option("--environment <name>", "Customer, Testing or untagged")
     .option("--replace", "replace the context of this name")
     .action(async (name: string, options: AddOptions) => {
-      if (!options.replace && contextNames().includes(name))
+      const others = contextNames();
+      if (!options.replace && others.includes(name))
         throw new UsageError(`There is a context ${name} already. Give another name, or --replace.`);
       const context = { name, ...(await checked(options)), ...placeOf(options) };
       storeContext(context);
-      const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. To use it where nothing else is named: ug context use ${name}`;
-      await printOutput({ body: { success: 1, context: shown(context) }, text }, options);
+      if (others.length === 0) {
+        useContext(name);
+        noteVariables();
+      }
+      const isInUse = nameInUse() === name;
+      const use = isInUse ? "It is in use" : `To use it where nothing else is named: ug context use ${name}`;
+      const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. ${use}`;
+      await printOutput({ body: { success: 1, context: { ...shown(context), in_use: isInUse } }, text }, options);
     });
 
 /** The deployment and the key of a new context. @throws CommandError unless the deployment takes the key. */

@@ -1,7 +1,7 @@
 /** `ug sessions`: the viewer sessions of an environment. */
 
 import type { Command } from "commander";
-import type { EnvironmentClient } from "../../../client/src/index.ts";
+import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
 import { withApiKey } from "../access.ts";
 import {
@@ -96,10 +96,16 @@ const mintCommand = () =>
 function groupOf({ userGroupId, teamId }: { userGroupId: string | undefined; teamId: number | undefined }) {
   if (userGroupId !== undefined && teamId === undefined) return { userGroupId };
   if (userGroupId === undefined && teamId !== undefined) return { teamId };
-  throw new UsageError("Name the group with --user-group-id or --team-id.");
+  throw new UsageError("Name the group with exactly one of --user-group-id and --team-id.");
 }
 
-type EndOptions = { userGroupId?: string; viewerId?: string; sessionFile?: string; yes?: boolean } & ReasonOptions &
+type EndOptions = {
+  userGroupId?: string;
+  teamId?: number;
+  viewerId?: string;
+  sessionFile?: string;
+  yes?: boolean;
+} & ReasonOptions &
   ServiceOptions;
 
 const endCommand = () =>
@@ -113,6 +119,7 @@ const endCommand = () =>
             "all sessions of one person",
           ],
           ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
+          ["ug sessions end --team-id 12 --yes", "the same, by the group's number"],
           ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
         ],
         notes:
@@ -122,24 +129,32 @@ const endCommand = () =>
     ),
   )
     .option("--user-group-id <id>", "the group whose sessions end")
+    .option("--team-id <number>", "the same by its number", readId)
     .option("--viewer-id <id>", "only those of this person")
     .option("--session-file <file>", "the file that holds the session: other users can read arguments")
     .option("--yes", "confirm; without it, nothing is changed")
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {
-        const { userGroupId, viewerId, sessionFile, reason } = options;
-        const namesOneTarget = sessionFile === undefined ? userGroupId !== undefined : !(userGroupId ?? viewerId);
-        if (!namesOneTarget) throw new UsageError("Give --session-file, or --user-group-id and perhaps --viewer-id.");
-        const ofGroup = `of group ${quoted(userGroupId ?? "")}`;
-        const ofPerson = viewerId === undefined ? ofGroup : `of viewer ${quoted(viewerId)} ${ofGroup}`;
-        const what = sessionFile === undefined ? `all sessions ${ofPerson}` : "this session";
+        const what = namedSessions(options);
         requireYes(options, `end ${what}`);
-        const session = sessionFile === undefined ? undefined : textInOptionFile("--session-file", sessionFile);
-        await client.endSessions(
-          session === undefined
-            ? { userGroupId: userGroupId ?? "", ...given({ viewerId }), reason }
-            : { session, reason },
-        );
+        await client.endSessions({ ...targetOf(options), reason: options.reason });
         return { body: { success: 1 }, text: `Ended ${what}.` };
       }),
     );
+
+/** The sessions that end, in words. @throws UsageError unless the options name one session, or exactly one group */
+function namedSessions({ userGroupId, teamId, viewerId, sessionFile }: EndOptions): string {
+  if (sessionFile !== undefined) {
+    if (userGroupId === undefined && teamId === undefined && viewerId === undefined) return "this session";
+    throw new UsageError("Give --session-file alone, or name a group and perhaps --viewer-id.");
+  }
+  const { userGroupId: id } = groupOf({ userGroupId, teamId });
+  const person = viewerId === undefined ? "" : `of viewer ${quoted(viewerId)} `;
+  return `all sessions ${person}of group ${id === undefined ? teamId : quoted(id)}`;
+}
+
+/** The same for the service. The file of a session is read only now. */
+function targetOf({ userGroupId, teamId, viewerId, sessionFile }: EndOptions): EndSessionsInput {
+  if (sessionFile !== undefined) return { session: textInOptionFile("--session-file", sessionFile) };
+  return { ...groupOf({ userGroupId, teamId }), ...given({ viewerId }) };
+}

@@ -77,9 +77,9 @@ function parseQuery<Schema extends z.ZodMiniType>(
  * The fields of the query whose names are wanted. What Hono would drop or alter silently is an issue: a field given twice,
  * and bytes that are no UTF-8.
  */
-function readQuery(
+export function readQuery(
   url: string,
-  isWanted: (name: string) => boolean,
+  isWanted: (name: string) => boolean = () => true,
 ): { fields: Record<string, string>; issues: Issue[] } {
   if (!url.includes("?")) return { fields: {}, issues: [] };
   const text = new URL(url).search.slice(1);

@@ -42,11 +42,43 @@ describe("the list of groups", () => {
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
   });
 
+  it.for([
+    ["cursor=%22%3E", "cursor"],
+    ["search=acme&search=globex", "search"],
+    ["search=%FF", "search"],
+    ["unknown=1", "unknown"],
+  ])("is refused as the API refuses it: %s", async ([query, field], { expect }) => {
+    const { visitor } = await newVisitor();
+    const refused = await call("GET", `/api/user_groups${inEnvironment()}&${query}`, { credential: operator });
+    const [issue] = refused.body.error.issues;
+    expect([refused.status, issue.path]).toEqual([422, [field]]);
+    const { status, body } = await visitor.get(`${ENVIRONMENT}/groups?${query}`);
+    expect(status).toBe(422);
+    expect(body).toContain(issue.message);
+  });
+
   it("says what is wrong with a filter, at its field", async ({ expect }) => {
     const { visitor } = await newVisitor();
     const { status, body } = await visitor.get(`${ENVIRONMENT}/groups?state=deleted&search=a&user_group_id_prefix=a`);
     expect(status).toBe(422);
     expect(body).toContain('href="#field-user_group_id_prefix"');
+  });
+});
+
+describe("every page of a list", () => {
+  it.for([
+    "/console/environments",
+    "/console/operators",
+    "/console/events",
+    `${ENVIRONMENT}/groups`,
+    `${ENVIRONMENT}/keys`,
+    `${ENVIRONMENT}/events`,
+    `${GROUP}/events`,
+  ])("refuses a cursor that it has not given, and a field that is given twice: %s", async (path, { expect }) => {
+    const { visitor } = await newVisitor();
+    expect((await visitor.get(path)).status).toBe(200);
+    for (const query of ["cursor=%22%3E", "cursor=1&cursor=1", "search=a&search=b"])
+      expect([query, (await visitor.get(`${path}?${query}`)).status]).toEqual([query, 422]);
   });
 });
 

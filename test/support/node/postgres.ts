@@ -64,7 +64,7 @@ export async function startPostgres({ tls = false } = {}): Promise<Postgres> {
   const port = tls ? await freePort() : 5432;
   const certificate = tls ? certify(folder, at) : "";
   const settings = [
-    ...[`unix_socket_directories=${folder}`, `port=${port}`, "fsync=off", "max_connections=20"],
+    ...[`unix_socket_directories=${folder}`, `port=${port}`, "fsync=off", "jit=off", "max_connections=20"],
     ...(tls
       ? ["listen_addresses=localhost", `ssl_cert_file=${certificate}`, `ssl_key_file=${join(folder, "key.pem")}`]
       : ["listen_addresses="]),

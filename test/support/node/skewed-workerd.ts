@@ -36,8 +36,11 @@ const LIMITED = "test:no-limit";
 /** A service, and its bootstrap token. */
 export type SkewedService = { url: string; operatorToken: string; stop: () => Promise<void> };
 
-/** A state of services that follow one another: the folder of the databases, and the secrets. */
-export type State = { folder: string; secrets: Record<string, string> };
+/**
+ * A state of services that follow one another: the folder of the databases, the secrets and other variables, and the address of the host of
+ * SSO_JWKS_URL, if the Workers reach one.
+ */
+export type State = { folder: string; secrets: Record<string, string>; jwksAddress?: string };
 
 export const newState = (): State => ({
   folder: mkdtempSync(join(tmpdir(), "user-group-service-")),
@@ -70,7 +73,7 @@ const modulesOf = ({ folder }: Bundle): string =>
  * Nothing is limited.
  */
 export async function startSkewed(workers: readonly Bundle[], objects: Bundle, kept?: State): Promise<SkewedService> {
-  const { folder: state, secrets: fixed } = kept ?? newState();
+  const { folder: state, secrets: fixed, jwksAddress } = kept ?? newState();
   const { compatibilityDate, durableObjects, rateLimits } = objects.settings;
   const ofWorkers = workers.map(({ settings }) => settings.vars);
   const variables: Record<string, string> = Object.assign({}, objects.settings.vars, ...ofWorkers, fixed);
@@ -83,6 +86,7 @@ export async function startSkewed(workers: readonly Bundle[], objects: Bundle, k
       ({ name }) => `(name = ${textOf(name)}, wrapped = (moduleName = "${LIMITED}", innerBindings = []))`,
     ),
     '(name = "ASSETS", service = "internet")',
+    ...(jwksAddress ? ['(name = "SSO_JWKS", service = "jwks")'] : []),
     ...Object.keys(variables).map((name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`),
   ].join(", ");
   const service = (name: string, bundle: Bundle, others = "") =>
@@ -102,6 +106,7 @@ export async function startSkewed(workers: readonly Bundle[], objects: Bundle, k
     services: [
       service("objects", objects, stored),
       ...workers.map((worker, index) => service(`worker-${index}`, worker)),
+      ...(jwksAddress ? [`(name = "jwks", external = (address = ${textOf(jwksAddress)}, http = ()))`] : []),
     ],
     extensions: [
       `(modules = [(name = "${LIMITED}", internal = true, esModule = "export default () => ({ limit: async () => ({ success: true }) });")])`,

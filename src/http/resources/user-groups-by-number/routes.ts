@@ -25,6 +25,7 @@ import { ensureGroup } from "../user-groups/routes.ts";
 import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
 import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
+  HISTORY_CURSOR_MESSAGE,
   HistoryQuery,
   ListQuery,
   PatchByNumberBody,
@@ -33,8 +34,6 @@ import {
   ShowQuery,
   UpdateByNumberBody,
 } from "./schemas.ts";
-
-const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one, as it came.";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for

@@ -97,6 +97,9 @@ export const ListQuery = lazy(() =>
   ),
 );
 
+/** What is wrong with a cursor of another history. Only the path says of which group a history is. */
+export const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before this one, as it came.";
+
 /** GET /api/user_groups/{team_id}/events */
 export const HistoryQuery = lazy(() =>
   z.strictObject({

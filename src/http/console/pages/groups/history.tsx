@@ -3,23 +3,27 @@ import { directoryName } from "../../../../../common/environment.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
+import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { Feed } from "../../components/events.tsx";
 import { List } from "../../components/list.tsx";
 import { Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
+import { readPageQuery } from "../../request/page-query.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
-const ROWS = 50;
+const ROWS = "50";
 
 /** All events of one group, newest first, also of a deleted or purged one. */
 export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
   const feed = directoryName(environment);
   const teamId = pathNumber(c.req.param("team_id") ?? "");
-  const cursor = c.req.query("cursor");
+  const { value, issues } = readPageQuery(c, HistoryQuery(), { defaults: { limit: ROWS } });
+  const { cursor, limit } = value ?? { cursor: undefined, limit: Number(ROWS) };
   const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);
-  const read = await c.get("directory").history(c.get("operator"), teamId, { from, limit: ROWS });
+  if (cursor !== undefined && from === undefined) issues.push({ path: ["cursor"], message: HISTORY_CURSOR_MESSAGE });
+  const read = await c.get("directory").history(c.get("operator"), teamId, { from, limit });
   if (!read.ok) return refuseWithPage(c, read.failure);
   const failure = await admitAgain(c, read.value);
   if (failure) return refuseWithPage(c, failure);
@@ -27,6 +31,7 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
   const path = groupPath(environment, teamId);
   return respondWithPage(c, {
     title: `Events of group ${teamId}`,
+    issues,
     crumbs: [
       [`${environmentPath(environment)}/groups`, "Groups"],
       [path, `Number ${teamId}`],
