@@ -1,4 +1,4 @@
-/** What programs learn of a failure besides its sentence: a code, and the id under which the service has logged the call. */
+/** Details of a failure for programs: a code, and the request id that the service has logged. */
 export type FailureDetails = { code?: string; requestId?: string | undefined };
 
 /** A failure that the user of a command can fix. The command prints the message, without a stack. */
@@ -22,5 +22,5 @@ export class UsageError extends CommandError {
 
 const UNREACHABLE: readonly string[] = ["unreachable", "not_the_service"];
 
-/** Whether the service did not answer: nothing did, or another server. */
+/** Whether no server answered, or one that is not the service. */
 export const isUnreachable = ({ code }: CommandError): boolean => UNREACHABLE.includes(code);

@@ -2,11 +2,11 @@ import { MAPPING_ENTRIES_MAX, PROPERTIES_BYTES_MAX, TEXT_UNITS_MAX } from "./lim
 
 /**
  * The fields that integrators give to a group. Checks, tables, answers, sessions, leases, backups, imports, pages and commands derive
- * from this table, or do not compile without a field of it.
+ * from this table, or do not compile if a field is missing there.
  *
  * `column` is the field's published name, and that of its column; requests alone call `provided_id` `user_group_id`. A `text` has one
- * line and at most `max` UTF-16 units, a `mapping` leads from texts to texts and has at most `max` entries, and an `object` is any JSON
- * object of at most `max` bytes. A field of a later release is nullable, because the groups that exist have no value of it.
+ * line and at most `max` UTF-16 units, a `mapping` maps texts to texts and has at most `max` entries, and an `object` is any JSON
+ * object of at most `max` bytes. A field that a later release adds must be nullable, because existing groups have no value of it.
  */
 export const CONTENT = {
   providedId: { column: "provided_id", kind: "text", max: TEXT_UNITS_MAX, isNullable: false },
@@ -25,7 +25,7 @@ export type GroupField = Exclude<ContentField, "providedId">;
 export const CONTENT_FIELDS = Object.keys(CONTENT) as ContentField[];
 export const GROUP_FIELDS = CONTENT_FIELDS.filter((field) => field !== "providedId");
 
-/** A field as it is stored. JSON stays text: nearly no code has a reason to look inside, and text that is not parsed cannot be altered. */
+/** A field as it is stored. JSON stays text, because almost no code reads its content, and unparsed text cannot change. */
 export type StoredValue<Field extends ContentField> = Content[Field]["isNullable"] extends true
   ? string | null
   : string;

@@ -9,7 +9,7 @@ export const BODY_SECONDS_MAX = 10;
 /** The first buffer of a body; longer ones follow as the body arrives. */
 export const BODY_BUFFER_BYTES_MIN = 1024;
 export const BODY_PIECE_BYTES_MAX = 16 * 1024;
-/** A body that has not come whole by then counts as unfinished. */
+/** A body that has not completely arrived by then counts as unfinished. */
 export const BODY_FIRST_READ_SECONDS_MAX = 0.1;
 /** How many unfinished bodies of one credential, and of all, an isolate reads at the same time. An isolate has 128 MB (Workers, "Limits"). */
 export const UNFINISHED_BODIES_OF_CREDENTIAL_MAX = 128;
@@ -25,7 +25,7 @@ export const BODY_PARSED_AT_ONCE_BYTES_MAX = 4 * 1024;
 /** The pause after a body of `BODY_BYTES_MAX`; after a shorter one it is shorter. Parsing takes a third of the thread at most. */
 export const BODY_PARSE_PAUSE_MS = 25;
 
-/** How many requests of one caller an isolate works on, or has an unread answer of, at the same time, and how many wait for that. */
+/** How many requests of one caller an isolate handles at the same time, unread answers included, and how many more wait. */
 export const PLACES_OF_CALLER_MAX = 32;
 export const WAITING_OF_CALLER_MAX = 352;
 export const PLACE_SECONDS_MAX = 8;
@@ -66,7 +66,7 @@ export const PURGE_RETRY_SECONDS = 60;
 /** The log has each alarm that is later. */
 export const LATE_ALARM_SECONDS = 60;
 
-/** When there are as many, a new key takes the place of the one that ended longest ago. */
+/** At this number, a new key takes the place of the one that ended longest ago. */
 export const KEYS_PER_ENVIRONMENT_MAX = 1000;
 export const KEY_SECONDS_MAX = 10 * 365 * 24 * 60 * 60;
 /** The same bound as for API keys. */
@@ -87,7 +87,7 @@ export const CONSOLE_SESSION_SECONDS_MAX = 8 * 60 * 60;
 export const CONSOLE_SESSION_NOTE_SECONDS = 60;
 /** When an operator has more, the oldest one ends. */
 export const CONSOLE_SESSIONS_PER_OPERATOR_MAX = 20;
-/** How many forms of a console session are known as sent. One that is older than all of them is refused, so that none is applied twice. */
+/** How many sent forms of a console session are stored. A form that is older than all of them is refused, so that none is applied twice. */
 export const CONSOLE_FORMS_REMEMBERED_MAX = 200;
 export const CONSOLE_COOKIE_BYTES = 32;
 
@@ -160,7 +160,7 @@ export const SESSION_STALE_CLOCK_SECONDS_MAX = 5;
 /** How long an ended session is remembered: the longest lifetime of a session, and 5 minutes for clocks that differ. */
 export const ENDED_SESSION_SECONDS = 65 * 60;
 export const ENDED_SESSIONS_PER_SWEEP_MAX = 1000;
-/** How many ends of sessions and persons an environment remembers. Beyond, all sessions of the group end. */
+/** How many ends of sessions and persons an environment stores. Beyond, all sessions of the person or the group end. */
 export const ENDED_SESSIONS_MAX = 100_000;
 /** How many verified sessions an instance of the Worker knows by their hashes. */
 export const VERIFIED_SESSIONS_MAX = 10_000;

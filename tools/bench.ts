@@ -5,9 +5,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { Command } from "commander";
 import { bundleOf } from "../cli/src/serve/bundle.ts";
 import { print } from "../cli/src/support/output.ts";
-import { CommandError } from "../common/command-error.ts";
 import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
 import { CallMeasurement } from "./bench/calls.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
@@ -19,20 +19,11 @@ import { jsonOf, type Results, textOf } from "./bench/report.ts";
 import { type BesideSearch, measureBesideSearch, measureTurns } from "./bench/searches.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
-import { runCommand, type ValuesOf } from "./command.ts";
-
-const USAGE = `Usage: npm run --silent bench -- [--quick] [--json]
-
-  --quick   fewer rounds, in under a minute
-  --json    one JSON object on standard output, and nothing else there`;
+import { runTool } from "./command.ts";
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
-const OPTIONS = { quick: { type: "boolean" }, json: { type: "boolean" } } as const;
-
-async function bench({ quick, json, url }: ValuesOf<typeof OPTIONS>, positionals: string[]): Promise<void> {
-  if (positionals.length > 0 || url) throw new CommandError("The bench takes --quick and --json; --help shows both.");
-
+async function bench({ quick, json }: { quick?: true; json?: true }): Promise<void> {
   const processes = new Processes();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void processes.close().finally(() => process.exit(1)));
@@ -113,4 +104,9 @@ function gzippedBytes(bundle: string): number {
   return gzipSync(Buffer.concat(modules.map((name) => readFileSync(join(bundle, name))))).length;
 }
 
-await runCommand({ usage: USAGE, options: OPTIONS, run: bench });
+await runTool(
+  new Command("npm run --silent bench --")
+    .option("--quick", "fewer rounds, in under a minute")
+    .option("--json", "one JSON object on standard output, and nothing else there")
+    .action(bench),
+);

@@ -1,22 +1,12 @@
 /** `npm run clients -- [CLIENT ...]`: the matrix of clients, against any service. Only the clients named run. */
 
+import { Command } from "commander";
 import { readBody, sendOrFail } from "../cli/src/support/http.ts";
 import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "../cli/src/support/service.ts";
 import { lineOf, widthsOf } from "../cli/src/support/table.ts";
 import { CommandError } from "../common/command-error.ts";
 import { CLIENTS, type Client, checkExample, checkLostBody, type Outcome, type Target } from "./clients/matrix.ts";
-import { runCommand, URL_USAGE } from "./command.ts";
-
-const USAGE = `Usage: API_KEY=... npm run --silent clients -- [--url URL] [CLIENT ...]
-
-Runs the examples of all clients, or of those named, against the service, with an API key that has write access. Each creates
-a group of its own and deletes it. To have a service, run npm start in another terminal; its key is in .demo-keys/default:
-
-  API_KEY=$(cat .demo-keys/default) npm run --silent clients
-
-${URL_USAGE}
-
-Clients: ${CLIENTS.map(({ name }) => name).join(", ")}.`;
+import { runTool, URL_OPTION } from "./command.ts";
 
 const COLUMNS = ["client", "version", "create/update/rotate/view/delete", "chunked GET", "GET without Content-Length"];
 /** The longest outcome. */
@@ -79,16 +69,27 @@ async function runClients(entries: readonly Entry[], target: Target): Promise<vo
 const shown = (name: string): string => (name.length <= NAME_UNITS_MAX ? name : "of that name");
 const NAME_UNITS_MAX = 30;
 
-async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
-  const unknown = positionals.filter((name) => !CLIENTS.some((client) => client.name === name));
-  if (unknown.length > 0) throw new CommandError(`There is no client ${unknown.map(shown).join(", ")}.\n\n${USAGE}`);
+async function run(names: string[], { url }: { url?: string }): Promise<void> {
+  const unknown = names.filter((name) => !CLIENTS.some((client) => client.name === name));
+  if (unknown.length > 0)
+    throw new CommandError(`There is no client ${unknown.map(shown).join(", ")}. --help lists all.`);
   const key = apiKeyFrom(process.env);
   const target = await checkTarget(serviceUrl(url, process.env), key);
-  const named = CLIENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const named = CLIENTS.filter(({ name }) => names.length === 0 || names.includes(name));
   await runClients(
     named.map((client) => ({ client, version: client.version() })),
     target,
   );
 }
 
-await runCommand({ usage: USAGE, options: {}, run });
+await runTool(
+  new Command("API_KEY=... npm run --silent clients --")
+    .description(
+      "Runs the examples of all clients, or of those named, against the service, with an API key that has write access. Each creates " +
+        "a group of its own and deletes it. To have a service, run npm start in another terminal; its key is in .demo-keys/default:\n\n" +
+        "  API_KEY=$(cat .demo-keys/default) npm run --silent clients",
+    )
+    .argument("[client...]", CLIENTS.map(({ name }) => name).join(", "))
+    .option(...URL_OPTION)
+    .action(run),
+);

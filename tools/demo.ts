@@ -3,25 +3,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { Command } from "commander";
 import { demoFiles } from "../cli/src/serve/demo.ts";
 import { readPort } from "../cli/src/serve/options.ts";
 import { print } from "../cli/src/support/output.ts";
 import { CommandError } from "../common/command-error.ts";
-import { runCommand } from "./command.ts";
+import { runTool } from "./command.ts";
 
-const USAGE = `Usage: npm run demo -- [--port PORT] [--service-port PORT] [--persist-to DIR]
-
-Starts the service at http://localhost:8788, and at http://localhost:3000 a product in which two customers look at their sales.
-
-  --port PORT           the port of the product; 0 takes any free one
-  --service-port PORT   the port of the service; 0 takes any free one
-  --persist-to DIR      the folder that holds the service's state; .ug/product by default`;
-
-const OPTIONS = {
-  port: { type: "string", default: "3000" },
-  "service-port": { type: "string", default: "8788" },
-  "persist-to": { type: "string", default: ".ug/product" },
-} as const;
+type Options = { port: string; servicePort: string; persistTo: string };
 
 /** The port that an option names; for 0, one that nobody listens on. */
 async function portOf(option: string): Promise<number> {
@@ -69,9 +58,8 @@ class Processes {
   }
 }
 
-async function run(options: Record<keyof typeof OPTIONS, string>): Promise<void> {
-  const persistTo = options["persist-to"];
-  const [port, servicePort] = [await portOf(options.port), await portOf(options["service-port"])];
+async function demo({ persistTo, ...options }: Options): Promise<void> {
+  const [port, servicePort] = [await portOf(options.port), await portOf(options.servicePort)];
   const serviceUrl = `http://localhost:${servicePort}`;
   const serve = ["cli/ug.mjs", "serve", "--demo", "--port", `${servicePort}`, "--persist-to", persistTo];
   const keys = demoFiles({ persistTo });
@@ -102,4 +90,13 @@ Harbour Coffee; or in another terminal:
 
 Ctrl-C stops both.`;
 
-await runCommand({ usage: USAGE, options: OPTIONS, run });
+await runTool(
+  new Command("npm run demo --")
+    .description(
+      "Starts the service at http://localhost:8788, and at http://localhost:3000 a product in which two customers look at their sales.",
+    )
+    .option("--port <port>", "the port of the product; 0 takes any free one", "3000")
+    .option("--service-port <port>", "the port of the service; 0 takes any free one", "8788")
+    .option("--persist-to <dir>", "the folder that holds the service's state", ".ug/product")
+    .action(demo),
+);

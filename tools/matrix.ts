@@ -3,26 +3,18 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Command } from "commander";
 import { lineOf, widthsOf } from "../cli/src/support/table.ts";
 import { CommandError } from "../common/command-error.ts";
-import { runCommand, type ValuesOf } from "./command.ts";
+import { runTool } from "./command.ts";
 import { CONSUMERS, type Consumer } from "./matrix/consumers.ts";
 import { consumerOutcome, type Outcome, type TestRun, testsOf } from "./matrix/outcomes.ts";
 import { type LastRuns, TABLE, tableOf } from "./matrix/table.ts";
 
 const RUN_BY_TESTS = CONSUMERS.filter((consumer): consumer is Tested => consumer.tests !== undefined);
 type Tested = Consumer & Required<Pick<Consumer, "tests">>;
+const NAMES = RUN_BY_TESTS.map(({ name }) => name).join(", ");
 
-const USAGE = `Usage: npm run --silent matrix -- [--record] [CONSUMER ...]
-
-Connects all consumers, or those named, and ends with the status 1 if one of them fails. A consumer that is not installed is
-skipped.
-
-  --record   write the day and the versions of those that worked into the table of docs/integrators/consumers.md
-
-Consumers: ${RUN_BY_TESTS.map(({ name }) => name).join(", ")}.`;
-
-const OPTIONS = { record: { type: "boolean", default: false } } as const;
 const LAST_RUNS = "tools/matrix/last-runs.json";
 const PAGE = "docs/integrators/consumers.md";
 
@@ -58,11 +50,11 @@ function record(consumers: readonly Consumer[]): void {
 
 function named(names: readonly string[]): Tested[] {
   const unknown = names.filter((name) => !RUN_BY_TESTS.some((consumer) => consumer.name === name));
-  if (unknown.length > 0) throw new CommandError(`No test runs ${unknown.join(", ")}.\n\n${USAGE}`);
+  if (unknown.length > 0) throw new CommandError(`No test runs ${unknown.join(", ")}. Tests run ${NAMES}.`);
   return RUN_BY_TESTS.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-async function run(values: ValuesOf<typeof OPTIONS>, names: string[]): Promise<void> {
+function run(names: string[], values: { record?: true }): void {
   const consumers = named(names);
   const runs = runTests([...new Set(consumers.map(({ tests }) => tests.file))]);
   const outcomes = consumers.map((consumer) => ({ consumer, ...consumerOutcome(consumer, runs) }));
@@ -80,4 +72,13 @@ async function run(values: ValuesOf<typeof OPTIONS>, names: string[]): Promise<v
   process.exitCode = count("failed") > 0 ? 1 : 0;
 }
 
-await runCommand({ usage: USAGE, options: OPTIONS, run });
+await runTool(
+  new Command("npm run --silent matrix --")
+    .description(
+      "Connects all consumers, or those named, and ends with the status 1 if one of them fails. A consumer that is not installed is " +
+        "skipped.",
+    )
+    .argument("[consumer...]", NAMES)
+    .option("--record", `write the day and the versions of those that worked into the table of ${PAGE}`)
+    .action(run),
+);

@@ -4,18 +4,17 @@
  */
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
+import { Command } from "commander";
 import { CommandError } from "../common/command-error.ts";
-import { runCommand, type ValuesOf } from "./command.ts";
+import { runTool } from "./command.ts";
 
-const USAGE = "Usage: npm run proof -- --minutes N [--seed S], with N from 1 to 600 and S a whole number.";
-const OPTIONS = { minutes: { type: "string" }, seed: { type: "string" } } as const;
 const SEED_MAX = 2 ** 31;
 
-async function prove(values: ValuesOf<typeof OPTIONS>, positionals: string[]): Promise<void> {
+function prove(values: { minutes: string; seed?: string }): void {
   const minutes = Number(values.minutes);
   const seed = Number(values.seed ?? randomInt(SEED_MAX));
-  if (!(minutes >= 1 && minutes <= 600) || !Number.isInteger(seed) || positionals.length > 0)
-    throw new CommandError(USAGE);
+  if (!(minutes >= 1 && minutes <= 600) || !Number.isInteger(seed))
+    throw new CommandError("Give --minutes as a number from 1 to 600, and --seed as a whole number.");
 
   console.info(`Seed ${seed}; repeat this run with: npm run proof -- --minutes ${minutes} --seed ${seed}`);
   const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "proof"], {
@@ -25,4 +24,9 @@ async function prove(values: ValuesOf<typeof OPTIONS>, positionals: string[]): P
   process.exitCode = status ?? 1;
 }
 
-await runCommand({ usage: USAGE, options: OPTIONS, run: prove });
+await runTool(
+  new Command("npm run proof --")
+    .requiredOption("--minutes <n>", "for how long, from 1 to 600")
+    .option("--seed <s>", "a whole number, which an earlier run has printed")
+    .action(prove),
+);

@@ -6,6 +6,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Command } from "commander";
 import { pagesOf } from "../cli/src/backup/service-pages.ts";
 import { bundleOf } from "../cli/src/serve/bundle.ts";
 import { startService } from "../cli/src/serve/service.ts";
@@ -15,7 +16,7 @@ import { promises } from "../test/support/node/promises.ts";
 import { HASHES, hashOfFolder } from "../test/support/node/releases.ts";
 import { walk } from "../test/support/node/walk.ts";
 import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
-import { runCommand } from "./command.ts";
+import { runTool } from "./command.ts";
 
 const RELEASES = "test/releases";
 
@@ -53,4 +54,4 @@ async function record(): Promise<void> {
   console.info(`  "${project.version}": "${hashOfFolder(folder)}",`);
 }
 
-await runCommand({ usage: "Usage: npm run record", options: {}, run: record });
+await runTool(new Command("npm run record").action(record));

@@ -6,10 +6,11 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Command } from "commander";
 import type { Browser } from "playwright-core";
 import { startOwnService } from "../cli/src/serve/own-service.ts";
 import { startChromium } from "./browser.ts";
-import { runCommand } from "./command.ts";
+import { runTool } from "./command.ts";
 import { age } from "./console/age.ts";
 import { fill } from "./console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "./console/pages.ts";
@@ -86,4 +87,4 @@ async function takeAll(): Promise<void> {
   }
 }
 
-await runCommand({ usage: "Usage: npm run screenshots", options: {}, run: takeAll });
+await runTool(new Command("npm run screenshots").action(takeAll));

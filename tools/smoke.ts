@@ -3,19 +3,12 @@
  * session, and deletes.
  */
 
+import { Command } from "commander";
 import { type HttpCall, type Refusal, readBody, sendOrFail } from "../cli/src/support/http.ts";
 import { escapeInvisible } from "../cli/src/support/printable.ts";
 import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "../cli/src/support/service.ts";
 import { CommandError } from "../common/command-error.ts";
-import { runCommand, URL_USAGE } from "./command.ts";
-
-const USAGE = `Usage: npm run --silent smoke -- [--url URL]
-
-Creates a user group with an id of its own, updates, rotates and views it, mints a viewer session, deletes the group, and says
-whether GET requests with a body reach the service. API_KEY is read from the environment, and must have write access; an
-environment "Testing" is best.
-
-${URL_USAGE}`;
+import { runTool, URL_OPTION } from "./command.ts";
 
 type GroupFields = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
 type SessionFields = { session?: { token: string } };
@@ -165,11 +158,19 @@ class SmokeTest {
   }
 }
 
-async function run({ url }: { url?: string | undefined }, positionals: string[]): Promise<void> {
-  if (positionals.length > 0) throw new CommandError("smoke takes nothing but its options; --help shows them.");
+async function smoke({ url }: { url?: string }): Promise<void> {
   const key = apiKeyFrom(process.env);
   const failed = await new SmokeTest(serviceUrl(url, process.env), key).run();
   if (failed > 0) throw new CommandError(`${failed} of the steps failed.`);
 }
 
-await runCommand({ usage: USAGE, options: {}, run });
+await runTool(
+  new Command("npm run --silent smoke --")
+    .description(
+      "Creates a user group with an id of its own, updates, rotates and views it, mints a viewer session, deletes the group, and " +
+        "reports whether GET requests with a body reach the service. API_KEY is read from the environment, and must have write " +
+        "access; an environment Testing is best.",
+    )
+    .option(...URL_OPTION)
+    .action(smoke),
+);

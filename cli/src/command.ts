@@ -3,8 +3,8 @@ import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { directoryName, tagWord } from "../../common/environment.ts";
-import { type Access, accessToDeployment, accessToEnvironment, type Connection } from "./access.ts";
 import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
+import { accessToDeployment, accessToEnvironment, type Connection, type ServiceAccess } from "./service-access.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf, quoted } from "./support/printable.ts";
 import { itemNumber } from "./whole-number.ts";
@@ -53,7 +53,7 @@ export type EnvironmentOptions = { workspace?: string; environment?: string };
 
 /** A command that calls no service by its options. */
 export const plainCommand = (name: string, about: About): Command =>
-  described(name, about).option("--json", "print JSON, also for a failure");
+  described(name, about).option("--json", "print JSON, for failures too");
 
 const described = (name: string, { summary, ...help }: About): Command =>
   new Command(name).description(sentenceOf(summary)).summary(summary).addHelpText("after", helpOf(help));
@@ -61,10 +61,10 @@ const described = (name: string, { summary, ...help }: About): Command =>
 /** A command that calls the service. */
 export const serviceCommand = (name: string, about: About): Command =>
   described(name, about)
-    .option("--url <url>", "the service; by default SERVICE_URL, the context in use, or http://localhost:8787")
-    .option("--context <name>", "the deployment and its key, as ug context add has stored them; or UG_CONTEXT")
-    .option("--key-file <file>", "the file that holds the credential; - is standard input")
-    .option("--json", "print JSON, also for a failure")
+    .option("--url <url>", "URL of the service (default: SERVICE_URL, the context in use, or http://localhost:8787)")
+    .option("--context <name>", "use the deployment and the key of this context (env: UG_CONTEXT)")
+    .option("--key-file <file>", "read the credential from this file; - is standard input")
+    .option("--json", "print JSON, for failures too")
     .hook("preAction", (parent, command) => {
       if (parent === command) setTarget(command);
     });
@@ -87,7 +87,7 @@ export type ReasonOptions = { reason?: string };
 
 /** Adds the option for the reason of a change. */
 export const withReason = (command: Command): Command =>
-  command.option("--reason <text>", "why, for the people who read the events");
+  command.option("--reason <text>", "the reason of the change, for its event");
 
 /** Adds the options that name an environment. */
 export const withEnvironment = (command: Command): Command =>
@@ -174,7 +174,7 @@ export const environmentAction = <Options extends object, Arguments extends Posi
 ): ((this: Command) => Promise<void>) => actionOf(accessToEnvironment, run);
 
 const actionOf = <Client, Options extends object, Arguments extends Positionals>(
-  accessOf: (connection: Connection) => Access<Client>,
+  accessOf: (connection: Connection) => ServiceAccess<Client>,
   run: Run<Client, Options, Arguments>,
 ) =>
   async function (this: Command): Promise<void> {

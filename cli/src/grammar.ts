@@ -11,15 +11,15 @@ type Entry = { summary: string; load: () => Promise<Command>; isHidden?: boolean
 const COMMANDS: Record<string, Record<string, Entry>> = {
   "User groups": {
     groups: {
-      summary: "list, change, rotate, delete, export and import user groups",
+      summary: "manage user groups: list, change, delete, export, import",
       load: async () => (await import("./commands/groups/groups.ts")).groupsCommand(),
     },
     sessions: {
-      summary: "mint viewer sessions, and end them before their time",
+      summary: "mint viewer sessions, and end them before they expire",
       load: async () => (await import("./commands/sessions.ts")).sessionsCommand(),
     },
     events: {
-      summary: "print the changes of an environment, or wait for them",
+      summary: "print the changes of an environment, and wait for more",
       load: async () => (await import("./commands/events.ts")).eventsCommand(),
     },
   },
@@ -37,7 +37,7 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
       load: async () => (await import("./commands/why.ts")).whyCommand(),
     },
     whoami: {
-      summary: "show the rights of a credential",
+      summary: "show whose credential this is, and its rights",
       load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
     },
   },
@@ -47,7 +47,7 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
       load: async () => (await import("./commands/serve.ts")).serveCommand(),
     },
     doctor: {
-      summary: "find what is wrong with a deployment",
+      summary: "check a deployment, and say how to fix it",
       load: async () => (await import("./commands/doctor.ts")).doctorCommand(),
     },
     environments: {
@@ -55,21 +55,21 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
       load: async () => (await import("./commands/environments.ts")).environmentsCommand(),
     },
     backup: {
-      summary: "back up environments and the registry, and prove backups",
+      summary: "back up environments and the registry, and verify backups",
       load: async () => (await import("./commands/backup.ts")).backupCommand(),
     },
     restore: {
-      summary: "restore a backup into the environment that it is of, which must be empty",
+      summary: "restore a backup into its environment, which must be empty",
       load: async () => (await import("./commands/restore.ts")).restoreCommand(),
     },
     erase: {
-      summary: "delete all groups, keys and events of an environment for good",
+      summary: "permanently delete all groups, keys and events of an environment",
       load: async () => (await import("./commands/erase.ts")).eraseCommand(),
     },
   },
   "Your database": {
     prove: {
-      summary: "prove that your database shows no customer the rows of another",
+      summary: "prove that no customer sees rows of another in your database",
       load: async () => (await import("./commands/prove.ts")).proveCommand(),
     },
   },
@@ -79,7 +79,7 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
       load: async () => (await import("./commands/context.ts")).contextCommand(),
     },
     completion: {
-      summary: "print the script with which a shell completes ug",
+      summary: "print a completion script for bash, zsh or fish",
       load: async () => (await import("./commands/completion.ts")).completionCommand(),
     },
     complete: {
@@ -93,41 +93,44 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
 const HELP = helpOf({
   examples: [
     [TRY, "try the service on this machine"],
-    ["ug serve --persist-to /var/lib/user-groups", "run it for good"],
-    ["ug context add prod --url https://groups.example.com --key-file key.txt", "a deployment and a key for it"],
-    ["ug keys issue --workspace acme --environment Testing --name backend --create", "an API key, and its environment"],
-    ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
-    ["ug groups import customers.csv --dry-run", "what an import would do"],
-    ["ug why < session.jwt", "why a viewer sees nothing"],
-    ["ug doctor --url https://groups.example.com", "find what is wrong"],
-    ["ug prove --as-file one.sql --as-file two.sql", "find out whether your database keeps two customers apart"],
+    ["ug serve --persist-to /var/lib/user-groups", "run it in production"],
+    ["ug context add prod --url https://groups.example.com --key-file key.txt", "store a deployment and a key for it"],
+    [
+      "ug keys issue --workspace acme --environment Testing --name backend --create",
+      "create an environment, and issue an API key",
+    ],
+    ["ug groups list --prefix acme-", "list groups with the API key in API_KEY"],
+    ["ug groups import customers.csv --dry-run", "show what an import would do"],
+    ["ug why < session.jwt", "find out why a viewer sees nothing"],
+    ["ug doctor --url https://groups.example.com", "check a deployment"],
+    ["ug prove --as-file one.sql --as-file two.sql", "check that your database separates two customers"],
   ],
   notes: `Credentials:
-  They come from a context, the environment or --key-file, and never from arguments, which other users can read.
-  API_KEY          an API key (ugk_…), for the environment that it belongs to
+  Give them in a context, a variable or --key-file, never as arguments, which other users can read.
+  API_KEY          an API key (ugk_…), which acts in its environment
   OPERATOR_KEY     the key of an operator (ugo_…)
-  OPERATOR_TOKEN   the bootstrap token. For a service on this machine, it is also read from .dev.vars
-  DATABASE_URL     the database that ug prove examines
+  OPERATOR_TOKEN   the bootstrap token; for a service on this machine, .dev.vars has it
+  DATABASE_URL     the database that ug prove checks
 
 Other variables:
-  SERVICE_URL      the service, for --url
+  SERVICE_URL      for --url
   UG_CONTEXT       for --context
   UG_WORKSPACE, UG_ENVIRONMENT   for --workspace and --environment
   NO_COLOR         no colours
 
 Exit codes:
-  0 done, 1 refused or failed, 2 wrong usage, 3 the service cannot be reached. ug backup verify and ug prove have their own,
-  which their help names. With --json, failures are JSON too, with a code and a request id.
+  0 done, 1 refused or failed, 2 wrong usage, 3 the service cannot be reached. The help of ug backup verify and ug prove has
+  their own codes.
 
 Learn more:
-  ug <command> --help shows the options and examples of a command.${RELEASE ? "" : " In the folder of the project, run it as npx ug."}
-  docs/reference/ug.md has contexts, completion and the work of a day, and docs/integrators/bulk.md import and export.`,
+  ug <command> --help shows the options and examples of a command.${RELEASE ? "" : " In a clone of the project, run it as cli/ug.mjs."}
+  docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
 });
 
-/** The grammar of the command line, of which only the command that `args` name has its options. Without `args`, all have. */
+/** The grammar of the command line. With `args`, only the command that they name is loaded with its options; without them, all are. */
 export async function ugCommand(args?: readonly string[]): Promise<Command> {
   const program = new Command("ug")
-    .description("User groups, and the tokens that decide who sees whose dashboards: run the service, and manage it.")
+    .description("Run and manage the user group service, which decides whose data a dashboard shows.")
     .usage("<command> [<subcommand>] [options]")
     .version(project.version, "-V, --version", "print the version")
     .helpCommand(false)
@@ -144,7 +147,7 @@ export async function ugCommand(args?: readonly string[]): Promise<Command> {
 }
 
 /** Makes a command and those below it throw instead of ending the process, and print no text that was typed. */
-function configured(command: Command): Command {
+export function configured(command: Command): Command {
   command
     .exitOverride()
     .helpCommand(false)

@@ -49,7 +49,7 @@ export async function runUg(args: readonly string[]): Promise<number> {
 }
 
 /** Otherwise `--name --json` would take the next option for the name. */
-function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
+export function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
   const named = args.reduce((command, arg) => command.commands.find((each) => each.name() === arg) ?? command, program);
   for (const [index, arg] of args.entries()) {
     const takesValue = named.options.some(({ long, required }) => long === arg && required);
@@ -79,7 +79,7 @@ async function fail(error: unknown, isJson: boolean): Promise<number> {
 }
 
 /** Commander's sentence without the values that were typed, each of which may be a secret. */
-function sentenceOf({ message }: CommanderError): string {
+export function sentenceOf({ message }: CommanderError): string {
   const sentence = message
     .replace(/^error: /, "")
     .replace(/\n\(Did you mean (?:one of )?([-a-z, ]+)\?\)$/, (suggestion, names: string) =>

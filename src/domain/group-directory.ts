@@ -4,7 +4,7 @@ import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
 import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, type Admitted, admitKey, admittedOperator } from "./credentials/admission.ts";
+import { type Admitted, admitKey, admittedOperator, type CallerFailure } from "./credentials/admission.ts";
 import {
   authorOf,
   type Caller,
@@ -51,9 +51,9 @@ import type {
 } from "./user-groups/user-group.ts";
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
-type FindFailure = AdmitFailure | FailureOf<"user_group_not_found">;
+type FindFailure = CallerFailure | FailureOf<"user_group_not_found">;
 type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
-type OnceFailure = AdmitFailure | RepeatFailure;
+type OnceFailure = CallerFailure | RepeatFailure;
 type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
 
 /**
@@ -77,7 +77,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. */
-  ensure(caller: Caller, draft: UserGroupDraft): Result<Ensured, AdmitFailure | EnsureFailure> {
+  ensure(caller: Caller, draft: UserGroupDraft): Result<Ensured, CallerFailure | EnsureFailure> {
     return this.#as(caller, "groups:read", (admitted) => this.#parts.groups.ensure(admitted, draft));
   }
 
@@ -87,7 +87,7 @@ export class GroupDirectory extends DurableObject<Env> {
     providedId: string,
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch">,
-  ): Result<GroupWithToken & EndedLeases, AdmitFailure | UpdateFailure> {
+  ): Result<GroupWithToken & EndedLeases, CallerFailure | UpdateFailure> {
     return this.#as(caller, "groups:write", (admitted) =>
       this.#parts.groups.updateById(admitted, providedId, changes, conditions),
     );
@@ -99,7 +99,7 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch"> & { isMergePatch: boolean },
-  ): Result<ShownGroup & EndedLeases, AdmitFailure | UpdateFailure | FailureOf<"invalid_body">> {
+  ): Result<ShownGroup & EndedLeases, CallerFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
     return this.#shown(caller, "groups:write", (admitted) =>
@@ -259,7 +259,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
-  checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, AdmitFailure> {
+  checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, CallerFailure> {
     return this.#as(caller, scope, () => ok(undefined));
   }
 
@@ -282,12 +282,12 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
-  findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], AdmitFailure> {
+  findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], CallerFailure> {
     return this.#as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
   }
 
   /** Why viewers with this token or session are refused, if they are. It is no view. */
-  explainViewer(operator: Operator, viewer: PresentedViewer): Result<Reason[], AdmitFailure> {
+  explainViewer(operator: Operator, viewer: PresentedViewer): Result<Reason[], CallerFailure> {
     return this.#as(operator, undefined, () => ok(reasonsOfViewer(this.#parts, viewer, Date.now())));
   }
 
@@ -317,7 +317,7 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     scope: Scope | undefined,
     run: (admitted: Admitted) => Result<Value, Failure>,
-  ): Result<Value, Failure | AdmitFailure> {
+  ): Result<Value, Failure | CallerFailure> {
     const admitted = this.#admit(caller, scope);
     return admitted.ok ? run(admitted.value) : admitted;
   }
@@ -327,7 +327,7 @@ export class GroupDirectory extends DurableObject<Env> {
     caller: Caller,
     scope: Scope,
     run: (admitted: Admitted) => Result<Group, Failure>,
-  ): Result<Group & Endings, Failure | AdmitFailure> {
+  ): Result<Group & Endings, Failure | CallerFailure> {
     return this.#as(caller, scope, (admitted) => withEndings(this.#parts.stores.events, admitted, run(admitted)));
   }
 
@@ -337,7 +337,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
-  #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, AdmitFailure> {
+  #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, CallerFailure> {
     if (caller.kind === "operator")
       return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
     const key = this.identify(caller);

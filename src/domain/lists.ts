@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
-import type { AdmitFailure, Admitted } from "./credentials/admission.ts";
+import type { Admitted, CallerFailure } from "./credentials/admission.ts";
 import type { Caller, Operator } from "./credentials/caller.ts";
 import type { KeyPage, KeyQuery } from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
@@ -16,9 +16,9 @@ import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type { EnvironmentOverview } from "./user-groups/overview.ts";
 
 /** What a list answers when its turns are over. */
-export type Listed<Page, Failure = never> = Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>>;
+export type Listed<Page, Failure = never> = Promise<Result<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
 
-type Admit = (caller: Caller, scope: Scope | undefined) => Result<Admitted, AdmitFailure>;
+type Admit = (caller: Caller, scope: Scope | undefined) => Result<Admitted, CallerFailure>;
 
 /** The reads of a directory that may be long. They take turns, so that viewers are answered between them. */
 export class Lists {

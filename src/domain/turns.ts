@@ -62,30 +62,30 @@ export class Turns {
   }
 
   /** The same for a caller that is admitted before it waits, and again when its turn has come. */
-  async takeAdmitted<Page extends object, Failure, Admitted, AdmitFailure>(
+  async takeAdmitted<Page extends object, Failure, Admitted, NotAdmitted>(
     caller: string,
-    admit: () => Result<Admitted, AdmitFailure>,
+    admit: () => Result<Admitted, NotAdmitted>,
     read: (admitted: Admitted) => Result<Read<Page>, Failure>,
     waitingMax = READS_WAITING_MAX,
-  ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
+  ): Promise<Result<Waited<Page>, Failure | NotAdmitted | TurnFailure>> {
     const admitted = admit();
     if (!admitted.ok) return admitted;
     const readAdmitted = () => {
       const stillAdmitted = admit();
       return stillAdmitted.ok ? read(stillAdmitted.value) : stillAdmitted;
     };
-    return this.take<Page, Failure | AdmitFailure>(caller, readAdmitted, waitingMax);
+    return this.take<Page, Failure | NotAdmitted>(caller, readAdmitted, waitingMax);
   }
 
   /**
    * Takes one turn after the other until there is a page, each for a caller that is admitted again. A call that has begun is not refused
    * for the number of its caller's waiting reads.
    */
-  async takeSteps<Page extends object, Failure, Admitted, AdmitFailure>(
+  async takeSteps<Page extends object, Failure, Admitted, NotAdmitted>(
     caller: string,
-    admit: () => Result<Admitted, AdmitFailure>,
+    admit: () => Result<Admitted, NotAdmitted>,
     step: (admitted: Admitted) => Result<Step<Page>, Failure>,
-  ): Promise<Result<Waited<Page>, Failure | AdmitFailure | TurnFailure>> {
+  ): Promise<Result<Waited<Page>, Failure | NotAdmitted | TurnFailure>> {
     const read = (admitted: Admitted) => {
       const taken = step(admitted);
       return taken.ok ? ok({ page: { taken: taken.value.page }, share: taken.value.share }) : taken;

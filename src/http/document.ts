@@ -25,22 +25,21 @@ import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer
 import { viewerOperations } from "./resources/viewers/openapi.ts";
 import { whoamiOperations } from "./resources/whoami/openapi.ts";
 
-const DESCRIPTION = `User groups, and the tokens that decide who sees whose dashboards.
+const DESCRIPTION = `User groups, and the sessions that decide whose data a dashboard shows.
 
 Send a credential as \`Authorization: Bearer <credential>\`, or with the scheme \`Token\`.
 
-A call that fails has a real status and says what to do:
-\`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Programs go by \`error.code\`; besides those that an operation
-lists, any path may answer \`method_not_allowed\` with the header Allow, and paths that are not here \`route_not_found\`.
+The answer to a failed call has an HTTP status of 400 or more, and says what to do:
+\`{"success": 0, "error": {"code", "message", ...}, "request_id"}\`. Branch on \`error.code\`. In addition to the codes of an operation, any
+path may answer \`method_not_allowed\` with the header Allow, and an unknown path \`route_not_found\`.
 
-A call is checked in this order: the signature of the credential; limits; time, size and media type of the body; what the
-service knows of the credential; JSON; fields. Unknown fields are refused, and nothing is
-trimmed or coerced. Lengths of strings are counted in UTF-16 code units. Ids and names have no control characters, such as line
-breaks and tabs.
+The service checks a call in this order: the signature of the credential; limits; time, size and media type of the body; whether the
+credential is still valid; JSON; fields. It refuses unknown fields, and trims and converts nothing. Lengths of strings are counted in
+UTF-16 code units. Ids and names have no control characters, such as line breaks and tabs.
 
 The guides, with examples to paste, are at \`/docs\`, and as Markdown at \`/docs/<page>.md\`; \`/llms.txt\` lists them.
 
-Calls that destroy say so, and have the field \`x-destructive: true\`, so that a generated tool can leave them out.
+Calls that destroy data have the field \`x-destructive: true\`, so that a generated tool can leave them out.
 
 The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
 group) and \`OPERATOR_KEY\`.`;

@@ -1,6 +1,6 @@
 /**
- * The last page that a restore has taken, how many lines of some kinds its pages have had, whether it was the last one, and what it did
- * with the credentials.
+ * The state of a restore: the number of the last page, the counts of some kinds of lines so far, whether it was the last page, and whether
+ * tokens were rotated and keys revoked.
  */
 export type RestoreState = {
   page: number;

@@ -31,8 +31,8 @@ export class TombstoneStore {
     this.#sql.exec("INSERT OR IGNORE INTO skipped_groups (team_id) VALUES (?)", teamId);
   }
 
-  /** Forgets such a group, because it was purged in the backup too. */
-  dropSkipped(teamId: number): void {
+  /** Deletes the note of such a group, because it was purged in the backup too. */
+  deleteSkipped(teamId: number): void {
     this.#sql.exec("DELETE FROM skipped_groups WHERE team_id = ?", teamId);
   }
 
@@ -45,7 +45,7 @@ export class TombstoneStore {
       .one();
   }
 
-  forgetSkipped(): void {
+  deleteAllSkipped(): void {
     this.#sql.exec("DELETE FROM skipped_groups");
   }
 }

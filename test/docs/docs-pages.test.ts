@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, inject, it } from "vitest";
@@ -43,25 +43,25 @@ const anonymous = (text: string) =>
 const UG = 'ug() { cli/ug.mjs "$@"; }\n';
 
 /** Pastes all examples of a page into a shell of its own, in the folder of the service. */
-function paste(page: string): string[] {
+function paste(page: string): { outputs: string[]; status: number | null; stderr: string } {
   const script = examplesOf(page)
     .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
     .join(`\necho\necho "${MARK}"\n`);
   // npm would warn of a setting of its user that it does not know.
   const env = { ...process.env, npm_config_loglevel: "error" };
-  return execFileSync("bash", ["-c", UG + script], {
-    cwd: folder,
-    encoding: "utf8",
-    stdio: "pipe",
-    env,
-  }).split(MARK);
+  const { stdout, ...ended } = spawnSync("bash", ["-c", UG + script], { cwd: folder, encoding: "utf8", env });
+  return { ...ended, outputs: stdout.split(MARK) };
 }
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
   it("has the output that its examples print when they are pasted", ({ expect }) => {
-    const printed = paste(page).map((text) => text.replaceAll(url, "http://localhost:8787"));
+    const { outputs, status, stderr } = paste(page);
+    const printed = outputs.map((text) => text.replaceAll(url, "http://localhost:8787"));
     for (const [index, { command, shown }] of examplesOf(page).entries())
       expect(anonymous(printed[index] ?? ""), command).toBe(anonymous(shown));
+    expect(status, stderr).toBe(0);
+    // Without a file of keys, commands would take other credentials.
+    expect(stderr).not.toMatch(/No such file|command not found/);
   });
 });
 

@@ -1,4 +1,4 @@
-import { ALL_PAGES, pageAccessOf } from "../../src/http/console/access.ts";
+import { ALL_PAGES, pageAccessOf } from "../../src/http/console/page-access.ts";
 
 /** The requests that the table of the console's pages allows, such as `POST /console/sign-in`. */
 export const PAGE_NAMES: string[] = [...ALL_PAGES.keys()].flatMap((path) =>

@@ -99,7 +99,7 @@ describe("npm run smoke", () => {
       /Give SERVICE_URL as the service's origin/,
     ],
     ["a key that may only read", [], { API_KEY: readKey }, /may not create groups/],
-    ["an argument too many", ["https://example.com"], { API_KEY: key }, /takes nothing but its options/],
+    ["an argument too many", ["https://example.com"], { API_KEY: key }, /Too many arguments/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
     ["an address without a service", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
   ] as const)("explains what to do about %s", async ([, args, env, sentence], { expect }) => {

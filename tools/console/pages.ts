@@ -1,4 +1,4 @@
-import { ALL_PAGES, pageAccessOf } from "../../src/http/console/access.ts";
+import { ALL_PAGES, pageAccessOf } from "../../src/http/console/page-access.ts";
 
 /** The pages that the fixture can show. They derive from the console's own table, which has each new page. */
 

@@ -15,7 +15,7 @@ const READERS: Reader[] = [
   },
   {
     who: "You run the service",
-    intent: "You deploy it, issue keys, and answer when something is wrong.",
+    intent: "You deploy it, issue keys, and help when something is wrong.",
     pages: ["one-box", "operating", "access", "backups", "symptoms"],
   },
   {
@@ -70,8 +70,8 @@ export const StartPage: FC<Site> = ({ version, guides }) => (
       <section>
         <h2>You are a program</h2>
         <p>
-          Begin with <a href="/llms.txt">/llms.txt</a>. Every page is Markdown too, at its address with <code>.md</code>{" "}
-          behind it. The calls are in <a href="/openapi.json">/openapi.json</a>; those that destroy are marked with{" "}
+          Begin with <a href="/llms.txt">/llms.txt</a>. For a page as Markdown, add <code>.md</code> to its address. The
+          calls are in <a href="/openapi.json">/openapi.json</a>; those that destroy data have{" "}
           <code>x-destructive</code>.
         </p>
       </section>
@@ -81,10 +81,10 @@ export const StartPage: FC<Site> = ({ version, guides }) => (
 
 const SUMMARY = `User groups, and the sessions that decide whose data a dashboard may show. An HTTP JSON service, with an operators' console.
 
-- Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy have \`x-destructive: true\`: leave them out of tools
-  that nobody watches.
+- Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy data have \`x-destructive: true\`: leave them out of
+  tools that run without a person.
 - Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
-- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with a real status. Go by \`error.code\`.`;
+- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.`;
 
 const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
 

@@ -43,7 +43,7 @@ export async function compare(
   }
 }
 
-/** Adds what is in the service now. Returns whether it has no such environment any more. */
+/** Adds the present keys and groups of the service. Returns whether the environment no longer exists. */
 async function addPresent(present: Contents, admin: Admin, place: Place): Promise<boolean> {
   try {
     for await (const page of pagesOf(admin, place)) present.add(page);

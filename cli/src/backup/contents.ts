@@ -1,4 +1,4 @@
-/** What a restore of a backup results in: the last line about each thing. It is in a database on disk, so that memory does not grow. */
+/** The result of a restore of a backup: the last line about each thing. It is in a database on disk, so that memory does not grow. */
 import { DatabaseSync } from "node:sqlite";
 import { parsed } from "./service-pages.ts";
 

@@ -12,7 +12,7 @@ const REGISTRY_FILE = "registry.ndjson";
 export const fileOf = (place: Place, isEncrypted: boolean): string =>
   (place ? `${place.workspace}.${place.environment}.ndjson` : REGISTRY_FILE) + (isEncrypted ? ".age" : "");
 
-/** Makes a partial folder. `finish` gives it its name, when it is complete. Partial folders of earlier runs are deleted. */
+/** Creates a partial folder, and deletes those of earlier runs. `finish` gives the complete folder its name. */
 export function beginFolder(folder: string, time: Date): { partial: string; finish: () => string } {
   const name = nameAt(time);
   const partial = join(folder, `.${name}.partial`);
@@ -44,8 +44,8 @@ function inFolder<Value>(folder: string, work: () => Value): Value {
 }
 
 /**
- * Deletes all backups but the newest `keep`: `made`, the folder of this run, is one of them, whatever the clock was at the others. Folders
- * without a backup stay, and do not count. So do those of later than this run, for one of the two clocks was wrong.
+ * Deletes all backups but the newest `keep`. `made`, the folder of this run, always stays and counts. Folders without a backup stay, and do not
+ * count; the same holds for folders whose time is later than this run's, because one of the two clocks was wrong.
  */
 export const prune = (folder: string, keep: number, made: string): { deleted: number; later: string[] } =>
   inFolder(folder, () => {
@@ -65,12 +65,12 @@ const backupsIn = (folder: string, now: string): ReturnType<typeof namesBefore> 
     now,
   );
 
-/** Whether `ug backup --all` has made the folder: the registry is in each. */
+/** Whether `ug backup --all` has made the folder: each of its folders has the registry. */
 const hasBackup = (folder: string): boolean => readdirSync(folder).some((name) => name.startsWith(REGISTRY_FILE));
 
 /**
- * The files at a path, which is one of `ug backup`, a folder of `--all`, or the folder of those, of which the newest is taken. `folder` is that
- * of the files, if the path is no file; `later` are the newer folders, which a wrong clock has made.
+ * The files at a path: the path of a file, of a folder of `--all`, or of the parent of such folders, whose newest is taken. `folder` is the folder
+ * of the files, unless the path is a file; `later` are folders with a time in the future, which a wrong clock has made.
  *
  * @throws UsageError if there is none.
  */

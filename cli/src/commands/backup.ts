@@ -1,7 +1,6 @@
 /** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
 import { type Command, Option } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
-import { accessToDeployment } from "../access.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
 import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
@@ -16,6 +15,7 @@ import {
   withEnvironment,
 } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
+import { accessToDeployment } from "../service-access.ts";
 import { wholeNumberReader } from "../whole-number.ts";
 import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 
@@ -28,20 +28,21 @@ type TakeOptions = ServiceOptions &
 export const backupCommand = (): Command =>
   withEnvironment(
     serviceCommand("backup", {
-      summary: "back up environments and the registry, and prove backups",
+      summary: "back up environments and the registry, and verify backups",
       examples: [
         ["ug backup acme.ndjson --workspace acme --environment Customer", "one environment"],
-        ["ug backup registry.ndjson --registry", "operators, environments and what was purged"],
-        ["ug backup --all /var/backups/user-groups --keep 30", "all of it, in a new folder; the newest 30 stay"],
+        ["ug backup registry.ndjson --registry", "operators, environments and numbers of purged groups"],
+        ["ug backup --all /var/backups/user-groups --keep 30", "everything, in a new folder; keep the newest 30"],
         ["ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…", "encrypted"],
         ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
         ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
         ["ug backup compare acme.ndjson", "what a restore would bring back"],
-        ["ug backup keygen backup.key", "a key of age: the file decrypts, and its public key is a recipient"],
+        ["ug backup keygen backup.key", "create a key of age, and print its public key for --recipient"],
       ],
       notes:
-        "The backup is as of its end, and writes go on meanwhile. The command takes the key of an operator with the role backup or admin. A backup has properties, mappings and\n" +
-        "names, halves of tokens and hashes of keys. It has no credential, and opens nothing without SIGNING_KEYS: keep those elsewhere.",
+        "The backup has the state at its end; the service accepts writes meanwhile. The command needs the key of an operator with the role backup\n" +
+        "or admin. A backup has names, properties, mappings, nonces of tokens and hashes of keys, but no credential. Together with SIGNING_KEYS it\n" +
+        "gives group tokens: keep the two in different places.",
     }),
   )
     // The options of the commands below it are theirs.
@@ -49,12 +50,9 @@ export const backupCommand = (): Command =>
     .addCommand(verifyCommand())
     .addCommand(compareCommand())
     .addCommand(keygenCommand())
-    .argument(
-      "[file]",
-      "the file to write, which gets its name when it is complete; a FIFO or a device; - is standard output",
-    )
+    .argument("[file]", "the file to write; - is standard output")
     .option("--registry", "back up the registry, in place of an environment")
-    .option("--all <folder>", "back up the registry and each environment, into a new folder in this one")
+    .option("--all <folder>", "back up the registry and each environment into a new folder within this folder")
     .option(
       "--keep <n>",
       "with --all: how many backups to keep; older ones are deleted",

@@ -1,7 +1,6 @@
 /** `ug context`: deployments under short names, each with its key. */
 import type { Command } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
-import { credentialIn, explainedError } from "../access.ts";
 import {
   commandGroup,
   type EnvironmentOptions,
@@ -21,6 +20,7 @@ import {
   useContext,
 } from "../contexts/context-store.ts";
 import { variablesBeforeContext } from "../contexts/target.ts";
+import { credentialIn, explainedError } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 import { tableOfItems } from "../support/table.ts";
@@ -38,9 +38,9 @@ export const contextCommand = (): Command =>
         ["ug groups list --context staging", "another one, once"],
       ],
       notes:
-        "A context is a file of your own, with mode 0600, in ~/.config/ug, or in ug below XDG_CONFIG_HOME. It has a copy of the key. A command\n" +
-        "uses the options first, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context\n" +
-        "in use. So it uses that one only if none of these variables is set. The key of a context is sent to its own deployment alone.",
+        "A context is a file with mode 0600 in ~/.config/ug, or in the folder ug of XDG_CONFIG_HOME, with a copy of the key. A command uses its\n" +
+        "options first, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context in use.\n" +
+        "The key of a context is sent only to its own deployment.",
     },
     [addCommand(), useCommand(), listCommand(), removeCommand()],
   );
@@ -49,7 +49,7 @@ type AddOptions = EnvironmentOptions & { url: string; keyFile: string; replace?:
 
 const addCommand = () =>
   plainCommand("add", {
-    summary: "store a deployment and a key, if the deployment takes the key",
+    summary: "store a deployment and a key, after a check of the key",
     examples: [
       ["ug context add prod --url https://groups.example.com --key-file key.txt", "the key in a file"],
       [
@@ -62,13 +62,13 @@ const addCommand = () =>
       ],
     ],
     notes:
-      "Nothing is stored if the deployment cannot be reached, or refuses the key. The first context is in use at once.",
+      "The command stores nothing if the deployment cannot be reached, or refuses the key. The first context is in use at once.",
   })
     .argument("<name>", "the name of the context", readContextName)
-    .requiredOption("--url <url>", "the service")
-    .requiredOption("--key-file <file>", "the file that holds the key; - is standard input")
-    .option("--workspace <slug>", "the workspace of the commands on one environment, for an operator's key")
-    .option("--environment <name>", "Customer, Testing or untagged")
+    .requiredOption("--url <url>", "URL of the service")
+    .requiredOption("--key-file <file>", "read the key from this file; - is standard input")
+    .option("--workspace <slug>", "with an operator's key: the default workspace of commands")
+    .option("--environment <name>", "with an operator's key: Customer, Testing or untagged")
     .option("--replace", "replace the context of this name")
     .action(async (name: string, options: AddOptions) => {
       const others = contextNames();
@@ -106,7 +106,7 @@ function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "envi
 
 const useCommand = () =>
   plainCommand("use", {
-    summary: "use a context where a command and the variables name no deployment",
+    summary: "use a context when neither options nor variables name a deployment",
     examples: [
       ["ug context use prod", "from now on"],
       ["ug context use --none", "none any more"],
@@ -131,7 +131,7 @@ function noteVariables(): void {
 
 const listCommand = () =>
   plainCommand("list", {
-    summary: "list the contexts, never their keys",
+    summary: "list the contexts, without their keys",
     examples: [["ug context list", "a table, with an asterisk at the one in use"]],
   }).action(async (options: { json?: boolean }) => {
     await printOutput(listOutput(), options);

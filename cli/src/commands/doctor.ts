@@ -6,12 +6,12 @@ import * as z from "zod";
 import { CommandError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
-import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { type ServiceOptions, serviceCommand } from "../command.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
+import { anyCredential, type Credential, explainedError } from "../service-access.ts";
 import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
 import { jsonLineOf } from "../support/printable.ts";
@@ -25,7 +25,7 @@ const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
 export const doctorCommand = (): Command =>
   serviceCommand("doctor", {
-    summary: "find what is wrong with a deployment, and say how to fix it",
+    summary: "check a deployment, and say how to fix it",
     examples: [
       ["ug doctor", "the service on this machine, and its secrets"],
       ["API_KEY=… ug doctor --url https://groups.example.com", "also what an API key can do there"],

@@ -23,7 +23,7 @@ export const eraseCommand = (): Command =>
   withReason(
     withEnvironment(
       serviceCommand("erase", {
-        summary: "delete all groups, keys and events of an environment for good",
+        summary: "permanently delete all groups, keys and events of an environment",
         examples: [
           ["ug erase --workspace acme --environment Testing", "says what it would delete, and changes nothing"],
           ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
@@ -33,7 +33,10 @@ export const eraseCommand = (): Command =>
       }),
     ),
   )
-    .option("--confirm <workspace/environment>", "the name of the environment once more")
+    .option(
+      "--confirm <workspace/environment>",
+      "confirm with the name of the environment; without it, nothing is deleted",
+    )
     .action(
       operatorAction(async (operator: OperatorClient, options: Options) => {
         const environment = environmentOf(options);

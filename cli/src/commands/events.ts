@@ -4,7 +4,6 @@ import type { Command } from "commander";
 import type { EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
-import { type Access, accessToDeployment, accessToEnvironment } from "../access.ts";
 import {
   connectionOf,
   type EnvironmentOptions,
@@ -17,6 +16,7 @@ import { AllFeeds, type FeedPage } from "../events/all-feeds.ts";
 import { lineInFeed, lineOf } from "../events/event-line.ts";
 import { eventsBefore } from "../events/until.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
+import { accessToDeployment, accessToEnvironment, type ServiceAccess } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible } from "../support/printable.ts";
@@ -42,27 +42,27 @@ const LATEST = "latest";
 export const eventsCommand = (): Command =>
   withEnvironment(
     serviceCommand("events", {
-      summary: "print the changes of an environment, oldest first, or wait for them",
+      summary: "print the changes of an environment, oldest first, and wait for more with --follow",
       examples: [
         ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
         ["ug events --workspace acme --environment Customer", "as an operator"],
         ["ug events --deployment", "operators and environments, as an operator"],
         ["ug events --all --actor operator:3", "what one operator has changed anywhere"],
-        ["ug events --all --follow --cursor latest", "all that happens in the deployment from now on"],
+        ["ug events --all --follow --cursor latest", "all new changes in the deployment"],
         ["ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z", "what happened on one day"],
         ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
         ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
-        ["ug events --cursor latest --follow", "only what comes from now on"],
-        ["ug events --team-id 7 --newest-first", "what has happened to group 7, also if it was deleted"],
+        ["ug events --cursor latest --follow", "only new changes"],
+        ["ug events --team-id 7 --newest-first", "the history of group 7, even if it was deleted"],
       ],
       notes:
         "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
         "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
     }),
   )
-    .option("--deployment", "the changes of operators and environments instead")
-    .option("--all", "the changes of the deployment, and then those of every environment")
-    .option("--follow", "wait for more changes, also while the service restarts")
+    .option("--deployment", "print the changes of operators and environments instead")
+    .option("--all", "print the changes of the deployment and of every environment")
+    .option("--follow", "wait for more changes, and continue after a restart of the service")
     .option("--type <type>", "only events of this type, such as user_group.deleted")
     .option("--user-group-id <id>", "only events of the group with this id")
     .option("--team-id <number>", "with --newest-first: only events of the group with this number", readId)
@@ -81,14 +81,14 @@ export const eventsCommand = (): Command =>
     });
 
 /** The feed that the options name, read with the credential that it takes. */
-function feedOf(command: Command): Access<FeedReader> {
+function feedOf(command: Command): ServiceAccess<FeedReader> {
   const connection = connectionOf(command);
   if (!command.opts<Options>().deployment) return accessToEnvironment(connection);
   if (connection.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
   return accessToDeployment(connection);
 }
 
-async function printEvents(options: Options, { client, explained }: Access<FeedReader>): Promise<void> {
+async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<void> {
   const { cursor, type, userGroupId, actor, since, until } = options;
   const controller = options.follow ? new AbortController() : undefined;
   if (controller) onStopSignal(() => controller.abort());

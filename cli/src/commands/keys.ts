@@ -63,7 +63,7 @@ const issueCommand = () =>
   withReason(
     withEnvironment(
       serviceCommand("issue", {
-        summary: "issue an API key, and show it this once",
+        summary: "issue an API key, and print it once",
         examples: [
           [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
           [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
@@ -74,15 +74,15 @@ const issueCommand = () =>
       }),
     ),
   )
-    .requiredOption("--name <name>", "the name by which lists show the key")
+    .requiredOption("--name <name>", "the name of the key in lists and events")
     .addOption(
-      new Option("--access <access>", "read or write; by default write, which is all scopes").choices([
+      new Option("--access <access>", "the rights of the key; by default write, which has all scopes").choices([
         "read",
         "write",
       ]),
     )
     .option("--scopes <scopes>", "only these scopes, separated by commas, in place of --access")
-    .option("--expires-in <time>", "when the key ends; by default never", readSeconds)
+    .option("--expires-in <time>", "the key's lifetime, such as 90d; by default it never expires", readSeconds)
     .option("--location <hint>", "with --create: where to place the environment, such as weur")
     .option("--create", "create the environment if it does not exist")
     .action(
@@ -117,7 +117,7 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
 const listCommand = () =>
   withEnvironment(
     serviceCommand("list", {
-      summary: "list the keys, revoked and expired ones included, never their text",
+      summary: "list the keys, revoked and expired ones included, without their text",
       examples: [
         [`ug keys list ${IN_ACME}`, "a table"],
         ["ug keys list --all --unused-for 90d", "keys of all environments that nobody has used for 90 days"],

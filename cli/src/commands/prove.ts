@@ -24,10 +24,10 @@ export const proveCommand = (): Command =>
       "Prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes.",
     )
     .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected)
-    .option("--as-file <file>", "the same from a file", collected)
-    .option("--allow <name>", "a table, view or function that you have checked, and all customers may use", collected)
-    .option("--accept <name>", "a policy that you have judged, as the output names it: public.orders.own", collected)
-    .option("--json", "print JSON, also for a failure")
+    .option("--as-file <file>", "read that SQL from a file; give it twice", collected)
+    .option("--allow <name>", "allow a table, view or function that you have checked, for all customers", collected)
+    .option("--accept <name>", "accept a policy that you have judged, by its name in the output", collected)
+    .option("--json", "print JSON, for failures too")
     .addHelpText(
       "after",
       helpOf({
@@ -40,10 +40,10 @@ export const proveCommand = (): Command =>
           ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
         ],
         notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
-password can also be in PGPASSWORD or ~/.pgpass. It changes nothing: it reads in transactions that are read-only, and prints no value of a row.
-sslmode and sslrootcert in it mean what they mean to psql.
-Exit codes: 0 proven, 1 mistakes found or could not tell, 2 wrong usage, 4 no mistake found and something not judged. With --json, outcome is
-proven, mistakes or not_judged, and what it could not tell is an error with the code could_not_tell.`,
+password can also be in PGPASSWORD or ~/.pgpass. sslmode and sslrootcert in it work as in psql. The command changes nothing: its transactions are
+read-only, and it prints no value of a row.
+Exit codes: 0 proven, 1 mistakes found or could not tell, 2 wrong usage, 4 no mistake found, but something is not judged. With --json, outcome
+is proven, mistakes or not_judged, or there is an error with the code could_not_tell.`,
       }),
     )
     .action(async (options: Options) => {

@@ -1,19 +1,19 @@
 /** `ug restore`: restores backups into empty environments. */
 import type { Command } from "commander";
 import { CommandError } from "../../../common/command-error.ts";
-import { accessToDeployment, type Credential } from "../access.ts";
 import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
 import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
 import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
+import { accessToDeployment, type Credential } from "../service-access.ts";
 
 type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
 
 /** `ug restore`. */
 export const restoreCommand = (): Command =>
   serviceCommand("restore", {
-    summary: "restore a backup into the environment that it is of, which must be empty",
+    summary: "restore a backup into its environment, which must be empty",
     examples: [
       ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
       [
@@ -24,14 +24,14 @@ export const restoreCommand = (): Command =>
       ["ug restore acme.ndjson --unsigned", "a backup of 1.0, or one whose signing key is gone, if you trust the file"],
     ],
     notes:
-      "With the same SIGNING_KEYS, every token, key and session of the backup works again. What was purged since stays purged. The same\n" +
-      "command goes on after an interruption, from the first page. An empty registry has no operators: give OPERATOR_TOKEN.",
+      "With the same SIGNING_KEYS, every token, key and session of the backup works again. Groups that were purged since stay purged. After\n" +
+      "an interruption, run the same command again. An empty registry has no operators: set OPERATOR_TOKEN.",
   })
-    .argument("<path>", "a file, a folder of ug backup --all, or the one that holds those")
+    .argument("<path>", "a file, a folder that ug backup --all has created, or the parent of such folders")
     .option("--rotate-tokens", "give every group a new token, and end all viewer sessions")
     .option("--revoke-keys", "revoke all keys of the backup")
-    .option("--unsigned", "check no signature, and say so in the event of the restore")
-    .option("--identity-file <file>", "the file that holds the key of age, for an encrypted backup")
+    .option("--unsigned", "check no signature; the event of the restore records it")
+    .option("--identity-file <file>", "the private key of age, for an encrypted backup")
     .action(async function (this: Command) {
       const options = this.opts<Options>();
       const [path] = this.processedArgs as [string];
@@ -55,7 +55,7 @@ export const restoreCommand = (): Command =>
       await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
     });
 
-/** Whether the service does not know the key of an operator, as that of a deployment which is restored into a new one. */
+/** Whether the service does not know the operator's key, for example because a deployment is restored into a new one. */
 const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
   error instanceof CommandError && error.code === "unauthenticated" && text.startsWith("ugo_");
 
@@ -84,7 +84,7 @@ async function restoreFile(admin: Admin, file: string, options: Options): Promis
       } else if (!isThere) isDone = await sendPage(admin, place, page, options);
       progress.update(number, `${nameOf(place)}: ${number} pages`);
     }
-    // An environment that has not changed since a complete restore accepts the last page of that backup again, and of no other.
+    // If an environment has not changed since a complete restore, it accepts the last page of that backup again, and no other page.
     if (isThere)
       await isNotEmpty(async () => {
         isDone = await sendPage(admin, place, last, options);

@@ -18,7 +18,7 @@ import {
 const HELP = helpOf({
   examples: [
     [TRY, "try it: fresh secrets, an API key and an operator's key"],
-    ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it for good"],
+    ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it in production"],
     ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
   ],
   notes: `Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
@@ -37,9 +37,9 @@ export function serveCommand(): Command {
     .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
     .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)
-    .option("--backups <dir>", "the folder of ug backup --all, whose newest backup the metrics have the age of")
+    .option("--backups <dir>", "the folder of ug backup --all, for the metric of the newest backup's age")
     .option("--limit <name=calls/seconds>", "set a rate limit; may be repeated", readLimit)
-    .option("--socket-fd <fd>", "listen on this open socket, as systemd passes it, in place of a port", readSocketFd)
+    .option("--socket-fd <fd>", "listen on this open socket, which systemd passes, in place of a port", readSocketFd)
     .option("--demo", "issue an API key and an operator's key, and print how to call the service")
     .addHelpText("after", HELP)
     .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {

@@ -3,7 +3,6 @@
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import { withApiKey } from "../access.ts";
 import {
   commandGroup,
   environmentAction,
@@ -17,6 +16,7 @@ import {
 } from "../command.ts";
 import { readSeconds } from "../duration.ts";
 import { objectOrNull } from "../groups/content-options.ts";
+import { withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { textInOptionFile } from "../support/option-file.ts";
 import { quoted } from "../support/printable.ts";
@@ -27,7 +27,7 @@ export const sessionsCommand = (): Command =>
   commandGroup(
     "sessions",
     {
-      summary: "mint viewer sessions, and end them before their time",
+      summary: "mint viewer sessions, and end them before they expire",
       examples: [
         ["ug sessions mint --user-group-id acme", "a session for a page of this group, or to see what it sees"],
         ["ug sessions end --user-group-id acme --viewer-id ann --yes", "all sessions of one person"],
@@ -49,7 +49,7 @@ type MintOptions = {
 
 const mintCommand = () =>
   serviceCommand("mint", {
-    summary: "mint a viewer session, and print it this once",
+    summary: "mint a viewer session, and print it once",
     examples: [
       ["ug sessions mint --user-group-id acme", "valid for five minutes, on every site"],
       [
@@ -65,17 +65,17 @@ const mintCommand = () =>
       "Standard output has the session alone; its end is on standard error. The command takes an API key with the scope sessions:create.",
   })
     .option("--user-group-id <id>", "the group whose data the session shows")
-    .option("--team-id <number>", "the same by its number", readId)
-    .option("--viewer-id <id>", "your own id of the person who looks")
+    .option("--team-id <number>", "the number of that group, in place of its id", readId)
+    .option("--viewer-id <id>", "your own id of the person who views the page")
     .option("--viewer-properties <json>", "what only this person may see")
     .option(
       "--origin <origin>",
       "a site that may present the session; may be repeated",
       (origin, others: string[] = []) => [...others, origin],
     )
-    .option("--expires-in <time>", "1m to 1h; 5m by default", readSeconds)
-    .option("--max-stale <time>", "how long the session may answer its viewer itself; 5m at most", readSeconds)
-    .option("--include-variables", "add the variables of the group, for programs that verify it offline")
+    .option("--expires-in <time>", "the session's lifetime, 1m to 1h; 5m by default", readSeconds)
+    .option("--max-stale <time>", "accept answers that are this old, 5m at most; by default none", readSeconds)
+    .option("--include-variables", "add the variables of the group, for offline verifiers")
     .action(
       environmentAction(async (client: EnvironmentClient, options: MintOptions) => {
         const { userGroupId, teamId, viewerId, origin: origins, expiresIn, maxStale, includeVariables } = options;
@@ -112,7 +112,7 @@ const endCommand = () =>
   withReason(
     withEnvironment(
       serviceCommand("end", {
-        summary: "end one session, those of a person, or all of a group",
+        summary: "end one session, all of a person, or all of a group",
         examples: [
           [
             "ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'",
@@ -123,15 +123,15 @@ const endCommand = () =>
           ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
         ],
         notes:
-          "The group's token goes on working, and sessions that are minted later are not affected. A session that was minted with\n" +
-          "--max-stale may answer its viewer until that time is over. The command takes an API key with the scope sessions:create, or an operator.",
+          "The group's token stays valid, and sessions that are minted later are not affected. A session that was minted with --max-stale may\n" +
+          "get stale answers for that time. The command takes an API key with the scope sessions:create, or an operator.",
       }),
     ),
   )
     .option("--user-group-id <id>", "the group whose sessions end")
     .option("--team-id <number>", "the same by its number", readId)
     .option("--viewer-id <id>", "only those of this person")
-    .option("--session-file <file>", "the file that holds the session: other users can read arguments")
+    .option("--session-file <file>", "read the session from this file, because other users can read arguments")
     .option("--yes", "confirm; without it, nothing is changed")
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
-import { anyCredential, type Credential, explainedError } from "../access.ts";
 import { printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { anyCredential, type Credential, explainedError } from "../service-access.ts";
 import { RESPONSE_MS_MAX } from "../support/http.ts";
 import { tableOf } from "../support/table.ts";
 import { toWire } from "../wire.ts";
@@ -20,7 +20,7 @@ export async function callerOf(url: URL, { kind, text }: Credential): Promise<Re
 
 export const whoamiCommand = (): Command =>
   serviceCommand("whoami", {
-    summary: "show the rights of a credential, and until when it is valid",
+    summary: "show whose credential this is, its rights, and when it expires",
     examples: [
       ["ug whoami", "the credential in API_KEY, or else OPERATOR_KEY"],
       ["ug whoami --key-file key.txt --url https://groups.example.com", "the credential in a file"],

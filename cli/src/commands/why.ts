@@ -113,7 +113,7 @@ async function whyGroup(client: EnvironmentClient, { id }: WhyOptions, name?: st
   const number = name === undefined ? undefined : itemNumber(name);
   if (id !== undefined && name !== undefined) throw new UsageError("Name one group: by the argument, or with --id.");
   const found = await findAny(client, groupNameOf(number, number === undefined ? (id ?? name) : undefined));
-  // Only the call by number says by whom.
+  // Only the call by number returns who has suspended or deleted the group.
   const group = await findAny(client, { teamId: found.teamId });
   if (group.state !== "active") process.exitCode = 1;
   return { body: { success: 1, user_group: toWireGroup(group) }, text: stateText(group) };

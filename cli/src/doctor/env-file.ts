@@ -1,4 +1,4 @@
-/** The file of a service's settings and secrets. Nothing of its values is printed. */
+/** Checks the file of a service's settings and secrets, and prints no value of it. */
 import { createECDH, hkdfSync } from "node:crypto";
 import { statSync } from "node:fs";
 import { CommandError } from "../../../common/command-error.ts";
@@ -62,7 +62,7 @@ function checkToken(file: string, texts: Texts): Finding[] {
   return [warning("secrets", `OPERATOR_TOKEN in ${file} ${what}, so it admits nobody`)];
 }
 
-/** What does nothing in the file, and is perhaps a mistake. */
+/** Finds lines without an effect, which are perhaps a mistake. */
 function checkUseless(file: string, texts: Texts, url: URL): Finding[] {
   const unknown = unknownNames(texts);
   return [
@@ -80,7 +80,7 @@ function checkUseless(file: string, texts: Texts, url: URL): Finding[] {
 
 const RESTART = "Restart the service; under systemd: sudo systemctl restart user-group-service";
 
-/** Whether the service at this address has loaded what is in the file. */
+/** Whether the service at this address has loaded the present content of the file. */
 export function checkLoaded({ file, texts }: Pick<EnvFile, "file" | "texts">, url: URL, jwks: unknown): Finding[] {
   const loaded = isLoopback(url) ? loadedSettings(url.port, file) : undefined;
   if (!loaded) return checkLoadedKeys({ file, texts }, jwks);

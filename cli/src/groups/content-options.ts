@@ -11,7 +11,7 @@ const optionOf = (field: GroupField): string => `--${CONTENT[field].column.repla
 
 /** The options, for messages. */
 export const CONTENT_OPTIONS = GROUP_FIELDS.map(optionOf);
-/** Those that take JSON. */
+/** The fields whose options take JSON. */
 export const JSON_OPTIONS = GROUP_FIELDS.filter((field) => CONTENT[field].kind !== "text").map(optionOf);
 
 /** Adds an option for each field. */
@@ -25,7 +25,7 @@ export const withContent = (command: Command): Command =>
   }, command);
 
 const WORDS = {
-  text: { about: "another value", empty: "an empty text" },
+  text: { about: "the new value", empty: "an empty text" },
   mapping: { about: "an object of schema ids and data sources", empty: "null" },
   object: { about: "an object", empty: "null" },
 };

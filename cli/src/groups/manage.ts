@@ -4,9 +4,9 @@ import type { GroupFields, GroupState, ListedGroup } from "../../../client/src/i
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { withApiKey } from "../access.ts";
 import { inShell, type Output, type ReasonOptions } from "../command.ts";
 import { UG } from "../release.ts";
+import { withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";

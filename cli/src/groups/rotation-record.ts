@@ -24,7 +24,7 @@ const Progress = z.strictObject({
   /** Begins the idempotency keys of this run. */
   run: z.uuid(),
   begunAt: z.iso.datetime(),
-  /** Each group up to this number is done; of the ones after it, some may be. */
+  /** Each group up to this number is rotated. Some of those after it may be, too. */
   through: z.int(),
   /** How many groups up to that number were rotated. */
   rotated: z.int(),
@@ -104,7 +104,7 @@ function readProgress(file: string): Progress | undefined {
   throw new CommandError(`${file} is not the progress of a rotation. Name another file with --progress.`);
 }
 
-/** Refuses to continue a rotation that is not the one which was asked for, or whose keys the service may have forgotten. */
+/** Refuses to continue a rotation other than the requested one, or one whose idempotency keys may have expired. */
 function refuseOther(before: Progress, { file, rotation, now }: { file: string; rotation: Rotation; now: Date }): void {
   const { url, workspace, environment, graceSeconds, reason } = rotation;
   if (before.url !== url || before.workspace !== workspace || before.environment !== environment)

@@ -176,6 +176,6 @@ const introductionOf = (url: string, { keys, files, hasConsole }: Introduced): s
     `  curl -X GET ${url}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
     "Then mint a viewer session for a page that shows its data:\n",
     `  curl ${url}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
-    `Every call and refusal: ${url}/docs`,
+    `Documents, with every call: ${url}/docs`,
   ].join("\n");
 };

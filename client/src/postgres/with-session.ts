@@ -10,7 +10,7 @@ export type PoolClient = {
 /** The part of a pool that is used, such as `Pool` of `pg`. */
 export type Pool<Client extends PoolClient = PoolClient> = { connect(): Promise<Client> };
 
-/** What is used of the session that `requireSession` returns: its claims, which must have been verified. */
+/** The used part of the session that `requireSession` returns: its verified claims. */
 export type VerifiedClaims = { claims: Readonly<Record<string, unknown>> };
 
 /** How a transaction gets a session. */

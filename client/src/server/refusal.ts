@@ -1,11 +1,11 @@
 /** The refusals of this kit, in the form of the service's own, so that the page's client reads both alike. */
 const REFUSALS = {
-  // For the people who look at a page.
+  // Messages for the people who view a page.
   signed_out: { status: 401, message: "Sign in to see this." },
   user_group_suspended: { status: 403, message: "This account is suspended. Contact our support." },
   user_group_not_found: { status: 404, message: "There is nothing to see for this account. Contact our support." },
   service_unavailable: { status: 503, message: "This is not available at the moment. Try again in a few minutes." },
-  // For those who program it.
+  // Messages for the people who program it.
   method_not_allowed: { status: 405, message: "Send a POST: a browser may cache the answer to a GET." },
   origin_not_allowed: { status: 403, message: "Pages of this origin may not call this. Add the origin to origins." },
   unauthenticated: { status: 401, message: "Send a viewer session in the header Authorization: Bearer <session>." },
@@ -13,10 +13,10 @@ const REFUSALS = {
   credential_revoked: { status: 401, message: "This session has ended. Get a new one." },
 } as const;
 
-/** Those after which a caller may present another session (RFC 9110, section 11.6.1). */
+/** The codes after which a caller may present another session (RFC 9110, section 11.6.1). */
 const CHALLENGES = /^(unauthenticated|credential_\w+)$/;
 
-/** What differs from the refusal's usual answer. */
+/** Differences from the refusal's usual answer. */
 type Details = { status?: number; message?: string; headers?: Record<string, string> };
 
 /** Answers with a code and a sentence, as the service does. */

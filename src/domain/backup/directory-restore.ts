@@ -28,7 +28,7 @@ export function directoryTarget(
         events.put(item.record);
         if (type !== "user_group.purged" || teamId === null) return;
         groups.drop(teamId);
-        tombstones.dropSkipped(teamId);
+        tombstones.deleteSkipped(teamId);
       } else if (item.kind !== "header") throw new UnfitLine(`No environment has a line of the kind ${item.kind}.`);
     },
 
@@ -50,7 +50,7 @@ export function directoryTarget(
       groups.setLastTeamId(highest + NUMBERS_SKIPPED_BY_RESTORE - 1);
       keys.setLastId(keys.highestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
       events.setLastId(events.newestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
-      tombstones.forgetSkipped();
+      tombstones.deleteAllSkipped();
     },
   };
 }

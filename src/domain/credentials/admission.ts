@@ -9,7 +9,8 @@ import { grantOf, type Scope } from "./rights.ts";
 /** A caller that may make its call: who it is in events, the API key by its number, and what else the key may do. */
 export type Admitted = { author: Author; keyId: number | null; may: (scope: Scope) => boolean };
 
-export type AdmitFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
+/** Why a caller may not make a call of an environment. */
+export type CallerFailure = KeyFailure | FailureOf<"insufficient_access" | "environment_not_found">;
 
 /** Admits an operator, whose role the registry has checked. Each role that reaches a group may read events, and none may read tokens. */
 export const admittedOperator = (operator: Operator): Admitted => ({

@@ -5,7 +5,7 @@ import type { Chore } from "../chores.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
 import type { Author } from "../feed/event.ts";
 
-/** What a session says of itself: `seq` is the number of the newest event when it was minted. */
+/** The claims by which a session can be ended. `seq` is the number of the newest event when it was minted. */
 export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };
 
 /** What ends: one session, or all of a person in a group. */
@@ -78,7 +78,7 @@ export class EndedSessions {
   }
 }
 
-/** What the event of an end says besides its group. */
+/** The details of the event of an end. */
 const detailsOf = (ended: Ended): EventDetails =>
   "sessionId" in ended ? { session_id: ended.sessionId } : { viewer_id: ended.viewerId };
 
@@ -86,7 +86,7 @@ const detailsOf = (ended: Ended): EventDetails =>
 const nameOf = (teamId: number, ended: Ended): string =>
   "sessionId" in ended ? ended.sessionId : nameOfPerson(teamId, ended.viewerId);
 
-/** The name by which what an event has ended is found; `undefined` for all sessions of a group. */
+/** The stored name of the session or person that an event has ended; `undefined` for all sessions of a group. */
 export const nameOfEnded = ({ teamId, details }: Pick<StoredEvent, "teamId" | "details">): string | undefined => {
   const { session_id: sessionId, viewer_id: viewerId } = details;
   return sessionId ?? (viewerId === undefined || teamId === null ? undefined : nameOfPerson(teamId, viewerId));

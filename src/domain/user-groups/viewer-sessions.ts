@@ -9,7 +9,7 @@ import type { Ended, EndedSessions } from "./ended-sessions.ts";
 import type { Groups, ViewFailure } from "./groups.ts";
 import { snapshotFor, toPublicGroup } from "./user-group.ts";
 
-/** What a new session is made of. `keyEndsAt` is when the key that mints it ends, or `null`. */
+/** The parts of a new session. `keyEndsAt` is when the key that mints it ends, or `null`. */
 export type NewSession = {
   readAt: number;
   group: GroupSnapshot;
@@ -38,7 +38,7 @@ export class ViewerSessions {
     this.#parts = parts;
   }
 
-  /** What a session for viewers of this group is made of, when the API key `keyId` mints it. */
+  /** The parts of a session for viewers of this group, when the API key `keyId` mints it. */
   start(
     keyId: number | null,
     group: SessionGroup,

@@ -5,7 +5,7 @@ import type { Operator, PresentedConsoleSession, PresentedOperator } from "../..
 import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
 import type { AppEnv, With } from "../app-env.ts";
 import type { Directory } from "../durable-objects.ts";
-import type { KeyReason } from "./access.ts";
+import type { KeyReason } from "./page-access.ts";
 
 /** A request to the console that `protect` has not refused. */
 export type ConsoleEnv = With<

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { ExtractSchema } from "hono/types";
 import type { AppEnv } from "../app-env.ts";
-import { GROUP_PATTERN, type PagePattern } from "./access.ts";
+import { GROUP_PATTERN, type PagePattern } from "./page-access.ts";
 import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
 import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
 import { listEnvironments } from "./pages/environments/list.tsx";

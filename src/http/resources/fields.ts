@@ -197,7 +197,7 @@ export const Audience = lazy(() =>
     {
       pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
       description:
-        "The environment that the credential must be of, as <workspace>/<environment>. Servers that take a credential from a request " +
+        "The environment to which the credential must belong, as <workspace>/<environment>. Servers that take a credential from a request " +
         "name theirs: in another environment, the same user_group_id is another customer.",
     },
   ),
@@ -236,7 +236,7 @@ export const KeyName = lazy(() =>
       pattern: ONE_LINE,
       maxLength: TEXT_UNITS_MAX,
       description:
-        "What the key is called in lists: at least one visible character, and none that is not visible, such as marks of the text's direction.",
+        "The name of the key in lists: at least one visible character, and no invisible ones, such as marks of the text's direction.",
     },
   ),
 );

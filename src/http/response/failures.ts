@@ -64,8 +64,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   token_in_browser: {
     status: 403,
     message:
-      "This service does not take the long-lived token of a user group from a browser. Let your server mint a viewer session, " +
-      "POST /api/viewer_sessions, and give the page that.",
+      "This service does not accept the long-lived token of a user group from a browser. Let your server mint a viewer session " +
+      "(POST /api/viewer_sessions), and give it to the page.",
   },
   origin_not_allowed: {
     status: 403,
@@ -129,17 +129,17 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_not_empty: {
     status: 409,
     message:
-      "A backup is restored into an environment without API keys and groups, or into a registry without operators and environments. This one has some, and nothing was changed.",
+      "A backup can only be restored into an environment without API keys and groups, or into a registry without operators and " +
+      "environments. This one has some. Nothing was changed.",
   },
   unexpected_page: {
     status: 409,
     message:
-      "The pages of a backup are restored in their order. Send the expected_page next, or page 1 to begin again.",
+      "The pages of a backup must be sent in their order. Send the expected_page next, or page 1 to begin again.",
   },
   invalid_backup: {
     status: 422,
-    message:
-      "This is no page of a backup that can be restored here; the reason says why. Nothing of the restore is left.",
+    message: "This page of a backup cannot be restored; the field reason says why. Nothing of the restore is left.",
   },
   user_group_not_deleted: {
     status: 409,
@@ -179,15 +179,15 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   unknown_variable: {
     status: 422,
     message:
-      "There is no such variable. Check the name (user_group_id, user_group_name, user_group.<property>; in a session that was minted with " +
-      "them, viewer_id and viewer.<property>; of the call's values value.<name>). Give the group or the session the property, or the call the value. " +
-      "A clause in [[ ]] may lack variables of the group, but never those of the viewer, and values only if it names no variable of the group or viewer.",
+      "This variable is missing. Check its name: user_group_id, user_group_name, user_group.<property>, viewer_id, viewer.<property> or " +
+      "value.<name>. Give the group or the session the property, or the call the value. A clause in [[ ]] is dropped if a variable of the " +
+      "group is missing, or if a value is missing and the clause names only values. A clause that names the viewer is never dropped.",
   },
   unusable_variable: {
     status: 422,
     message:
-      "The variable's value cannot be a parameter here. Objects, empty lists, lists of lists and too many values never can; a list " +
-      "can only as an item of a list in parentheses or brackets, such as IN ({{variable}}).",
+      "The variable's value cannot be a parameter here. An object, an empty list, a list of lists and too many values never can. " +
+      "Another list must be in parentheses or brackets, such as IN ({{variable}}).",
   },
   invalid_template: {
     status: 422,
@@ -200,7 +200,7 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
       `characters, or the parameters of a query are larger than ${QUERY_PARAMETERS_BYTES_MAX} bytes of JSON in total. Leave include_variables ` +
       "out, shrink the properties or the list of origins, or name a long variable once in the template.",
   },
-  rate_limited: { status: 429, message: "Too many calls. Repeat the call after the time in Retry-After." },
+  rate_limited: { status: 429, message: "Too many calls. Repeat the call after the seconds in Retry-After." },
   internal_error: {
     status: 500,
     message: "The service failed to handle this call. Report the request id to its operator.",
@@ -208,14 +208,14 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   overloaded: {
     status: 503,
     message:
-      "The service reads as many bodies, or works on as many calls of this caller, as it can at the same time. Read your answers, and " +
-      "repeat the call after the time in Retry-After; it has changed nothing.",
+      "There are too many unfinished bodies, or too many calls of this caller at the same time. Read the answers to your other calls, and " +
+      "repeat this call after the seconds in Retry-After; it has changed nothing.",
   },
   directory_unavailable: {
     status: 503,
     message:
-      "The directory of this environment, or the registry, is overloaded or does not answer. Repeat the call after the time in Retry-After. " +
-      "It is unknown whether this call has changed anything; a GET shows it.",
+      "The directory of this environment, or the registry, is overloaded or does not answer. Repeat the call after the seconds in " +
+      "Retry-After. This call may have made its change; a GET shows whether it has.",
   },
   service_not_configured: {
     status: 503,
@@ -228,14 +228,13 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   environment_restoring: {
     status: 503,
     message:
-      "A backup is being restored, and until its last page this environment, or the registry, takes no other call.",
+      "A backup is being restored. Until its last page, this environment or the registry refuses all other calls. Repeat the call later.",
   },
   environment_full: {
     status: 507,
     message:
-      "This environment or the disk is full, or all of the 1,000 API keys, or of the 1,000 operators, are valid. Purge deleted groups, or " +
-      "shrink the properties of others, and leave the header Idempotency-Key out. Revoke keys that are no longer needed. If the disk is " +
-      "full, only the operator can help.",
+      "This environment or the disk is full, or all 1,000 API keys or operators are valid. Purge deleted groups, shrink the properties of " +
+      "others, leave the header Idempotency-Key out, or revoke keys that are no longer needed. If the disk is full, only the operator can help.",
   },
 };
 
@@ -284,7 +283,7 @@ function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): stri
 }
 
 function audienceMessage(audience: string, expected: string): string {
-  return `This credential is of the environment ${audience}, and this call expects one of ${expected}. Present a session or token of ${expected}: in another environment, the same id is another customer.`;
+  return `This credential belongs to the environment ${audience}, and this call expects ${expected}. Present a session or token of ${expected}: in another environment, the same id is another customer.`;
 }
 
 /** The same for each credential that is not verified, whatever fails: the answer says nothing of the signing keys. */

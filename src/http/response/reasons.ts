@@ -10,7 +10,8 @@ export const REASONS = {
   },
   key_unknown: {
     code: "unauthenticated",
-    message: "The service has no such key: a newer key has taken its place, or it is forged. Issue another key.",
+    message:
+      "The service does not know this key: it was deleted to make room for a newer one, or it is forged. Issue another key.",
   },
   environment_unknown: {
     code: "unauthenticated",
@@ -27,12 +28,12 @@ export const REASONS = {
   },
   session_ended: {
     code: "credential_revoked",
-    message: "The session, or all sessions of its person, were ended. A session that is minted now is not affected.",
+    message: "The session, or all sessions of its person, were ended. Sessions that are minted now work.",
   },
   sessions_ended: {
     code: "credential_revoked",
     message:
-      "All sessions of the group were ended after this one was minted, or the group's token was rotated. A session that is minted now is not affected.",
+      "All sessions of the group were ended after this one was minted, or the group's token was rotated. Sessions that are minted now work.",
   },
   minter_ended: {
     code: "credential_revoked",
@@ -48,7 +49,7 @@ export const REASONS = {
   },
   group_deleted: {
     code: "credential_revoked",
-    message: "The group was deleted. Restored in time, it has its token and its sessions again.",
+    message: "The group was deleted. If it is restored in time, its token and sessions work again.",
   },
   suspended: {
     code: "user_group_suspended",
@@ -56,7 +57,7 @@ export const REASONS = {
   },
   other_environment: {
     code: "audience_mismatch",
-    message: "The credential is of another environment than expected, in which the same id is another customer.",
+    message: "The credential belongs to another environment than expected. There, the same id is another customer.",
   },
   other_origin: {
     code: "origin_not_allowed",
@@ -69,6 +70,6 @@ export const REASONS = {
   },
   token_in_browser: {
     code: "token_in_browser",
-    message: "The service takes no long-lived token from a browser. Give the page a viewer session.",
+    message: "The service refuses long-lived tokens from browsers. Give the page a viewer session.",
   },
 } satisfies Record<ReasonName, { code: Failure["code"]; message: string }>;

@@ -318,7 +318,7 @@ describe("its cookie", () => {
       [key[0], key[1], btoa(ADA).replaceAll("=", ""), key[2]],
       [id, `${secret}A`, mac],
     ])
-      for (const assertion of [{}, employee.assertion]) {
+      for (const assertion of [{}, employee.assertion, await employee.provider.headersFor("eve@example.com")]) {
         const headers = { ...assertion, Cookie: cookie.join(".") };
         const answer = await visit("GET", PAGE, { headers, env: employee.provider.env });
         expect([answer.status, answer.headers.get("Location")?.startsWith(SIGN_IN)]).toEqual([303, true]);
@@ -355,11 +355,14 @@ const FIELDS = {
 };
 
 /** An admin who has signed in with the company, in a deployment with an environment and an operator 1 with a key. */
-async function newAdmin(): Promise<Employee> {
+async function newAdmin(): Promise<Employee & { key: string }> {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   await issueKey();
   await issueOperator("viewer");
-  return signedInEmployee();
+  const key = await issueOperator("admin", { name: "ada", email: ADA });
+  const employee = await newEmployee();
+  await employee.continueAs();
+  return Object.assign(employee, { key });
 }
 
 /** What the forms would change. */
@@ -396,7 +399,7 @@ describe.for(KEY_FORMS)("where a page asks for the operator's key, $name", (rout
       expect(page.body).not.toContain('name="operator_key"');
       expect(page.body).toContain("Sign out there, sign in again");
     }
-    for (const operator_key of ["", key, operator]) {
+    for (const operator_key of ["", key, operator, employee.key]) {
       const { status, body } = await employee.send(route.path, { ...FIELDS, operator_key });
       expect(body).not.toMatch(CREDENTIAL_PATTERN);
       if (status === 422) expect(body).toContain("at most 15 minutes old");

@@ -52,7 +52,7 @@ const write = async (c: Context<{ Bindings: Bindings }>) => {
   return c.json(await c.env.FLOOR_DIRECTORY.getByName("floor").write(id, name ?? "floor"));
 };
 floor.on(["PUT", "POST", "DELETE"], "/api/user", write);
-// A GET that creates differs from one that finds by its path, here where nothing is looked up first.
+// The path distinguishes a GET that creates from one that finds, because the floor looks nothing up first.
 floor.get("/create", write);
 
 export default floor;

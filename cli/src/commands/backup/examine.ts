@@ -3,12 +3,12 @@ import { writeFileSync } from "node:fs";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import type { Command } from "commander";
 import { CommandError } from "../../../../common/command-error.ts";
-import { accessToDeployment } from "../../access.ts";
 import { backupAt } from "../../backup/backup-at.ts";
 import { compare, type Revived } from "../../backup/compare.ts";
 import { nameOf } from "../../backup/service-pages.ts";
 import { type Verdict, verify } from "../../backup/verify.ts";
 import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../../command.ts";
+import { accessToDeployment } from "../../service-access.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
@@ -19,26 +19,26 @@ const STATES = ["proven", "unknown", "broken"] as const;
 
 const PATH = [
   "<file>",
-  "a file, a folder of ug backup --all, or the one that holds those, whose newest is taken",
+  "a file, a folder that ug backup --all has created, or the parent of such folders, for the newest",
 ] as const;
-const IDENTITY = ["--identity-file <file>", "the file that holds the key of age, for an encrypted backup"] as const;
+const IDENTITY = ["--identity-file <file>", "the private key of age, for an encrypted backup"] as const;
 
 type Signature = "checked" | "not_checked";
 
 export const verifyCommand = (): Command =>
   serviceCommand("verify", {
-    summary: "restore a backup into a service of its own, compare, and delete that",
+    summary: "restore a backup into a temporary service, and compare",
     examples: [
       ["ug backup verify acme.ndjson", "exit code 0 proven, 1 broken, 3 could not tell"],
-      ["ug backup verify acme.ndjson --env-file .dev.vars", "checks the signature, too"],
-      ["ug backup verify /var/backups/user-groups", "each file of the newest folder in this one"],
+      ["ug backup verify acme.ndjson --env-file .dev.vars", "check the signature, too"],
+      ["ug backup verify /var/backups/user-groups", "each file of the newest folder in this folder"],
     ],
     notes:
-      "Without the SIGNING_KEYS of the service it cannot check the signature, and proves only that the file is whole. It calls no service that is running, and needs no credential. It needs as much disk as the backup in the folder for temporary files.",
+      "Without --env-file it cannot check the signature, and proves only that the file is complete. It does not call your service, and needs no\ncredential. It needs disk space for the backup in the folder for temporary files.",
   })
     .argument(...PATH)
     .option(...IDENTITY)
-    .option("--env-file <file>", "the file of the service's secrets, whose SIGNING_KEYS check the signature")
+    .option("--env-file <file>", "the file of the service's secrets, to check the signature with SIGNING_KEYS")
     .action(async function (this: Command) {
       const options = this.opts<ServiceOptions & { identityFile?: string; envFile?: string }>();
       const [path] = this.processedArgs as [string];
@@ -93,10 +93,10 @@ function sentenceOf({ state, reason, counts }: Verdict, signature: Signature): s
 
 export const compareCommand = (): Command =>
   serviceCommand("compare", {
-    summary: "say what a restore would bring back: keys that were revoked since, groups that were deleted or rotated",
+    summary: "list what a restore would bring back: keys revoked since, and groups deleted or rotated since",
     examples: [
       ["ug backup compare acme.ndjson", "the environment of the file, in the service"],
-      ["ug backup compare /var/backups/user-groups", "all of the newest folder in this one"],
+      ["ug backup compare /var/backups/user-groups", "all files of the newest folder in this folder"],
     ],
   })
     .argument(...PATH)
@@ -127,8 +127,10 @@ function textOf(compared: readonly { of: string; revived: readonly Revived[] }[]
 
 export const keygenCommand = (): Command =>
   serviceCommand("keygen", {
-    summary: "make a key of age, and print its public key, for which backups are encrypted",
-    examples: [["ug backup keygen backup.key", "keep the file away from the service, because it decrypts the backups"]],
+    summary: "create a key of age, and print its public key for ug backup --recipient",
+    examples: [
+      ["ug backup keygen backup.key", "do not keep this file on the service's machine: it decrypts the backups"],
+    ],
     notes: "It calls no service. The program age-keygen makes such keys, too.",
   })
     .argument("<file>", "the file to write, which must not exist")

@@ -5,7 +5,6 @@ import type { Readable } from "node:stream";
 import { type Command, Option } from "commander";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import { type Access, accessToEnvironment } from "../../access.ts";
 import {
   announce,
   connectionOf,
@@ -22,6 +21,7 @@ import { type Plan, planOf } from "../../groups/files/dry-run.ts";
 import { exportCsv, exportGroups } from "../../groups/files/export.ts";
 import { importGroups } from "../../groups/files/import.ts";
 import { csvSource, type ImportSource, ndjsonSource } from "../../groups/files/source.ts";
+import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
@@ -37,16 +37,16 @@ type ExportOptions = EnvironmentOptions & { prefix?: string; format: Format; del
 
 /** `ug groups export`. */
 export const exportCommand = () =>
-  groupsOf("export", "write all groups that exist to standard output, without their tokens", [
+  groupsOf("export", "write all active and suspended groups to standard output, without tokens", [
     ["ug groups export > groups.ndjson", "all of them, one line of JSON each"],
     ["ug groups export --prefix shop- | gzip > shops.ndjson.gz", "some of them"],
     ["ug groups export --format csv > groups.csv", "for a spreadsheet"],
-    ["ug groups export --format csv --delimiter ';' --bom > groups.csv", "for Excel, where it expects semicolons"],
+    ["ug groups export --format csv --delimiter ';' --bom > groups.csv", "for an Excel that expects semicolons"],
   ])
-    .option("--prefix <text>", "only those whose user_group_id begins with it")
+    .option("--prefix <text>", "only groups whose user_group_id begins with this text")
     .addOption(new Option("--format <format>", "ndjson or csv").choices(FORMATS).default("ndjson"))
-    .option("--delimiter <character>", "with csv: between cells", ",")
-    .option("--bom", "with csv: begin with a byte order mark, by which Excel knows UTF-8")
+    .option("--delimiter <character>", "with csv: the character between cells", ",")
+    .option("--bom", "with csv: begin with a byte order mark, so that Excel reads UTF-8")
     .action(async function (this: Command) {
       const access = accessToEnvironment(connectionOf(this));
       const { prefix, format, delimiter, bom = false, ...named } = this.opts<ExportOptions>();
@@ -74,13 +74,13 @@ type ImportOptions = ServiceOptions & {
 export const importCommand = () =>
   withConcurrency(
     serviceCommand("import", {
-      summary: "get or create the group of each line of a file, or of each row of a CSV",
+      summary: "create the groups of a file that are missing; change others with --update",
       examples: [
-        ["ug groups import groups.ndjson --dry-run", "what it would create, change and leave"],
-        ["ug groups import groups.ndjson", "creates what is missing, and counts what differs"],
-        ["ug groups import groups.ndjson --update", "also changes what differs, state included"],
-        ["ug groups import groups.ndjson --from-line 4711", "continues one that was stopped"],
-        ["zcat groups.ndjson.gz | ug groups import -", "reads standard input"],
+        ["ug groups import groups.ndjson --dry-run", "show what it would create, change and leave"],
+        ["ug groups import groups.ndjson", "create missing groups, and count those that differ"],
+        ["ug groups import groups.ndjson --update", "change those that differ too, their state included"],
+        ["ug groups import groups.ndjson --from-line 4711", "continue an import that was stopped"],
+        ["zcat groups.ndjson.gz | ug groups import -", "read standard input"],
         [
           'ug groups import crm.csv --column "Record ID=user_group_id" --column "Company=name" --skip-other-columns',
           "the export of a CRM",
@@ -95,10 +95,10 @@ export const importCommand = () =>
     "calls at a time",
   )
     .argument("<file>", "a CSV, or a file of one JSON object on each line; - is standard input")
-    .option("--update", "change the groups that exist to what their lines say")
-    .option("--dry-run", "say what it would create, change and leave, and change nothing")
+    .option("--update", "change existing groups to match their lines")
+    .option("--dry-run", "print what it would create, change and leave, and change nothing")
     .addOption(
-      new Option("--format <format>", "ndjson or csv; by default csv for a name that ends so").choices(FORMATS),
+      new Option("--format <format>", "the format; by default csv if the file's name ends with .csv").choices(FORMATS),
     )
     .option(
       "--column <header=field>",
@@ -126,7 +126,11 @@ export const importCommand = () =>
 
 type Outcome = { output: Output; isWhole: boolean };
 
-async function runImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+async function runImport(
+  access: ServiceAccess<unknown>,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<Outcome> {
   if (options.update) announce(options, "create the groups that are missing, and change those that differ");
   const { counts, summary } = await importGroups({
     url: access.url,
@@ -141,7 +145,11 @@ async function runImport(access: Access<unknown>, source: ImportSource, options:
   return { output: { body: { success: isWhole ? 1 : 0, ...counts }, text: summary }, isWhole };
 }
 
-async function tryImport(access: Access<unknown>, source: ImportSource, options: ImportOptions): Promise<Outcome> {
+async function tryImport(
+  access: ServiceAccess<unknown>,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<Outcome> {
   const plan = await planOf(access, source, options.fromLine);
   const change = options.update ? plan.differing : [];
   const differs = plan.differing.length - change.length;

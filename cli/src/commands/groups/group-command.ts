@@ -25,7 +25,7 @@ export const withConcurrency = (command: Command, meaning: string): Command =>
 
 /** Which credential decides the environment. */
 export const WHOSE =
-  "The API key in API_KEY decides the environment. An operator names it with --workspace and --environment, and has the key in\nOPERATOR_KEY.";
+  "The API key in API_KEY decides the environment. An operator sets OPERATOR_KEY, and names it with --workspace and --environment.";
 
 /** A command on the groups of an environment. */
 export const groupsOf = (name: string, summary: string, examples: Examples): Command =>

@@ -7,7 +7,6 @@ import {
   UserGroupClient,
 } from "../../../../client/src/index.ts";
 import { UsageError } from "../../../../common/command-error.ts";
-import { type Access, accessToEnvironment } from "../../access.ts";
 import {
   commandGroup,
   connectionOf,
@@ -37,6 +36,7 @@ import {
 import { groupNumbers, rotateAll } from "../../groups/rotate-all.ts";
 import { defaultRecordFile, RotationRecord } from "../../groups/rotation-record.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
+import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { RESPONSE_MS_MAX } from "../../support/http.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
 import { exportCommand, importCommand } from "./files.ts";
@@ -51,12 +51,12 @@ export const groupsCommand = (): Command =>
   commandGroup(
     "groups",
     {
-      summary: "list, change, rotate, delete, export and import user groups",
+      summary: "manage user groups: list, change, delete, export, import",
       examples: [
-        ["ug groups list --prefix acme-", "the groups of the API key in API_KEY"],
+        ["ug groups list --prefix acme-", "with the API key in API_KEY"],
         ["ug groups suspend --id acme --workspace demo --environment Customer", "as an operator"],
         ["ug groups export > groups.ndjson", "all groups, without their tokens"],
-        ["ug groups import groups.ndjson --update", "make the groups what the file says"],
+        ["ug groups import groups.ndjson --update", "change the groups to match the file"],
       ],
       notes: `A group is named by its number (team_id), or by --id with its user_group_id. No command shows a token.\n${WHOSE}`,
     },
@@ -73,18 +73,18 @@ const listCommand = () =>
     ["ug groups list", "those that exist"],
     ["ug groups list --state deleted", "those that can be restored"],
     ["ug groups list --prefix shop- --json", "as JSON"],
-    ["ug groups list --search zurich", "those whose name or id contains it"],
+    ["ug groups list --search zurich", "those whose name or id contains a text"],
     ["ug groups list --not-viewed-for 30d", "those that nobody has viewed for 30 days"],
   ])
-    .option("--prefix <text>", "only those whose user_group_id begins with it")
-    .option("--search <text>", "only those whose name or id contains it, without regard to case and accents")
-    .option("--not-viewed-for <time>", "only those that nobody has viewed for this time, in whole days", readDays)
-    .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
-    .option("--limit <n>", "how many at most", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
+    .option("--prefix <text>", "only groups whose user_group_id begins with this text")
+    .option("--search <text>", "only groups whose name or id contains this text; ignores case and accents")
+    .option("--not-viewed-for <time>", "only groups that nobody has viewed for this time, such as 30d", readDays)
+    .addOption(new Option("--state <state>", "only groups in this state").choices(STATES))
+    .option("--limit <n>", "list at most this many groups", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
     .action(managed(list));
 
 const showCommand = () =>
-  groupOf("show", "show a group; also a deleted one, if no other has its id", [
+  groupOf("show", "show a group; a deleted one too, if no other has its id", [
     ["ug groups show 7", "by its number"],
     ["ug groups show --id acme --json", "by its id"],
   ]).action(managed(show));
@@ -92,7 +92,7 @@ const showCommand = () =>
 const createCommand = () =>
   withContent(
     groupsOf("create", "create a group; one that exists is not changed", [
-      ["ug groups create acme --name 'Acme Inc.'", "the name that people see is the id otherwise"],
+      ["ug groups create acme --name 'Acme Inc.'", "without --name, the name is the id"],
       ['ug groups create acme --properties \'{"region":"eu"}\'', "with properties"],
     ]),
   )
@@ -103,9 +103,9 @@ const createCommand = () =>
     });
 
 const renameCommand = () =>
-  changeOf("rename", "change the name or the id of a group; the output says how to undo it", [
-    ["ug groups rename 7 --name 'Acme Inc.'", "the name that people see"],
-    ["ug groups rename --id acme --new-id acme-inc", "the user_group_id; the number and the token stay"],
+  changeOf("rename", "change the name or the id of a group, and print how to undo it", [
+    ["ug groups rename 7 --name 'Acme Inc.'", "change the name that people see"],
+    ["ug groups rename --id acme --new-id acme-inc", "change the user_group_id; the number and the token stay"],
   ])
     .option("--name <name>", "the new name that people see")
     .option("--new-id <id>", "the new user_group_id")
@@ -113,21 +113,21 @@ const renameCommand = () =>
 
 const updateCommand = () =>
   withContent(
-    changeOf("update", "change fields of a group; those that are not given stay", [
-      ["ug groups update 7 --name 'Acme Inc.'", "another name"],
-      ['ug groups update --id acme --properties \'{"region":"eu"}\'', "other properties, as a whole"],
-      ["ug groups update 7 --merge --properties '{\"region\":null}'", "removes one key, and keeps the others"],
-      ["ug groups update 7 --mapping null", "clears the mapping"],
+    changeOf("update", "change the given fields of a group", [
+      ["ug groups update 7 --name 'Acme Inc.'", "change the name"],
+      ['ug groups update --id acme --properties \'{"region":"eu"}\'', "replace all properties"],
+      ["ug groups update 7 --merge --properties '{\"region\":null}'", "remove one key, and keep the others"],
+      ["ug groups update 7 --mapping null", "clear the mapping"],
     ]),
   )
     .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
-    .option("--new-id <id>", "another user_group_id")
+    .option("--new-id <id>", "the new user_group_id")
     .action(managed(update));
 
 const SIMPLE = [
   { name: "suspend", summary: "refuse the viewers of a group until it is resumed", run: suspend },
   { name: "resume", summary: "end the suspension of a group", run: resume },
-  { name: "delete", summary: "delete a group; the output says how to undo it, and until when", run: remove },
+  { name: "delete", summary: "delete a group, and print how to undo it, and until when", run: remove },
 ];
 
 const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command =>
@@ -139,16 +139,16 @@ const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command
 const restoreCommand = () =>
   changeOf("restore", "restore a deleted group, with its token", [
     ["ug groups restore 7", "as it was"],
-    ["ug groups restore 7 --new-id acme-old --rotate-token", "beside a new group with its old id"],
+    ["ug groups restore 7 --new-id acme-old --rotate-token", "if another group has its id now"],
   ])
-    .option("--new-id <id>", "under another user_group_id")
-    .option("--rotate-token", "with a new token")
+    .option("--new-id <id>", "restore it under this user_group_id")
+    .option("--rotate-token", "give it a new token")
     .action(managed(restore));
 
 const purgeCommand = () =>
-  changeOf("purge", "erase a deleted group for good, before its time", [
-    ["ug groups purge 7", "shows which group it is, and changes nothing"],
-    ["ug groups purge 7 --yes", "erases it; this has no undo"],
+  changeOf("purge", "permanently erase a deleted group now", [
+    ["ug groups purge 7", "show which group it is, and change nothing"],
+    ["ug groups purge 7 --yes", "erase it; this has no undo"],
   ])
     .option("--yes", "confirm; without it, nothing is changed")
     .action(managed(purge));
@@ -167,7 +167,7 @@ type RotateOptions = ServiceOptions &
 
 const rotateCommand = () =>
   withConcurrency(
-    changeOf("rotate", "replace the token of a group, or with --all of each group", [
+    changeOf("rotate", "replace the token of a group, or of each group with --all", [
       ["ug groups rotate 7 --grace 10m --yes", "the old token stays valid for ten minutes"],
       ["ug groups rotate --all --grace 1h --yes", "each group; run it again to continue after an interruption"],
     ]),
@@ -175,8 +175,8 @@ const rotateCommand = () =>
   )
     .option("--grace <time>", "how long the old token stays valid; by default not at all", readSeconds)
     .option("--all", "rotate the tokens of all groups that exist")
-    .option("--progress <file>", "with --all: where to record what is done; it holds no credential")
-    .option("--restart", "with --all: rotate every group, whatever an earlier run has done")
+    .option("--progress <file>", "with --all: the file that records the progress, without a credential")
+    .option("--restart", "with --all: rotate every group again, and ignore the recorded progress")
     .option("--yes", "confirm; without it, nothing is changed")
     .action(async function (this: Command) {
       const options = this.opts<RotateOptions>();
@@ -191,7 +191,7 @@ const rotateCommand = () =>
       await printOutput(output, options);
     });
 
-async function rotateEach(access: Access<EnvironmentClient>, options: RotateOptions): Promise<Output> {
+async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
   const environment = await environmentOfAccess(access, options);
   const rotation = {
@@ -218,7 +218,7 @@ async function rotateEach(access: Access<EnvironmentClient>, options: RotateOpti
 }
 
 /** The environment in which a credential calls. */
-async function environmentOfAccess(access: Access<unknown>, options: EnvironmentOptions): Promise<Environment> {
+async function environmentOfAccess(access: ServiceAccess<unknown>, options: EnvironmentOptions): Promise<Environment> {
   const { url, credential } = access;
   if (credential.kind === "operator") return environmentOf(options);
   const client = new UserGroupClient({ url, apiKey: credential.text, timeoutMs: RESPONSE_MS_MAX });

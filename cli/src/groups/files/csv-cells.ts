@@ -1,4 +1,4 @@
-/** How a cell of a CSV stands for a value. */
+/** Conversion between the cells of a CSV and values. */
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
 
 const columnsOf = (isText: boolean): string[] =>
@@ -10,8 +10,8 @@ export const TEXT_FIELDS = columnsOf(true);
 export const OBJECT_FIELDS = columnsOf(false);
 
 /**
- * What a spreadsheet takes for the beginning of a formula, with the full-width forms of the signs, and what it skips before one
- * (OWASP, "CSV Injection").
+ * The characters with which a spreadsheet begins a formula, their full-width forms, and those that it skips before a formula (OWASP, "CSV
+ * Injection").
  */
 const FORMULA = "[=+\\-@\\uff1d\\uff0b\\uff0d\\uff20\\t\\r\\n]";
 const TO_ESCAPE = new RegExp(`^(?='*${FORMULA})`);
@@ -27,5 +27,5 @@ export const unescapeFormula = (cell: string): string => cell.replace(ESCAPED, "
 export const cellOf = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 
-/** Whether an import would make the same value of the cell in a new group. */
+/** Whether an import of this cell into a new group results in the same value. */
 export const isKept = (value: unknown): boolean => typeof value === "string" && value !== "";

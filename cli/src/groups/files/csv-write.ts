@@ -3,7 +3,7 @@ import { stringify } from "csv-stringify/sync";
 import { CommandError } from "../../../../common/command-error.ts";
 import { cellOf, escapeFormula, isKept, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 
-/** The form that a program reads: a spreadsheet may need a byte order mark for umlauts, and semicolons. */
+/** The format for programs. Some spreadsheets need a byte order mark to read umlauts, and semicolons. */
 export type CsvForm = { delimiter: string; bom: boolean };
 
 /** All groups are in memory until the columns are known. */

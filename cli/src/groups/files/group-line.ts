@@ -24,7 +24,7 @@ const COMPARED = GROUP_FIELDS.map((field) => CONTENT[field].column);
 export type GroupLine = {
   fields: Record<string, unknown>;
   suspended: boolean | undefined;
-  /** Whether the line is about the keys of `mapping` and `properties` that it has, and other keys stay: a row of a CSV. */
+  /** Whether the line changes only those keys of `mapping` and `properties` that it contains, as a row of a CSV does. */
   isPartial?: true;
 };
 
@@ -72,7 +72,7 @@ export function differencesOf(
   };
 }
 
-/** The objects of a line with the other keys of the group. A value whose cell would be the same stays, whatever its type. */
+/** Adds the group's other keys to the objects of a line. A value that gives the same cell stays, whatever its type. */
 const mergedObjects = (fields: Record<string, unknown>, current: z.infer<typeof CurrentGroup>) =>
   Object.fromEntries(
     OBJECT_FIELDS.flatMap((name) => {
@@ -88,7 +88,7 @@ const mergedObjects = (fields: Record<string, unknown>, current: z.infer<typeof 
 const ownOf = (value: object, key: string): unknown =>
   Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 
-/** The names of what differs, for people: of `mapping` and `properties` each key. */
+/** The names of the fields that differ, for people; of `mapping` and `properties`, the name of each key. */
 export const changedNames = (differences: Record<string, unknown>, current: Record<string, unknown>): string[] =>
   Object.entries(differences).flatMap(([name, value]) => {
     if (name === "suspended") return ["state"];

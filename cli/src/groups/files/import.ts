@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
-import { type Access, refusalOf } from "../../access.ts";
+import { refusalOf, type ServiceAccess } from "../../service-access.ts";
 import type { HttpCall, Refusal } from "../../support/http.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { notTheService } from "../../support/service.ts";
@@ -17,11 +17,11 @@ type ImportOptions = {
   source: ImportSource;
   fromLine: number;
   concurrency: number;
-  /** Whether groups that exist are changed to what their lines say. */
+  /** Whether existing groups are changed to match their lines. */
   update: boolean;
   /** Prints the summary of an import that was stopped. */
   report: (summary: string) => void;
-} & Pick<Access<unknown>, "url" | "credential">;
+} & Pick<ServiceAccess<unknown>, "url" | "credential">;
 
 /**
  * What an import has counted. Of the groups that it found, some differ from their lines or were updated to them. A conflict is a
@@ -98,7 +98,7 @@ class Import {
         await this.#importLine(line);
       } catch (error) {
         this.#firstUndone = Math.min(this.#firstUndone, line.number);
-        // Before this loop ends: its end waits for the other loops, and they wait for input that may not come.
+        // Abort before this loop ends: its end waits for the other loops, and these wait for input that may never arrive.
         this.#stopFor(error);
         throw error;
       }
@@ -129,7 +129,7 @@ class Import {
     if (group.suspended) await this.#change(line, group, this.#seenIn(response), { suspended: true });
   }
 
-  /** Changes a group that exists to what its line says, or counts it as different. */
+  /** Changes an existing group to match its line, or counts it as different. */
   async #updateGroup(line: ImportLine, group: GroupLine, teamId: number): Promise<void> {
     const { seen, differences } = await this.#compare(group, teamId);
     if (Object.keys(differences).length === 0) return;
@@ -137,7 +137,7 @@ class Import {
     else if (await this.#change(line, group, seen, differences)) this.#counts.updated += 1;
   }
 
-  /** Reads a group, and returns the fields of a PUT that makes it what its line says. */
+  /** Reads a group, and returns the fields of a PUT after which it matches its line. */
   async #compare(group: GroupLine, teamId: number): Promise<{ seen: SeenGroup; differences: object }> {
     const response = await this.#call(`/api/user_groups/${teamId}`, { method: "GET" });
     const { data: current } = CurrentGroup.safeParse(response.body.user_group);
@@ -146,8 +146,8 @@ class Import {
   }
 
   /**
-   * Changes a group if nobody has changed it since it was seen, and returns whether it is now what its line says. The first
-   * response may have been lost: the retry is then refused although the change was made, so a refused change is compared again.
+   * Changes a group if nobody has changed it since it was read, and returns whether it now matches its line. If the first response
+   * was lost, the retry is refused although the change was made, so a refused change is compared again.
    */
   async #change(line: ImportLine, group: GroupLine, { teamId, etag }: SeenGroup, changes: object): Promise<boolean> {
     const put = { method: "PUT", headers: { "If-Match": etag }, body: changes };

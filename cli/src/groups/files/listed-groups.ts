@@ -1,12 +1,12 @@
 /** The groups of an environment, page by page, as the service lists them. */
 import { CommandError } from "../../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../../common/limits.ts";
-import { type Access, refusalOf } from "../../access.ts";
+import { refusalOf, type ServiceAccess } from "../../service-access.ts";
 import { notTheService } from "../../support/service.ts";
 import { RetryingCaller, sentenceOf } from "./retrying-caller.ts";
 
 /** The service, and the credential to call it with. */
-export type Service = Pick<Access<unknown>, "url" | "credential">;
+export type Service = Pick<ServiceAccess<unknown>, "url" | "credential">;
 
 /** The pages of a list with these filters. */
 export async function* listedGroups(

@@ -1,4 +1,4 @@
-/** What an import reads: lines of JSON as they come, or the rows of a CSV, which is read as a whole. */
+/** The input of an import: lines of JSON, read as they arrive, or the rows of a CSV, which is read as a whole. */
 import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
@@ -11,11 +11,11 @@ import { type ImportLine, readLine } from "./group-line.ts";
 
 /** The lines of an import. */
 export type ImportSource = {
-  /** What messages call a line. */
+  /** The word for a line in messages: `line` or `row`. */
   unit: "line" | "row";
   /** The last `end` of a line, or 0 if it is unknown. */
   total: number;
-  /** Reads until `stop` is aborted. `onError` is called for an error of the input, also while nobody waits for a line. */
+  /** Reads until `stop` is aborted. Calls `onError` for an error of the input, even while no caller waits for a line. */
   lines: (stop: AbortSignal, onError: (error: unknown) => void) => AsyncIterable<ImportLine>;
 };
 

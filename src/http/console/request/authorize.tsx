@@ -11,10 +11,10 @@ import { registryFor } from "../../request/admit-caller.ts";
 import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
-import { type PageAccess, pageAccessOf } from "../access.ts";
 import { SIGN_IN_AGAIN } from "../components/change-form.tsx";
 import { FORM_TOKEN } from "../components/form.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import { type PageAccess, pageAccessOf } from "../page-access.ts";
 import { environmentOfPath } from "../paths.ts";
 import { refuseWithPage, respondWithMessage } from "../response/respond-with-page.tsx";
 import { toSignIn } from "../response/to-sign-in.ts";
@@ -23,7 +23,7 @@ import { operatorKeyIssues } from "./form-fields.ts";
 import { readSession } from "./session-cookie.ts";
 
 /**
- * Admits operators by the session in their cookie, as the table of access.ts says. The signature of the cookie, its rate limits and
+ * Admits operators by the session in their cookie, as the table of page-access.ts says. The signature of the cookie, its rate limits and
  * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
  * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
  * The operator's own key is checked here too, for the forms that ask for it. A session that began with an assertion of the company's

@@ -12,7 +12,7 @@ type NewKey = { title: string; stored: StoredKey; text: string; back: [path: str
 
 /**
  * Answers with the page that shows the text of a new key, once. No other page shows a credential. Throws if the form has not asked for
- * the operator's own key or for a recent assertion, as the table of access.ts has to say.
+ * the operator's own key or for a recent assertion, as the table of page-access.ts has to say.
  */
 export function respondWithNewKey(
   c: RequestContext<SignedInEnv>,

@@ -3,7 +3,7 @@ import type { ConsoleEnv } from "../console-env.ts";
 import { SIGN_IN, withQuery } from "../paths.ts";
 import { redirect } from "./redirect.ts";
 
-/** Leads an operator without a valid session to the page on which to sign in, and back afterwards. */
+/** Redirects an operator without a valid session to the sign-in page, from which they return to this one. */
 export function toSignIn(c: RequestContext<ConsoleEnv>): Response {
   const { pathname, search } = new URL(c.req.url);
   return redirect(c, withQuery(SIGN_IN, { next: c.req.method === "POST" ? undefined : pathname + search }));

@@ -11,7 +11,7 @@ const ApiKey = z
     id: number("The key's number in its environment."),
     workspace: Workspace,
     environment: Tag.meta({ description: "The environment in which the key acts." }),
-    name: z.string().meta({ description: "What the key is called in lists.", examples: ["backend"] }),
+    name: z.string().meta({ description: "The name of the key in lists.", examples: ["backend"] }),
     access: z
       .enum(["read", "write"])
       .nullable()
@@ -78,7 +78,7 @@ export const apiKeyOperations = {
     tag: "API keys",
     summary: "Roll an API key",
     description:
-      "Makes a key with the same name, scopes and expiry, and ends the old one after the grace; at once where none is given.",
+      "Issues a key with the same name, scopes and expiry. The old key ends after the grace, or at once without one.",
     ...BY_ID,
     body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
     answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },

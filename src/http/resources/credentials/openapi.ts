@@ -16,7 +16,7 @@ const Reason = z
       .string()
       .meta({ description: "What has happened and what to do, for people.", examples: ["Resume it."] }),
     since: timeOrNull(
-      "Since when it is so, or null if that is not known. Of a superseded token, the time of the group's last rotation, or the end of its grace.",
+      "Since when this is the case, or null if that is not known. For a superseded token, the time of the group's last rotation, or the end of its grace.",
     ),
     by: Actor.nullable().meta({
       description: "Who has done it, or null if nobody has, or its event is no longer kept.",
@@ -60,9 +60,9 @@ export const credentialOperations = {
     tag: "Operators",
     summary: "Explain why a credential is refused",
     description:
-      "Says why a viewer sees nothing, or a key is refused: all reasons at once. It is no call of that credential: it is no view and no use of " +
-      "a key. The service neither stores nor logs the credential, so send it in the body alone. The answer is the directory's: a session with " +
-      "max_stale_seconds may still answer its viewer itself.",
+      "Returns all reasons why a viewer sees nothing, or a key is refused. It does not count as a view or as a use of the key. The service " +
+      "neither stores nor logs the credential: send it only in the body. A session with max_stale_seconds may still get stale answers " +
+      "although it is refused here.",
     body: {
       name: "ExplainBody",
       schema: ExplainBody(),

@@ -77,7 +77,7 @@ export const operatorOperations = {
     tag: "Operators",
     summary: "Roll the key of an operator",
     description:
-      "Makes a key with the same name, role, expiry and email, and revokes the old one after the grace; at once where none is given.",
+      "Issues a key with the same name, role, expiry and email. The old key ends after the grace, or at once without one.",
     ...BY_ID,
     body: {
       name: "RollOperatorBody",

@@ -120,7 +120,7 @@ function refuseBeside(other: string, payload: Payload, fields: Record<string, un
 export const ShowQuery = lazy(() =>
   z.strictObject({
     state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
-      description: "With deleted, the group is looked for among the deleted ones.",
+      description: "With deleted, only a deleted group is found.",
     }),
   }),
 );

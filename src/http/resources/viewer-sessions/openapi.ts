@@ -78,9 +78,9 @@ export const viewerSessionOperations = {
     tag: "Dashboards",
     summary: "End viewer sessions",
     description:
-      "Ends one session, those of one person, or all of a group, without touching the group's token: at once, but for sessions that " +
-      "may answer their viewers themselves (`max_stale_seconds`). What has ended or expired stays as it is. Sessions that are minted " +
-      "afterwards are not affected.",
+      "Ends one session, all of a person, or all of a group, and does not change the group's token. This is in force at once, except for " +
+      "stale answers to sessions with `max_stale_seconds`. If a session has already ended or expired, nothing changes. Sessions that are " +
+      "minted afterwards are not affected.",
     body: {
       name: "EndBody",
       schema: EndBody(),

@@ -105,8 +105,8 @@ export const SessionBody = lazy(() =>
       ...personFields(),
       max_stale_seconds: withMeta(z._default(seconds(0, SESSION_STALE_SECONDS_MAX), 0), {
         description:
-          "For how many seconds the session itself may answer its viewer, so that an answer may be so old: a change, a revocation or an end of " +
-          "the session is in force only after that. If the session would have more than 8,000 characters, it is minted with 0.",
+          "For how many seconds the service may answer from the session alone. A change, a revocation or an end of the session is in force only " +
+          "after that. If the session would have more than 8,000 characters, it is minted with 0.",
       }),
       include_variables: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
         description: "Whether the session contains the variables, for verifiers that do not call the service.",

@@ -9,7 +9,7 @@ export const sessionBody = ({ token, issuedAtSeconds, expiresAtSeconds, maxStale
   max_stale_seconds: maxStaleSeconds,
 });
 
-/** The metadata of the issuer of sessions, of which only what its kind of document requires, and the keys, applies to it. */
+/** The metadata of the issuer of sessions (OpenID Connect Discovery). Apart from issuer and keys, it has only the required fields. */
 export const configurationBody = (issuer: string) => ({
   issuer,
   jwks_uri: `${issuer}${JWKS_PATH}`,

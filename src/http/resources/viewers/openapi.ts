@@ -90,11 +90,11 @@ export const viewerOperations = {
     tag: "Dashboards",
     summary: "Bind an SQL template",
     description:
-      "Each `{{variable}}` becomes a placeholder and its value a parameter, never text of the SQL; a list becomes one placeholder " +
-      "for each item, and must stand in parentheses or brackets. `[[ ... ]]` is an optional clause: it is dropped when a variable in it is " +
-      "missing, and `dropped` names that variable. A name that no group can have is refused there, too, as is each template " +
-      "that could lose a filter. `{{value.name}}` is one of the call's own `values`: a clause that names a variable of the group or viewer, " +
-      "too, is never dropped for it.",
+      "Binds the template to the group and the viewer; it does not run the SQL. Each `{{variable}}` becomes a placeholder and its value a " +
+      "parameter, never text of the SQL. A list becomes one placeholder for each item, and must be in parentheses or brackets. `[[ ... ]]` " +
+      "is an optional clause: it is dropped if a variable of the group in it is missing, and `dropped` names that variable. A clause that names " +
+      "the viewer is never dropped. `{{value.name}}` is one of the call's own `values`; if it is missing, a clause that names only values is " +
+      "dropped. Any other missing variable, and a template that could lose a filter, is refused.",
     headers: ["Cache-Control"],
     body: {
       name: "QueryBody",

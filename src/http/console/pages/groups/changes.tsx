@@ -14,12 +14,12 @@ import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
-import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../access.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/fields.tsx";
 import { GraceField } from "../../components/keys.tsx";
 import { Text, utcTime } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
+import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../page-access.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import {
   confirmationIssues,

@@ -39,7 +39,7 @@ export type Connection = {
 };
 
 /** The calls that a command may make, and the error to show for one of theirs. */
-export type Access<Client> = {
+export type ServiceAccess<Client> = {
   client: Client;
   url: URL;
   /** The deployment, for messages. */
@@ -52,7 +52,7 @@ export type Access<Client> = {
 const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
 
 /** Access for commands that only operators may run. */
-export function accessToDeployment({ options }: Pick<Connection, "options">): Access<OperatorClient> {
+export function accessToDeployment({ options }: Pick<Connection, "options">): ServiceAccess<OperatorClient> {
   const { target } = options;
   const { url } = target;
   const credential = givenCredential(options) ?? operatorCredential(url);
@@ -65,7 +65,7 @@ export function accessToDeployment({ options }: Pick<Connection, "options">): Ac
  * Access to an environment: that of the API key, or as an operator the one that the options name. The variables UG_WORKSPACE and
  * UG_ENVIRONMENT count only if there is no API key.
  */
-export function accessToEnvironment({ options, isNamed, environment }: Connection): Access<EnvironmentClient> {
+export function accessToEnvironment({ options, isNamed, environment }: Connection): ServiceAccess<EnvironmentClient> {
   const { target } = options;
   const { url } = target;
   const credential = givenCredential(options) ?? environmentCredential(url, options, isNamed);
@@ -88,7 +88,7 @@ const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"
   url,
 });
 
-const accessOf = <Client>(client: Client, target: Target, credential: Credential): Access<Client> => ({
+const accessOf = <Client>(client: Client, target: Target, credential: Credential): ServiceAccess<Client> => ({
   client,
   url: target.url,
   place: describedTarget(target),
