@@ -130,6 +130,8 @@ export const SIGNING_KEY_BYTES_MAX = 64;
 export const SIGNING_KEYS_MAX = 8;
 /** How many verified credentials one isolate caches. */
 export const VERIFIED_CREDENTIALS_MAX = 10_000;
+/** How many tokens of groups one isolate caches after making them. */
+export const MINTED_TOKENS_MAX = 10_000;
 
 export const SESSION_SECONDS_MIN = 60;
 export const SESSION_SECONDS_DEFAULT = 300;

@@ -15,11 +15,18 @@ import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
 import type { Context } from "./contexts/context-store.ts";
 import { describedTarget, type Target } from "./contexts/target.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
-import { RESPONSE_MS_MAX } from "./support/http.ts";
 import { textInOptionFile } from "./support/option-file.ts";
 import { systemErrorCode } from "./support/output.ts";
 import { escapeInvisible } from "./support/printable.ts";
-import { apiKeyRefused, isRedirect, notTheService, redirected, unreachable, whyRefused } from "./support/service.ts";
+import {
+  apiKeyRefused,
+  isRedirect,
+  notTheService,
+  RESPONSE_MS_MAX,
+  redirected,
+  unreachable,
+  whyRefused,
+} from "./support/service.ts";
 
 /** A credential, and where it was found. */
 export type Credential = {

@@ -39,6 +39,7 @@ import { viewers } from "./resources/viewers/routes.ts";
 import { whoami } from "./resources/whoami/routes.ts";
 import { refuse } from "./response/failures.ts";
 import { respond } from "./response/respond.ts";
+import { SplitRouter } from "./split-router.ts";
 
 /**
  * Gives every answer its request id, forbids caches to store it, and writes one log line, with the stack of a crash. Only
@@ -114,7 +115,7 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
 
 const READY = "/ready";
 
-const router = new Hono<RequestEnv>({ strict: false })
+const router = new Hono<RequestEnv>({ strict: false, router: new SplitRouter() })
   .use(answerAndLog, validHostOnly)
   .use("/api/*", cors)
   .use("/.well-known/*", cors)

@@ -152,6 +152,21 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(await page.getByRole("heading", { level: 1 }).isVisible()).toBe(true);
   });
 
+  it("prints the fields of answers, which a screen shows behind a click, and buttons that paper can show", async ({
+    expect,
+  }) => {
+    const { page } = await open("/docs/calls", { viewport: { width: 1280, height: 900 } });
+    const field = page.locator("details .fields dt").first();
+    const refusal = page.locator("details .refusals li").first();
+    expect([await field.isVisible(), await refusal.isVisible()]).toEqual([false, false]);
+    await page.emulateMedia({ media: "print" });
+    expect([await field.isVisible(), await refusal.isVisible()]).toEqual([true, false]);
+    await page.goto(`${url}/docs`);
+    const colours =
+      "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.querySelector('.primary')))";
+    expect(await page.evaluate(colours)).toEqual(["rgb(22, 25, 31)", "rgba(0, 0, 0, 0)"]);
+  });
+
   it("names the credential of each call, and describes all of them", async ({ expect }) => {
     const { page } = await open("/docs/calls");
     for (const { operationId, security } of operations)

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { type EnvironmentTag, WORKSPACE } from "../../common/environment.ts";
-import { VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
+import { MINTED_TOKENS_MAX, VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
 import { readSigningKeys } from "../../common/settings/signing-keys.ts";
-import { type Claim, mintCredential, verifyCredential } from "../../src/domain/credentials/credential.ts";
+import { type Claim, mintCredential, mintToken, verifyCredential } from "../../src/domain/credentials/credential.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { ringOfKeys } from "../support/signing-ring.ts";
 
@@ -86,6 +86,30 @@ describe("a credential", () => {
     expect(maker.verified.size).toBe(0);
     await verifyCredential(ring, "ugt_untagged_forged");
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
+  });
+
+  it("is the same from the cache as made anew, for every part of what it is made of", async ({ expect }) => {
+    const ring = await ringOfKeys(`k1:${base64(1)},k2:${base64(2)}`);
+    const claim = {
+      kind: "token",
+      environment: { workspace: "acme", tag: null },
+      id: 1,
+      nonce: new Uint8Array(16),
+    } as const;
+    const claims = [
+      claim,
+      { ...claim, id: 2 },
+      { ...claim, nonce: new Uint8Array(16).fill(1) },
+      { ...claim, environment: { workspace: "acme", tag: "Testing" } as const },
+      { ...claim, environment: { workspace: "acme2", tag: null } },
+    ];
+    for (const each of [...claims, ...claims])
+      for (const signingId of ["k1", "k2", "gone"])
+        expect(await mintToken(ring, each, signingId)).toBe(await mintCredential(ring, each, signingId));
+    expect(ring.tokens.size).toBe(15);
+    for (let n = ring.tokens.size; n < MINTED_TOKENS_MAX; n += 1) ring.tokens.set(`name ${n}`, "a token");
+    await mintToken(ring, { ...claim, id: 3 });
+    expect(ring.tokens.size).toBeLessThanOrEqual(MINTED_TOKENS_MAX);
   });
 
   it("is refused after any change of one character", async ({ expect }) => {

@@ -46,6 +46,9 @@ const QUERY_FIELDS = [
   "actor",
   "since",
   "next",
+  "last_viewed_before",
+  "until",
+  "team_id",
   "__proto__",
 ];
 
@@ -63,7 +66,14 @@ export function consoleRequests(
     workspace,
     strings,
     numberIn,
-  }: { workspace: string; strings: fc.Arbitrary<string>; numberIn: (pattern: string) => fc.Arbitrary<number> },
+    presented,
+  }: {
+    workspace: string;
+    strings: fc.Arbitrary<string>;
+    numberIn: (pattern: string) => fc.Arbitrary<number>;
+    /** Credentials that people paste into the search. */
+    presented: readonly string[];
+  },
   addresses: fc.Arbitrary<string>,
 ): fc.Arbitrary<FuzzRequest> {
   const texts = fc.oneof(strings, fc.constant(MARKUP));
@@ -77,10 +87,14 @@ export function consoleRequests(
         number: numberIn(pattern),
         query: isForm ? fc.constant({}) : fc.dictionary(fc.constantFrom(...QUERY_FIELDS), texts, { maxKeys: 2 }),
         fields: fc.dictionary(fc.constantFrom(...FIELDS), texts, { maxKeys: 3 }),
+        text: fc.oneof(
+          fc.constant({}),
+          fc.constantFrom(...presented).map((text) => ({ text })),
+        ),
         isOpened: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, fc.constant(false)),
         address: addresses,
       })
-      .map(({ cookie, number, query, fields, isOpened, address }) => {
+      .map(({ cookie, number, query, fields, text, isOpened, address }) => {
         const page = pattern.replace(":workspace/:environment", `${workspace}/Testing`).replace(/:\w+/, String(number));
         const params = new URLSearchParams(query).toString();
         return {
@@ -92,7 +106,14 @@ export function consoleRequests(
             ...(isForm && { origin, "content-type": "application/x-www-form-urlencoded" }),
           },
           body: isForm
-            ? Buffer.from(new URLSearchParams({ ...SOUND_FIELDS, operator_key: admin.key, ...fields }).toString())
+            ? Buffer.from(
+                new URLSearchParams({
+                  ...SOUND_FIELDS,
+                  operator_key: admin.key,
+                  ...fields,
+                  ...(name.endsWith("/search") && text),
+                }).toString(),
+              )
             : undefined,
           ...(isForm && isOpened && { opensFirst: page }),
         };

@@ -23,6 +23,9 @@ const SHARES: [Ask["do"], number][] = [
   ["revoke key", 1],
   ["use operator", 2],
   ["revoke operator", 1],
+  ["search", 4],
+  ["search deleted", 2],
+  ["history", 3],
 ];
 const KINDS = SHARES.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));
 
@@ -37,6 +40,7 @@ export async function record(
   const tokens: string[] = [];
   const teamIds: number[] = [];
   const sessions: string[] = [];
+  const names: string[] = [];
   let time = 0;
   const tick = () => {
     time += 1;
@@ -48,8 +52,13 @@ export async function record(
     const token = recent(tokens);
     const teamId = recent(teamIds);
     if (kind === undefined || token === undefined || teamId === undefined) return { do: "ensure" };
-    if (kind === "update") return { do: kind, name: `name ${tick()}` };
-    if (kind === "restore" || kind === "purge") return { do: kind, teamId };
+    if (kind === "update") {
+      const name = `name ${tick()}`;
+      names.push(name);
+      return { do: kind, name };
+    }
+    if (kind === "search") return { do: kind, name: random(2) === 0 ? undefined : recent(names) };
+    if (kind === "restore" || kind === "purge" || kind === "history") return { do: kind, teamId };
     if (kind === "mint" || kind === "mint by key" || kind === "end person")
       return { do: kind, viewerId: `viewer ${random(2)}` };
     if (kind === "view session" || kind === "end session") {

@@ -25,7 +25,10 @@ export type Ask =
   | { do: "mint by key"; viewerId: string }
   | { do: "revoke key" }
   | { do: "use operator" }
-  | { do: "revoke operator" };
+  | { do: "revoke operator" }
+  | { do: "search"; name: string | undefined }
+  | { do: "search deleted" }
+  | { do: "history"; teamId: number };
 
 /** The status of a success, or the status and the code of a refusal. */
 export const OK = "200";
@@ -46,7 +49,14 @@ export type Answered = {
   teamId?: number;
   isSuspended?: boolean;
   session?: string;
+  /** What a search has found. */
+  groups?: Found[];
+  /** The types of the events in a group's history, newest first. */
+  types?: string[];
 };
+
+/** A group as a search shows it. */
+export type Found = { teamId: number; name: string; isSuspended: boolean };
 
 /** A call with its answer, `undefined` if there was none, and the times of both: any numbers that increase. */
 export type Call = { ask: Ask; answer: Answered | undefined; begunAt: number; endedAt: number };
@@ -83,8 +93,14 @@ type Step = { state: State; event?: FeedEvent };
 
 type Numbered = (token: string) => number;
 
-/** What a call meets: the state, the tokens and numbers (`#1`) of groups before it, and the next event of the feed. */
-type Situation = { state: State; seen: ReadonlySet<string>; next: FeedEvent | undefined; numberOf: Numbered };
+/** What a call meets: the state, the tokens and numbers (`#1`) of groups before it, and the past and the next events of the feed. */
+type Situation = {
+  state: State;
+  seen: ReadonlySet<string>;
+  past: readonly FeedEvent[];
+  next: FeedEvent | undefined;
+  numberOf: Numbered;
+};
 
 const agrees = (known: string, shown: string): boolean => known === "?" || known === shown;
 
@@ -247,6 +263,34 @@ function afterRevocation(state: State, answer: Answered | undefined): Step[] {
   return [{ state: { ...state, sessions } }];
 }
 
+/** A search for the group that exists, by the id or by a name. */
+function afterSearch({ state, numberOf }: Situation, name: string | undefined, answer: Answered | undefined): Step[] {
+  const { existing } = state;
+  if (!answer) return [{ state }];
+  const [found, ...others] = answer.groups ?? [];
+  if (answer.result !== OK || others.length > 0) return [];
+  if (!found) return unchanged(state, !existing || (name !== undefined && existing.name !== name));
+  if (!existing || (name !== undefined && found.name !== name)) return [];
+  return shown(existing, { result: OK, ...found }, numberOf).map((group) => existsNow(state, group));
+}
+
+/** A search for the groups with the id that can be restored. */
+function afterDeletedSearch({ state }: Situation, answer: Answered | undefined): Step[] {
+  if (!answer) return [{ state }];
+  const found = new Map(answer.groups?.map(({ teamId, name }) => [teamId, name]));
+  const isRight = ({ teamId, name }: Group) => found.has(teamId) && agrees(name, found.get(teamId) ?? "");
+  const isPossible = answer.result === OK && found.size === state.deleted.length && state.deleted.every(isRight);
+  const deleted = state.deleted.map((group) => ({ ...group, name: found.get(group.teamId) ?? group.name }));
+  return isPossible ? [{ state: { ...state, deleted } }] : [];
+}
+
+/** A group's history has exactly its past events, also after its purge. */
+function afterHistory({ state, past }: Situation, teamId: number, answer: Answered | undefined): Step[] {
+  if (!answer) return [{ state }];
+  const types = past.filter((event) => event.teamId === teamId).map(({ type }) => type);
+  return unchanged(state, answer.result === OK && answer.types?.join() === types.toReversed().join());
+}
+
 /** The possible steps of a call, given its answer; none if the answer is impossible. */
 function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
   switch (ask.do) {
@@ -282,6 +326,12 @@ function stepsOf(situation: Situation, { ask, answer }: Call): Step[] {
       return afterRevocation({ ...situation.state, isKeyValid: false }, answer);
     case "revoke operator":
       return afterRevocation({ ...situation.state, isOperatorValid: false }, answer);
+    case "search":
+      return afterSearch(situation, ask.name, answer);
+    case "search deleted":
+      return afterDeletedSearch(situation, answer);
+    case "history":
+      return afterHistory(situation, ask.teamId, answer);
     case "use operator":
       return unchanged(situation.state, !answer || answer.result === (situation.state.isOperatorValid ? OK : REVOKED));
   }
@@ -298,6 +348,7 @@ export function isLinearizable({ calls, feed }: History, numberOf: Numbered): bo
     if (visited.has(memo)) return false;
     visited.add(memo);
     const open = calls.map((call, index) => ({ call, index })).filter(({ index }) => !(done & (1n << BigInt(index))));
+    const past = feed.slice(0, eventsDone);
     const next = feed[eventsDone];
     if (!next && open.every(({ call }) => !call.answer)) return true;
     // Only a call that began before any open call ended can be the next one.
@@ -305,7 +356,7 @@ export function isLinearizable({ calls, feed }: History, numberOf: Numbered): bo
     return open
       .filter(({ call }) => call.begunAt <= firstEnd)
       .some(({ call, index }) =>
-        stepsOf({ state, seen, next, numberOf }, call)
+        stepsOf({ state, seen, past, next, numberOf }, call)
           .filter(({ event }) => !event || (event.type === next?.type && event.teamId === next.teamId))
           .some((step) => {
             const group = step.state.existing;

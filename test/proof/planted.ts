@@ -5,6 +5,7 @@ import {
   type Ask,
   CREATED,
   type FeedEvent,
+  type Found,
   ID_TAKEN,
   NOT_DELETED,
   NOT_FOUND,
@@ -58,6 +59,14 @@ export const FAULTS = [
   "a valid key refused",
   "a revoked operator admitted",
   "a revocation of an operator that is not done",
+  "a search that misses a group",
+  "a search that finds the name of before",
+  "a search that finds a deleted group",
+  "a search for deleted groups that finds a purged one",
+  "a search for deleted groups that misses one",
+  "a history without its newest event",
+  "a history with an event of another group",
+  "a history of a purged group that is gone",
 ] as const;
 
 /** One of the faults. */
@@ -85,6 +94,7 @@ export class PlantedService {
   #lastTeamId = 0;
   #lastSession = 0;
   #version = 0;
+  #nameBefore = "id";
   #stale: Answered = { result: NOT_FOUND };
 
   constructor(fault: Fault | undefined, random: (below: number) => number) {
@@ -138,6 +148,12 @@ export class PlantedService {
         return this.#end(ask.viewerId);
       case "end group":
         return this.#end(undefined);
+      case "search":
+        return { result: OK, groups: this.#search(ask.name) };
+      case "search deleted":
+        return { result: OK, groups: this.#searchDeleted() };
+      case "history":
+        return { result: OK, types: this.#history(ask.teamId) };
     }
   }
 
@@ -181,6 +197,7 @@ export class PlantedService {
     this.#record("updated", before.teamId);
     if (this.#sometimes("a lost update")) return { ...shown(before), name };
     if (this.#fault === "an update torn in two") await delay(1);
+    this.#nameBefore = before.name;
     this.#existing = { ...before, name };
     return shown(this.#existing);
   }
@@ -266,6 +283,27 @@ export class PlantedService {
     this.#record("purged", teamId);
     if (!this.#sometimes("a purge that is not done")) this.#deleted.delete(teamId);
     return { result: OK };
+  }
+
+  #search(name: string | undefined): Found[] {
+    const group = this.#existing;
+    if (this.#sometimes("a search that misses a group")) return [];
+    if (!group) return this.#fault === "a search that finds a deleted group" ? this.#searchDeleted() : [];
+    const known = this.#fault === "a search that finds the name of before" ? this.#nameBefore : group.name;
+    return name === undefined || name === known ? [{ ...group, name: known }] : [];
+  }
+
+  #searchDeleted(): Found[] {
+    const purged = this.#fault === "a search for deleted groups that finds a purged one" ? this.#purged : [];
+    const isMissed = this.#sometimes("a search for deleted groups that misses one");
+    return [...this.#deleted.values(), ...[...purged].map(([, group]) => group)].slice(isMissed ? 1 : 0);
+  }
+
+  #history(teamId: number): string[] {
+    if (this.#purged.has(teamId) && this.#fault === "a history of a purged group that is gone") return [];
+    const ofAll = this.#fault === "a history with an event of another group";
+    const types = this.feed.filter((event) => ofAll || event.teamId === teamId).map(({ type }) => type);
+    return types.toReversed().slice(this.#sometimes("a history without its newest event") ? 1 : 0);
   }
 
   #mintByKey(viewerId: string): Answered {

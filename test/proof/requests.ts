@@ -1,6 +1,7 @@
 /** The requests of the fuzz proof: most of them are calls that the service has, with a credential that may make them. */
 import fc from "fast-check";
 import { ACCESS, type Access } from "../../src/http/access.ts";
+import { bodiesOf, queriesOf } from "./call-inputs.ts";
 import { type ConsoleCredentials, consoleRequests } from "./console-requests.ts";
 import { restorePages } from "./restore-pages.ts";
 
@@ -14,6 +15,8 @@ type Credentials = {
 };
 
 export type FuzzRequest = {
+  /** The call that this is, if it is one that the service has. */
+  name?: string;
   method: string;
   path: string;
   /** They have an address, too. Refused credentials are counted by it. */
@@ -25,6 +28,8 @@ export type FuzzRequest = {
 
 /** Where the credentials act. */
 export const WORKSPACE = "fuzz";
+/** How many groups there are for requests to change. Those with higher numbers are viewed alone. */
+export const GROUPS_CHANGED = 12;
 const IN_ENVIRONMENT = `?workspace=${WORKSPACE}&environment=Testing`;
 
 const FIELDS = [
@@ -44,6 +49,9 @@ const FIELDS = [
   "workspace",
   "environment",
   "access",
+  "audience",
+  "team_id",
+  "claims",
   "expires_in_seconds",
   "sql",
   "placeholders",
@@ -129,6 +137,9 @@ const WILD_PATHS = fc.oneof(
       "/api/user_groups",
       "/api/keys",
       "/health",
+      "/ready",
+      "/.well-known/openid-configuration",
+      "/.well-known/jwks.json",
       "/console/environments",
       "/",
     ),
@@ -144,6 +155,10 @@ const WILD_PATHS = fc.oneof(
     "//api/user",
     "/%ff",
     "/api/user?x[]=1&__proto__=2",
+    "/api/viewer?audience=fuzz/Testing&audience=fuzz/Testing",
+    "/api/viewer/check?audience=%ff",
+    "/.well-known/openid-configuration?x=1",
+    "/.well-known/other",
   ),
   fc.webPath(),
 );
@@ -187,16 +202,13 @@ const BODIES: Record<string, object> = {
   "PUT /api/user": { user_group_id: "fuzz" },
   "POST /api/keys": { workspace: WORKSPACE, environment: "Testing" },
   "POST /api/operators": { name: "fuzz" },
-  "POST /api/viewer_sessions": { user_group_id: "fuzz" },
-  "POST /api/viewer_sessions/end": { user_group_id: "fuzz" },
-  "POST /api/viewer/query": { sql: "SELECT {{user_group_id}}" },
 };
 const TAKES_TOKEN = ["POST /api/user", "DELETE /api/user"];
 
 /** The numbers of groups that may exist; of operators, none that do: other tests have those. */
 const numberIn = (pattern: string) =>
   pattern.includes(":team_id")
-    ? fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.constantFrom(0, -1, 2 ** 53))
+    ? fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: GROUPS_CHANGED }) }, fc.constantFrom(0, -1, 2 ** 53))
     : fc.constantFrom(9, 10, 900_001).map((id) => (pattern.includes("/operators/") ? 900_001 : id));
 
 /** A call that the service has, by a caller that may make it. What it says may be wrong. */
@@ -211,18 +223,24 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
       ? [...credentials.tokens, ...credentials.sessions].map((text) => ({ text, query: "" }))
       : []),
   ];
-  // A credential is in no other field: it would be stored, and at-rest.test.ts searches the state for credentials.
+  // A credential is in no other field that is stored.
   const token = TAKES_TOKEN.includes(name)
-    ? fc.constantFrom(...credentials.tokens).map((text) => ({ current_token: text }))
+    ? fc.constantFrom(...credentials.tokens.slice(0, GROUPS_CHANGED)).map((text) => ({ current_token: text }))
     : fc.constant({});
   const fields = fc.oneof(fc.constant({}), fc.dictionary(fc.constantFrom(...FIELDS), values, { maxKeys: 3 }));
+  const presented = [credentials.keys, credentials.tokens, credentials.sessions, credentials.operators].flat();
+  const own = bodiesOf(name, presented) ?? fc.constant(BODIES[name] ?? {});
   const sound = fc
-    .tuple(token, fields)
-    .map(([current, others]) => Buffer.from(JSON.stringify({ ...BODIES[name], ...current, ...others })));
+    .tuple(own, token, fields)
+    .map(([body, current, others]) => Buffer.from(JSON.stringify({ ...body, ...current, ...others })));
   return fc
     .record({
       caller: fc.constantFrom(...callers),
       number: numberIn(pattern),
+      query: access.hasQuery
+        ? fc.oneof({ weight: 3, arbitrary: queriesOf(name, strings) }, fc.constant(""))
+        : fc.constant(""),
+      isHead: fc.constantFrom(access.takesHead ?? false, false),
       contentType:
         access.bodyType === "merge-patch"
           ? fc.constantFrom("application/json", "application/merge-patch+json")
@@ -231,13 +249,18 @@ function callOf(name: string, access: Access, credentials: Credentials): fc.Arbi
       extra: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, extras),
       address: addresses,
     })
-    .map(({ caller, number, body, ...headers }) => ({
-      method,
-      path: pattern.replace(/:\w+/, String(number)) + caller.query,
+    .map(({ caller, number, query, isHead, body, ...headers }) => ({
+      name,
+      method: isHead ? "HEAD" : method,
+      path: pathWith(pattern.replace(/:\w+/, String(number)), caller.query.slice(1), query),
       body,
       headers: headersOf({ ...headers, authorization: `Token ${caller.text}` }),
     }));
 }
+
+/** A path with those of two queries that are not empty. */
+const pathWith = (path: string, ...queries: string[]): string =>
+  [path, queries.filter((query) => query !== "").join("&")].filter((part) => part !== "").join("?");
 
 type Headers = { authorization: string; contentType: string; extra: Record<string, string>; address: string };
 
@@ -314,7 +337,12 @@ export const requestsWith = ({ credentials, origin, backup }: Fixture): fc.Arbit
     },
     {
       weight: 3,
-      arbitrary: consoleRequests(credentials.console, origin, { workspace: WORKSPACE, strings, numberIn }, addresses),
+      arbitrary: consoleRequests(
+        credentials.console,
+        origin,
+        { workspace: WORKSPACE, strings, numberIn, presented: [...credentials.keys, ...credentials.sessions] },
+        addresses,
+      ),
     },
     { weight: 1, arbitrary: restoreRequests(backup, credentials) },
     { weight: 2, arbitrary: wildRequests(credentials) },

@@ -94,6 +94,8 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
     }
     expect(titles).not.toContain("run");
     expect(problems).toEqual([]);
+    await open(page, "/console/environments/acme/Customer/events?actor=nobody&since=yesterday");
+    expect([await page.locator(".filter strong").count(), await isWide(page)]).toEqual([2, false]);
     await context.close();
   }, 120_000);
 

@@ -95,7 +95,7 @@ describe.for([
       await stateIs("suspended");
       expect(await page.locator(".feed").textContent()).toContain("unpaid");
 
-      await follow(page, "resume it");
+      await follow(page, "Resume…");
       await press(page, "Resume");
       await stateIs("active");
 

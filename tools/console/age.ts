@@ -14,13 +14,24 @@ export function age(folder: string): void {
     const database = new DatabaseSync(join(folder, path));
     const columns = timesIn(database);
     if (columns.length > 0) spread(database, columns);
-    if (columns.some(({ table }) => table === "user_groups")) database.exec(LAST_VIEWS);
+    if (columns.some(({ table }) => table === "user_groups")) database.exec(`${LAST_VIEWS}; ${ENDS}`);
     database.close();
   }
 }
 
 const LAST_VIEWS =
   "UPDATE user_groups SET last_viewed_on = date('now', '-' || (team_id * 5 % 9) || ' days') WHERE team_id % 7 > 0";
+
+/** The spread makes hours of the millisecond between a suspension or a deletion and its event. */
+const ENDS = [
+  ["user_groups", "suspended"],
+  ["deleted_groups", "deleted"],
+]
+  .map(
+    ([table, state]) => `UPDATE ${table} SET ${state}_at = (SELECT max(at) FROM events
+      WHERE events.team_id = ${table}.team_id AND type = 'user_group.${state}') WHERE ${state}_at IS NOT NULL`,
+  )
+  .join(";");
 
 type Column = { table: string; name: string };
 

@@ -12,10 +12,10 @@ import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts
 import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError } from "../service-access.ts";
-import { RESPONSE_MS_MAX, readBody, sendOrFail } from "../support/http.ts";
+import { readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
 import { jsonLineOf } from "../support/printable.ts";
-import { LOCAL_URL } from "../support/service.ts";
+import { LOCAL_URL, RESPONSE_MS_MAX } from "../support/service.ts";
 import { callerOf } from "./whoami.ts";
 
 type Options = ServiceOptions & { envFile?: string };

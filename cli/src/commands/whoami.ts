@@ -4,7 +4,7 @@ import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { anyCredential, type Credential, explainedError } from "../service-access.ts";
-import { RESPONSE_MS_MAX } from "../support/http.ts";
+import { RESPONSE_MS_MAX } from "../support/service.ts";
 import { tableOf } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 

@@ -2,10 +2,7 @@ import { request } from "undici";
 import * as z from "zod";
 import { abortable } from "../../../client/src/transport/abortable.ts";
 import { CommandError } from "../../../common/command-error.ts";
-import { isRedirect, redirected, unreachable } from "./service.ts";
-
-/** Longer than the service takes to respond or to fail. */
-export const RESPONSE_MS_MAX = 30_000;
+import { isRedirect, RESPONSE_MS_MAX, redirected, unreachable } from "./service.ts";
 
 export type HttpCall = {
   method: string;

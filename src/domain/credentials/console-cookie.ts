@@ -1,4 +1,4 @@
-import { CONSOLE_COOKIE_BYTES, MAC_BYTES } from "../../../common/limits.ts";
+import { CONSOLE_COOKIE_BYTES, DAY_MS, MAC_BYTES } from "../../../common/limits.ts";
 import { toBase64url } from "../base64url.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { hashOf, type SigningRing } from "./credential.ts";
@@ -11,7 +11,12 @@ import { hashOf, type SigningRing } from "./credential.ts";
 const COOKIE = /^([\w-]{1,32})\.([\w-]{43})(?:\.([\w-]{1,400}))?\.([\w-]{22})$/;
 
 /** What is signed begins with a word of its own. No credential begins with one of these, so no signature counts as another. */
-type Purpose = "console-cookie" | "console-company-cookie" | "console-bootstrap" | "console-form";
+type Purpose =
+  | "console-cookie"
+  | "console-company-cookie"
+  | "console-bootstrap"
+  | "console-form"
+  | "console-form-origin";
 
 const utf8 = new TextEncoder();
 const utf8Text = new TextDecoder();
@@ -69,11 +74,28 @@ async function cookieSignature(ring: SigningRing, signingId: string, text: strin
   return mac ? toBase64url(cut(mac)) : "";
 }
 
-/** Makes the hidden field of a form: its id, and a signature for this session and this path. */
+/**
+ * Makes the hidden field of a form: its id, a signature for this session and this path, and one for the path alone, which outlives the
+ * session. Release 1.0.0 reads the first two.
+ */
 export async function mintFormToken(ring: SigningRing, session: ConsoleSession, path: string): Promise<string> {
   const id = newFormId(Date.now());
-  return `${id}.${await formSignature(ring, session, path, id)}`;
+  const origin = await originSignature(ring, ring.signingId, path, id);
+  return [id, await formSignature(ring, session, path, id), origin].join(".");
 }
+
+/**
+ * Whether this service has made the form for this path at most a day ago, for whichever session. It permits no change: it says that
+ * the form is none that another page of this origin has made up.
+ */
+export async function isOwnForm(ring: SigningRing, path: string, token: string): Promise<boolean> {
+  const [id = "", , signature = ""] = token.split(".");
+  if (!FORM_ID.test(id) || Math.abs(Date.now() - timeOfForm(id)) > DAY_MS) return false;
+  const expected = [...ring.keys.keys()].map((signingId) => originSignature(ring, signingId, path, id));
+  return (await Promise.all(expected)).some((each) => sameText(each, signature));
+}
+
+const FORM_ID = /^[\w-]{22}$/;
 
 /**
  * An id of a form: 2 bytes that begin every id, 6 of the time in milliseconds, 8 random ones. So ids grow with time, and the lowest are
@@ -88,6 +110,9 @@ function newFormId(now: number): string {
 /** The order of ids by time, the newest first. */
 export const newestFormFirst = (one: string, other: string): number => (hexOf(one) < hexOf(other) ? 1 : -1);
 
+/** When a form was made, in milliseconds since 1970. */
+const timeOfForm = (id: string): number => Number.parseInt(hexOf(id).slice(4, 16), 16);
+
 const hexOf = (id: string): string => Uint8Array.fromBase64(id, { alphabet: "base64url" }).toHex();
 
 /** The id of a form that was made for this session and this path. */
@@ -98,12 +123,17 @@ export async function verifyFormToken(
   token: string,
 ): Promise<string | undefined> {
   const [id = "", signature = ""] = token.split(".");
-  return /^[\w-]{22}$/.test(id) && sameText(await formSignature(ring, session, path, id), signature) ? id : undefined;
+  return FORM_ID.test(id) && sameText(await formSignature(ring, session, path, id), signature) ? id : undefined;
 }
 
 async function formSignature(ring: SigningRing, { signingId, sessionHash }: ConsoleSession, path: string, id: string) {
   const text = `${new Uint8Array(sessionHash).toHex()} ${path} ${id}`;
   const mac = await macOf(ring, signingId, "console-form", text);
+  return mac ? toBase64url(cut(mac)) : "";
+}
+
+async function originSignature(ring: SigningRing, signingId: string, path: string, id: string): Promise<string> {
+  const mac = await macOf(ring, signingId, "console-form-origin", `${path} ${id}`);
   return mac ? toBase64url(cut(mac)) : "";
 }
 

@@ -1,5 +1,5 @@
-import { ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
-import { MAC_BYTES, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
+import { directoryName, ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
+import { MAC_BYTES, MINTED_TOKENS_MAX, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
 import type { SigningKey } from "../../../common/settings/signing-keys.ts";
 import { toBase64url } from "../base64url.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
@@ -26,6 +26,8 @@ export type Claim = Numbered &
     | { kind: "operator_key" }
   );
 
+type TokenClaim = Extract<Claim, { kind: "token" }>;
+
 /**
  * The content of a credential with a valid MAC, the SHA-256 of its nonce, a name for it that reveals nothing of it, and the id of
  * the key that signed it. Only
@@ -42,6 +44,8 @@ export type SigningRing = {
   keys: ReadonlyMap<string, CryptoKey>;
   /** A cache of verified credentials: the same few come again and again. */
   verified: Map<string, VerifiedClaim>;
+  /** A cache of the tokens that were made, by what they are made of: callers get the same groups again and again. */
+  tokens: Map<string, string>;
   /** The SHA-256 hashes of verified sessions, each with its `exp`: a second call costs no check of its signature. */
   verifiedSessions: Map<string, number>;
   /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
@@ -85,6 +89,7 @@ export async function importRing(signingKeys: readonly SigningKey[]): Promise<Si
     signingId: signingKeys[0]?.id ?? "",
     keys,
     verified: new Map(),
+    tokens: new Map(),
     verifiedSessions: new Map(),
     sessionSeeds,
   };
@@ -112,6 +117,17 @@ export async function mintCredential(ring: SigningRing, claim: Claim, signingId 
   if (!mac) throw new Error("The signing ring lacks its own first key.");
   bytes.set(mac.subarray(0, MAC_BYTES), macAt);
   return prefix + toBase64url(bytes.subarray(prefix.length));
+}
+
+/** Makes the token of `claim` as `mintCredential` does, and caches it. */
+export async function mintToken(ring: SigningRing, claim: TokenClaim, signingId = ring.signingId): Promise<string> {
+  const name = `${signingId} ${directoryName(claim.environment)} ${claim.id} ${claim.nonce.toBase64()}`;
+  const cached = ring.tokens.get(name);
+  if (cached !== undefined) return cached;
+  const token = await mintCredential(ring, claim, signingId);
+  if (ring.tokens.size === MINTED_TOKENS_MAX) ring.tokens.clear();
+  ring.tokens.set(name, token);
+  return token;
 }
 
 const prefixOf = (claim: Claim): string =>

@@ -48,15 +48,17 @@ export const environmentFieldsOf = (c: RequestContext): string[] =>
   Object.keys(readQuery(c.req.url, isEnvironmentField).fields);
 
 /** Parses the query by `schema`, for `c.req.valid("query")`, without the environment that an operator names. */
-export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) =>
-  createMiddleware<CallEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
+export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) => {
+  const withoutFields = lazy(() => validate(schema(), {}));
+  return createMiddleware<CallEnv, string, { in: { query: z.input<Schema> }; out: { query: z.output<Schema> } }>(
     async (c, next) => {
-      const query = parseQuery(c, schema());
+      const query = c.req.url.includes("?") ? parseQuery(c, schema()) : withoutFields();
       if (!query.ok) return refuseRequest(c, query.failure);
       c.req.addValidatedData("query", query.value as object);
       return next();
     },
   );
+};
 
 const NoQuery = lazy(() => z.strictObject({}));
 

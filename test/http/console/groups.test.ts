@@ -110,7 +110,7 @@ describe("a group", () => {
     expect(suspended.headers.get("Location")).toBe(`${GROUP}?done=suspended`);
     expect((await view(token)).status).toBe(403);
     const { body } = await visitor.get(`${GROUP}?done=suspended`);
-    expect(body).toContain(`<a href="${GROUP}/resume">resume it</a>`);
+    expect(body).toContain(`<a class="button" href="${GROUP}/resume">Resume…</a>`);
     expect(body).toMatch(/<b>Suspended <time.*by <a href="\/console\/operators\/1\/about"><bdi>ada support<.*unpaid/);
 
     await visitor.send(`${GROUP}/resume`);
@@ -259,6 +259,14 @@ describe("the edit of a group", () => {
     expect(await shownGroup()).toMatchObject({ name: "acme" });
   });
 
+  it("names the field of each error in its summary, in the order of the page", async ({ expect }) => {
+    const { visitor } = await newVisitor("admin");
+    const fields = { name: "", properties: "{", mapping: "[]", reason: "x".repeat(600) };
+    const { body } = await visitor.send(`${GROUP}/edit`, fields);
+    const summary = [...body.matchAll(/<li><a href="#field-\w+">(\w+): /g)].map(([, label]) => label);
+    expect(summary).toEqual(["Name", "Properties", "Mapping", "Reason"]);
+  });
+
   it("shows both values of a conflict, and loses neither", async ({ expect }) => {
     const { visitor, put } = await newVisitor();
     const page = await visitor.get(`${GROUP}/edit`);
@@ -268,7 +276,7 @@ describe("the edit of a group", () => {
     const { status, body } = await visitor.send(`${GROUP}/edit`, { ...fields, name: "Mine", etag });
     expect(status).toBe(412);
     expect(body).toContain('value="Mine"');
-    expect(body).toMatch(/Stored now<\/strong><pre><bdi>Theirs/);
+    expect(body).toMatch(/Stored now:<\/p><pre><bdi>Theirs/);
     expect(body).toContain("{&quot;region&quot;: &quot;eu&quot;}");
     expect(body).toContain("&quot;region&quot;: &quot;us&quot;");
     expect(body.match(/Stored now/g)).toHaveLength(2);

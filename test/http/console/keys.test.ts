@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
 import { signIn, visit } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
@@ -47,6 +47,7 @@ describe("API keys", () => {
     const nothing = await visitor.send(`${KEYS}/issue`, { name: " ", preset: "chosen" });
     expect(nothing.status).toBe(422);
     for (const field of ["name", "preset"]) expect(nothing.body).toContain(`href="#field-${field}"`);
+    expect(nothing.body).toContain("Tick at least one scope.");
   });
 
   it("are issued for sessions alone and a year, if nobody chooses otherwise", async ({ expect }) => {
@@ -196,6 +197,7 @@ describe("environments", () => {
     const form = { workspace: "initech", environment: "untagged", name: "backend", preset: "write", operator_key };
     const created = await visitor.send("/console/environments/create", form);
     expect(await lists(shownKey(created.body))).toBe(200);
+    expect(created.body).toContain('href="/console/environments/initech/untagged" aria-current');
     const again = await visitor.send("/console/environments/create", form);
     expect([again.status, again.body.includes("exists already")]).toEqual([422, true]);
     const wrong = await visitor.send("/console/environments/create", { ...form, workspace: "Initech!" });
@@ -263,18 +265,59 @@ describe("events", () => {
   it("of one group are found behind a thousand others, from the group's page on", async ({ expect }) => {
     const { visitor, tokenOf, put } = await newVisitor("viewer");
     await tokenOf("acme");
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
-      for (let n = 0; n < 1500; n += 1)
-        storage.sql.exec(
-          `INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
-            SELECT at, type, actor, request_id, 99, 'other', details FROM events WHERE team_id = 1 LIMIT 1`,
-        );
-      storage.sql.exec("UPDATE feed SET last_id = (SELECT max(id) FROM events)");
-    });
+    await addEventsOfOthers(1500);
     await put({ user_group_id: "acme", name: "Acme" });
     for (const path of [`${ENVIRONMENT}/groups/1`, `${ENVIRONMENT}/groups/1/events`]) {
       const { body } = await visitor.get(path);
       expect([path, body.match(/<b>(?:Changed|Created)<\/b>/g)]).toEqual([path, ["<b>Changed</b>", "<b>Created</b>"]]);
     }
   });
+
+  it("are searched on by the page itself, over thousands that the filter leaves out", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor("viewer");
+    await tokenOf("acme");
+    await addEventsOfOthers(5500);
+    const { body } = await visitor.get(`${ENVIRONMENT}/events?user_group_id=acme`);
+    expect([body.match(/<b>Group created<\/b>/g), body.includes('rel="next"')]).toEqual([
+      ["<b>Group created</b>"],
+      false,
+    ]);
+  });
+
+  it("that take too long to search end with the day up to which they were searched, and a link onward", async ({
+    expect,
+  }) => {
+    const { visitor, tokenOf, put } = await newVisitor("viewer");
+    await tokenOf("acme");
+    await addEventsOfOthers(5500);
+    await put({ user_group_id: "acme", name: "Acme" });
+    let now = Date.now();
+    // Each look at the clock takes a second.
+    vi.spyOn(Date, "now").mockImplementation(() => {
+      now += 1000;
+      return now;
+    });
+    let path = `${ENVIRONMENT}/events?user_group_id=acme`;
+    const found: string[][] = [];
+    for (let pages = 0; path !== ""; pages += 1) {
+      expect(pages).toBeLessThan(6);
+      const { body } = await visitor.get(path);
+      found.push((body.match(/<b>Group (?:changed|created)<\/b>/g) ?? []).map(String));
+      path = (/href="([^"]+)" rel="next"/.exec(body)?.[1] ?? "").replaceAll("&amp;", "&");
+      expect(/[Ss]earched back to/.test(body)).toBe(path !== "");
+    }
+    expect(found.length).toBeGreaterThan(1);
+    expect(found.flat()).toEqual(["<b>Group changed</b>", "<b>Group created</b>"]);
+  });
 });
+
+/** Adds events of another group to the feed, newer than those that are there. */
+const addEventsOfOthers = (count: number) =>
+  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+    for (let n = 0; n < count; n += 1)
+      storage.sql.exec(
+        `INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
+          SELECT at, type, actor, request_id, 99, 'other', details FROM events WHERE team_id = 1 LIMIT 1`,
+      );
+    storage.sql.exec("UPDATE feed SET last_id = (SELECT max(id) FROM events)");
+  });

@@ -1,6 +1,6 @@
 import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
-import { signIn, visit } from "../../support/console.ts";
+import { formToken, signIn, type VisitOptions, visit } from "../../support/console.ts";
 import { sessionOf, setSuspended } from "../../support/sessions.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
@@ -118,17 +118,18 @@ describe("the search", () => {
 });
 
 describe("the frame", () => {
-  it("stays on pages that are refused or missing", async ({ expect }) => {
+  it("stays on pages that are refused or missing, and each of these has a way on", async ({ expect }) => {
     const { visitor } = await newVisitor("viewer");
-    for (const [path, status, isInEnvironment] of [
-      [`${ENVIRONMENT}/groups/99`, 404, true],
-      [`${ENVIRONMENT}/nonsense`, 404, true],
-      [`${ENVIRONMENT}/keys/issue`, 403, true],
-      ["/console/operators/issue", 403, false],
-      ["/console/environments/acme/Customer/groups", 404, false],
-      ["/console/nonsense", 404, false],
+    for (const [path, status, isInEnvironment, way] of [
+      [`${ENVIRONMENT}/groups/99`, 404, true, `${ENVIRONMENT}/groups`],
+      [`${ENVIRONMENT}/nonsense`, 404, true, "/console/environments"],
+      [`${ENVIRONMENT}/keys/issue`, 403, true, "/console/operators"],
+      ["/console/operators/issue", 403, false, "/console/operators"],
+      ["/console/environments/acme/Customer/groups", 404, false, "/console/environments"],
+      ["/console/nonsense", 404, false, "/console/environments"],
     ] as const) {
       const page = await visitor.get(path);
+      expect([path, page.body.includes(`<a class="button" href="${way}">`)]).toEqual([path, true]);
       expect([path, page.status, page.body.includes('role="search"')]).toEqual([path, status, true]);
       expect([path, page.body.includes(`href="${ENVIRONMENT}/keys"`)]).toEqual([path, isInEnvironment]);
     }
@@ -172,6 +173,33 @@ describe("a form whose session has ended", () => {
     expect(body).toContain("{&quot;plan&quot;:&quot;pro&quot;}");
     expect(body).toContain(`href="/console/sign-in?next=${encodeURIComponent(path)}"`);
     for (const secret of [key, operatorKey]) expect(body).not.toContain(secret);
+  });
+
+  it("is shown, too, without the cookie, which signing out in another window deletes", async ({ expect }) => {
+    const { visitor, operatorKey, key } = await newVisitor("admin");
+    const path = `${ENVIRONMENT}/groups/1/edit`;
+    const form_token = await formToken(visitor.cookie, path);
+    const properties = JSON.stringify({ plan: "p".repeat(15_000) });
+    const fields = { form_token, name: "New name", properties, reason: key, operator_key: operatorKey };
+    const send = (from: VisitOptions, to = path) =>
+      visit("POST", to, { ...from, fields: { ...fields, ...from.fields } });
+    const { status, body } = await send({});
+    expect([status, body.includes("New name"), body.includes("p".repeat(15_000))]).toEqual([401, true, true]);
+    for (const secret of [key, operatorKey]) expect(body).not.toContain(secret);
+    expect((await visitor.get(`${ENVIRONMENT}/groups/1`)).body).not.toContain("New name");
+
+    const back = `/console/sign-in?next=${encodeURIComponent(path)}`;
+    const [id, own] = form_token.split(".");
+    const forgeries = ["", "forged", `${id}.${own}`, `${id}.${own}.`, `${id}.${own}.${own}`, `${form_token}x`];
+    for (const forged of forgeries) {
+      const refused = await send({ fields: { form_token: forged } });
+      expect([forged, refused.status, refused.headers.get("Location")]).toEqual([forged, 303, back]);
+    }
+    expect((await send({}, `${ENVIRONMENT}/groups/2/edit`)).status).toBe(303);
+    expect((await send({ fields: { properties: "p".repeat(65 * 1024) } })).status).toBe(413);
+    vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 25 * 60 * 60_000);
+    expect((await send({})).status).toBe(303);
   });
 
   it("shows nothing that another page has sent", async ({ expect }) => {

@@ -322,7 +322,8 @@ describe("a form", () => {
     const visitor = await signIn(await issueOperator("viewer"));
     await sendOthers(visitor, 200);
     await setFormIds(idsAfter((await formIds()).split(" ")));
-    expect(await sendForm(visitor, await formToken(visitor.cookie, PAGE))).toBe("/console/sign-in");
+    const led = await sendForm(visitor, await formToken(visitor.cookie, PAGE));
+    expect(led).toBe(`/console/sign-in?next=${encodeURIComponent(PAGE)}`);
     expect(await isSignedIn(visitor)).toBe(false);
   });
 });

@@ -41,3 +41,12 @@ export const GROWN_SESSIONS: Edit[] = [
     to: 'group: { ...claims.stale.group, colour: "red" } }',
   },
 ];
+
+/** A new field of groups, which requests may set and answers, leases and sessions have: the column of `GROWN_OBJECTS`. */
+export const GROWN_GROUPS: Edit[] = [
+  {
+    file: "common/content.ts",
+    from: '  properties: { column: "properties",',
+    to: '  colour: { column: "colour", kind: "text", max: 20, isNullable: true },\n  properties: { column: "properties",',
+  },
+];

@@ -16,9 +16,10 @@ export type PlainService = {
   stop: () => Promise<void>;
 };
 
-/** The folder of the state, a temporary one by default, and options of the JavaScript engine. */
+/** The folder of the state, a temporary one by default, the port, any by default, and options of the JavaScript engine. */
 export type PlainOptions = {
   state?: string;
+  port?: number;
   v8Flags?: readonly string[];
   /** Without a key, so that nothing is there yet. */
   isBare?: boolean;
@@ -32,6 +33,7 @@ export type PlainOptions = {
  */
 export async function startPlainService({
   state,
+  port: asked = 0,
   v8Flags = [],
   isBare = false,
   secrets = freshSecrets(),
@@ -41,7 +43,7 @@ export async function startPlainService({
   const { port, process, stop } = await startService({
     bundle,
     state: state ?? folder,
-    address: "127.0.0.1:0",
+    address: `127.0.0.1:${asked}`,
     variables: { ...bundle.settings.vars, ...secrets },
     log: "pipe",
     v8Flags,

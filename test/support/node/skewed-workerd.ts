@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Bundle, Settings } from "../../../cli/src/serve/bundle.ts";
+import { join, relative } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { type Bundle, bundleOf, ROOT } from "../../../cli/src/serve/bundle.ts";
 import { startWorkerd } from "../../../cli/src/serve/workerd.ts";
 import { configOf, textOf } from "../../../cli/src/serve/workerd-config.ts";
 import { OPERATOR_TOKEN, secrets } from "../../../tools/bench/service.ts";
@@ -10,25 +10,50 @@ import { OPERATOR_TOKEN, secrets } from "../../../tools/bench/service.ts";
 /** A change of a source file, of the next release. */
 export type Edit = { file: string; from: string; to: string };
 
-/** Edits a copy of the project. */
-export function plant(copy: string, edits: readonly Edit[]): void {
-  for (const { file, from, to } of edits) {
-    const before = readFileSync(join(copy, file), "utf8");
+/** Makes the edits of one file in its text. */
+function edited(text: string, edits: readonly Edit[]): string {
+  return edits.reduce((before, { file, from, to }) => {
     const after = before.replace(from, () => to);
     if (after === before) throw new Error(`${file} has no ${from}`);
-    writeFileSync(join(copy, file), after);
+    return after;
+  }, text);
+}
+
+/** Edits a copy of the project. */
+export function plant(copy: string, edits: readonly Edit[]): void {
+  for (const edit of edits) {
+    const path = join(copy, edit.file);
+    writeFileSync(path, edited(readFileSync(path, "utf8"), [edit]));
   }
 }
 
-/** Builds the Worker of a copy of the project, in which it makes these edits. */
-export function bundleWith(copy: string, edits: readonly Edit[]): Bundle {
-  plant(copy, edits);
-  const folder = join(copy, "bundle");
-  execFileSync(process.execPath, ["--", join(copy, "cli/src/serve/build-worker.ts"), folder], {
-    cwd: copy,
-    stdio: "pipe",
+/** Builds the Worker of these sources as if they had these edits. The bundle is in a folder of its own. */
+export async function bundleWith(edits: readonly Edit[]): Promise<Bundle> {
+  const missing = new Set(edits.map(({ file }) => file));
+  const planted: Plugin = {
+    name: "planted",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
+        const file = relative(ROOT, path);
+        if (!missing.delete(file)) return undefined;
+        const ofFile = edits.filter((edit) => edit.file === file);
+        return { contents: edited(readFileSync(path, "utf8"), ofFile), loader: path.endsWith("x") ? "tsx" : "ts" };
+      }),
+  };
+  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+  await build({
+    entryPoints: [join(ROOT, "src/index.ts")],
+    outfile: join(folder, "index.js"),
+    tsconfig: join(ROOT, "tsconfig.json"),
+    external: ["cloudflare:*", "node:*"],
+    plugins: [planted],
+    bundle: true,
+    format: "esm",
+    target: "esnext",
+    logLevel: "silent",
   });
-  return { folder, settings: JSON.parse(readFileSync(join(folder, "settings.json"), "utf8")) as Settings };
+  if (missing.size > 0) throw new Error(`The Worker does not have ${[...missing].join(", ")}.`);
+  return { folder, settings: bundleOf({ isNew: () => undefined }).settings };
 }
 
 const LIMITED = "test:no-limit";

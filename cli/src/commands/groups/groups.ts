@@ -37,7 +37,7 @@ import { groupNumbers, rotateAll } from "../../groups/rotate-all.ts";
 import { defaultRecordFile, RotationRecord } from "../../groups/rotation-record.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
-import { RESPONSE_MS_MAX } from "../../support/http.ts";
+import { RESPONSE_MS_MAX } from "../../support/service.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
 import { exportCommand, importCommand } from "./files.ts";
 import { changeOf, groupOf, groupsOf, managed, WHOSE, withConcurrency } from "./group-command.ts";

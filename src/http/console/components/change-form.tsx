@@ -22,7 +22,7 @@ export const ChangeForm: FC<{
   children?: Child;
 }> = ({ c, effects, button, isDangerous = false, issues = [], cancel, children }) => (
   <>
-    <ul class="effects">
+    <ul class={isDangerous ? "effects bad" : "effects"}>
       {effects.map((effect) => (
         <li>{effect}</li>
       ))}

@@ -17,3 +17,15 @@ export function labelOf(field: ContentField): string {
   const words = field === "providedId" ? "id" : CONTENT[field].column.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+/** The fields of forms in which people write, with their labels. None of them takes a secret. */
+export const WRITTEN_FIELDS: Readonly<Record<string, string>> = {
+  workspace: "Workspace",
+  new_user_group_id: "Id",
+  ...Object.fromEntries([...TEXT_FIELDS, ...JSON_FIELDS].map((field) => [CONTENT[field].column, labelOf(field)])),
+  sql: "SQL template",
+  values: "values",
+  viewer_id: "viewer_id",
+  viewer_properties: "viewer_properties",
+  reason: "Reason",
+};

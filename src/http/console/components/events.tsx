@@ -2,7 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { Actor, EventType, StoredEvent } from "../../../records.ts";
 import { environmentPath, groupPath, keyPath, operatorPath } from "../paths.ts";
-import { Text, Time } from "./text.tsx";
+import { Text, Time, utcTime } from "./text.tsx";
 
 /** What has happened, in words. */
 export const EVENT_WORDS: Record<EventType, string> = {
@@ -157,3 +157,17 @@ export const Feed: FC<{ events: StoredEvent[]; environment: Environment | undefi
     ))}
   </ol>
 );
+
+type SearchedPage = { events: StoredEvent[]; next: unknown; searchedBackTo?: number | null | undefined };
+
+/** Up to when a page of events was searched that has fewer rows than it could have, though there are older events. */
+export const SearchedBackTo: FC<{ page: SearchedPage; rows: number }> = ({ page, rows }) => {
+  const { events, next, searchedBackTo } = page;
+  if (next === null || events.length >= rows || typeof searchedBackTo !== "number") return null;
+  return (
+    <>
+      Searched back to {utcTime(searchedBackTo)} (<Time at={searchedBackTo} />
+      ). The next page goes on from there.
+    </>
+  );
+};

@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { type ConsoleSession, mintFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
+import { WRITTEN_FIELDS } from "./content.ts";
 import { idOf } from "./fields.tsx";
 
 /** The name of the hidden field by which a form belongs to one session and one path. */
@@ -39,10 +40,18 @@ export const ErrorSummary: FC<{ issues: Issue[] }> = ({ issues }) =>
       <div>
         <h2>There is a problem</h2>
         <ul>
-          {issues.map(({ path, message }) => (
-            <li>{path.length === 0 ? message : <a href={`#${idOf(String(path[0]))}`}>{message}</a>}</li>
+          {issues.map(({ path: [field], message }) => (
+            <li>{field === undefined ? message : <FieldLink name={String(field)} message={message} />}</li>
           ))}
         </ul>
       </div>
     </div>
   );
+
+/** A link to a field with what is wrong with it. Fields with the same message differ by their labels. */
+const FieldLink: FC<{ name: string; message: string }> = ({ name, message }) => (
+  <a href={`#${idOf(name)}`}>
+    {name in WRITTEN_FIELDS && `${WRITTEN_FIELDS[name]}: `}
+    {message}
+  </a>
+);

@@ -14,7 +14,7 @@ export const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }>
         <th>Customer</th>
         <th class="fit">State</th>
         <th class="fit mid">Last viewed</th>
-        <th class="fit low">Changed</th>
+        <th class="fit low">{groups.every(({ deletedAt }) => deletedAt !== null) ? "Deleted" : "Changed"}</th>
       </tr>
     </thead>
     <tbody>

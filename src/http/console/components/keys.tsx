@@ -144,7 +144,7 @@ export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: numbe
             <a href={pathOf(found.key.id)}>
               <Text value={found.key.name} />
             </a>
-            <code>{found.key.id}</code>
+            <small>number {found.key.id}</small>
             {found.key.email && (
               <small>
                 <Text value={found.key.email} />

@@ -11,11 +11,11 @@ import type { RequestContext } from "../../app-env.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { ActorQuery, Since } from "../../resources/events/schemas.ts";
 import { Label, lazy } from "../../resources/fields.ts";
-import { EVENT_WORDS, Feed } from "../components/events.tsx";
+import { EVENT_WORDS, Feed, SearchedBackTo } from "../components/events.tsx";
 import { Select, TextField } from "../components/fields.tsx";
 import { Filter } from "../components/form.tsx";
 import { List } from "../components/list.tsx";
-import { plainText, utcTime } from "../components/text.tsx";
+import { plainText } from "../components/text.tsx";
 import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath } from "../paths.ts";
 import { type PageQuery, readPageQuery } from "../request/page-query.ts";
@@ -28,11 +28,13 @@ const ACTOR_UNITS_MAX = 40;
 /** For how long a page goes on by itself through events that the filter leaves out. */
 const SEARCH_MS_MAX = 3000;
 
+const DAY = "Give a day such as 2026-01-31.";
+
 /** The first millisecond of a day in UTC, or of the day after it. A time with its zone is taken too. */
 const dayField = (isEnd: boolean) =>
   z.pipe(
     z.pipe(
-      z.string(),
+      z.string().check(z.refine((text) => DAY_FORMAT.test(text) || Since().safeParse(text).success, { error: DAY })),
       z.transform((text: string) => (DAY_FORMAT.test(text) ? `${text}T00:00:00Z` : text)),
     ),
     z.pipe(
@@ -123,13 +125,14 @@ function respondWithFeed(c: RequestContext<SignedInEnv>, feeding: Feeding) {
   const fields = { type, actor, user_group_id, since, until };
   return respondWithPage(c, {
     title,
+    subline: <SearchedBackTo page={page} rows={ROWS} />,
     issues: filtered.issues,
     children: (
       <List
         label="Events"
         filter={<FeedFilter {...feeding} />}
         isEmpty={page.events.length === 0}
-        empty={emptyText(page)}
+        empty={emptyText(feeding)}
         paging={{
           path,
           fields,
@@ -144,10 +147,12 @@ function respondWithFeed(c: RequestContext<SignedInEnv>, feeding: Feeding) {
   });
 }
 
-function emptyText({ next, searchedBackTo }: NewestPage): Child {
-  if (next === null) return "No events. Changes of the last weeks are here, as long as they are kept.";
-  const upTo = searchedBackTo === undefined ? "" : ` back to ${utcTime(searchedBackTo)}`;
-  return `No events were found${upTo}. The next page goes on from there.`;
+function emptyText({ page: { next }, filtered }: Feeding): string {
+  if (next !== null) return "No event was found yet. The next page searches on.";
+  const { cursor, ...filter } = filtered.fields;
+  if (cursor !== undefined) return "No older event was found.";
+  if (Object.keys(filter).length > 0) return "No event is like that. Choose more types, people or days.";
+  return "No events yet. Each change is shown here, as long as events are kept.";
 }
 
 /** The part of a time that a field for a date shows. */

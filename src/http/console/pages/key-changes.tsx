@@ -211,7 +211,7 @@ export async function revokeKeyOf(c: Call, kind: KeyKind): Promise<Response> {
   if (found instanceof Response) return found;
   const { id } = found.key;
   const body = parseForm(c, ReasonBody(), ["reason"]);
-  const issues = [...schemaIssues(body), ...confirmationIssues(c, confirmationOf(found.key.name, id))];
+  const issues = [...confirmationIssues(c, confirmationOf(found.key.name, id)), ...schemaIssues(body)];
   if (issues.length > 0) return revokePageOf(c, kind, found, issues);
   const revoked = await kind.revoke.run(id);
   if (!revoked.ok) return revokePageOf(c, kind, found, issuesOf(revoked.failure));

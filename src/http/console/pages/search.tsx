@@ -19,7 +19,7 @@ import { Facts } from "../components/detail.tsx";
 import { ActorLink } from "../components/events.tsx";
 import { TextField } from "../components/fields.tsx";
 import { Form } from "../components/form.tsx";
-import { Ending, KeyState, Rights } from "../components/keys.tsx";
+import { Ending, KeyState, keyFacts } from "../components/keys.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, SEARCH, withQuery } from "../paths.ts";
@@ -103,7 +103,7 @@ const BOOTSTRAP =
   "It is the bootstrap token, which issues the first operators. It is valid until OPERATOR_TOKEN is changed.";
 
 const Notice: FC<{ children: Child }> = ({ children }) => (
-  <div class="notice" role="status">
+  <div class="notice found" role="status">
     <div>{children}</div>
   </div>
 );
@@ -188,7 +188,7 @@ const SessionFacts: FC<{ session: SessionClaims }> = ({
   session: { environment, teamId, id, viewerId, origins, keyId, expiresAtSeconds },
 }) => (
   <>
-    <p>It is a viewer session.</p>
+    <h2>It is a viewer session</h2>
     <Facts
       facts={[
         ["Environment", <a href={environmentPath(environment)}>{directoryName(environment)}</a>],
@@ -237,26 +237,33 @@ const FoundKeys: FC<{ keys: FoundKey[]; environment: Environment | undefined; is
         its place.
       </p>
     );
-  const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));
   return (
     <>
       <p>
         {isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys"} of{" "}
         {where}:
       </p>
-      <ul>
-        {keys.map((found) => (
-          <li>
-            <a href={pathOf(found.key.id)}>
-              <Text value={found.key.name} />
-            </a>
-            , number {found.key.id} (<Rights rights={found.key.rights} />
-            ): <KeyState found={found} pathOf={pathOf} />
-            <br />
-            <Ending found={found} environment={environment} />
-          </li>
-        ))}
-      </ul>
+      {keys.map((found) => (
+        <FoundKeyFacts found={found} environment={environment} />
+      ))}
+    </>
+  );
+};
+
+const FoundKeyFacts: FC<{ found: FoundKey; environment: Environment | undefined }> = ({ found, environment }) => {
+  const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));
+  return (
+    <>
+      <h2>
+        <a href={pathOf(found.key.id)}>
+          <Text value={found.key.name} />
+        </a>{" "}
+        <KeyState found={found} pathOf={pathOf} />
+      </h2>
+      <p>
+        <Ending found={found} environment={environment} />
+      </p>
+      <Facts facts={keyFacts(found, environment ? "May" : "Role")} />
     </>
   );
 };

@@ -1,9 +1,9 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { Issue } from "../../../../common/issue.ts";
-import { FORM_BYTES_MAX } from "../../../../common/limits.ts";
+import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../../common/limits.ts";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
-import { type ConsoleSession, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
+import { type ConsoleSession, isOwnForm, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
@@ -36,9 +36,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   if (access && access.role === undefined) return (await setForm(c, clientAddress(c), WITHOUT_CREDENTIAL)) ?? next();
 
   const session = await readSession(c);
-  if (session === "forged") c.set("failureCode", "unauthenticated");
-  if (session === "none" || session === "forged")
-    return access ? toSignIn(c) : refuseWithPage(c, { code: "route_not_found" });
+  if (session === "none" || session === "forged") return refuseStranger(c, session === "forged");
   c.set("session", session);
   c.set("asksForKey", access?.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
@@ -46,7 +44,7 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
     (await limited(c, name, access ?? {})) ??
     (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
-  if (!(await isAsserted(c, session))) return refuseWithPage(c, { code: "credential_expired" });
+  if (!(await isAsserted(c, session))) return refuseSender(c, "credential_expired");
   c.set("presentedOperator", presented(c, session));
   if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
@@ -63,6 +61,30 @@ async function isAsserted(c: RequestContext<SignedInEnv>, { email }: ConsoleSess
   const problem = person ? "is for another person than its session" : "is missing, or no company sign-in is set up";
   c.set("problem", c.get("problem") ?? `The assertion of this request ${problem}.`);
   return false;
+}
+
+/**
+ * Leads a browser without a session to the page on which to sign in. A form of this console that comes without a cookie, because its
+ * operator has signed out in another window, is answered with what was typed. Such requests count as refused credentials.
+ */
+async function refuseStranger(c: RequestContext<SignedInEnv>, isForged: boolean): Promise<Response> {
+  const isForm = c.req.method === "POST";
+  if (isForged || isForm) c.set("failureCode", "unauthenticated");
+  if (!c.get("access")) return refuseWithPage(c, { code: "route_not_found" });
+  const refused = await setForm(c, clientAddress(c), { ...WITHOUT_CREDENTIAL, bytesMax: BODY_BYTES_MAX });
+  if (refused) return refused;
+  return refuseSender(c, isForged || isForm ? "unauthenticated" : undefined);
+}
+
+/** Leads to the page on which to sign in, or answers a form of this console with what was typed. `code` is for the log. */
+async function refuseSender(
+  c: RequestContext<SignedInEnv>,
+  code: "unauthenticated" | "credential_expired" | undefined,
+): Promise<Response> {
+  if (code) c.set("failureCode", code);
+  const isForm = c.req.method === "POST";
+  const isOwn = isForm && (await isOwnForm(c.get("ring"), c.req.path, c.get("form").get(FORM_TOKEN) ?? ""));
+  return code && isOwn ? refuseWithPage(c, { code }) : toSignIn(c);
 }
 
 /** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */

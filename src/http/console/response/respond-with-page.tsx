@@ -1,10 +1,10 @@
-import type { Child } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { FAILURES } from "../../response/failures.ts";
 import { Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
-import { SIGN_IN, withQuery } from "../paths.ts";
+import { ENVIRONMENTS, environmentPath, OPERATORS, SIGN_IN, withQuery } from "../paths.ts";
 import { typedTexts } from "../request/typed-texts.ts";
 import { frameOf } from "./frame.ts";
 import { PROTECTION } from "./protection.ts";
@@ -36,6 +36,21 @@ export const respondWithMessage = (
   message: string,
 ): Promise<Response> => respondWithPage(c, { status, title, children: <p>{message}</p> });
 
+/** The path and the text of a link. */
+type Way = [path: string, text: string];
+
+/** What is wrong, and a page that helps. */
+const WithWay: FC<{ message: string; way: Way }> = ({ message, way: [path, text] }) => (
+  <>
+    <p>{message}</p>
+    <p>
+      <a class="button" href={path}>
+        {text}
+      </a>
+    </p>
+  </>
+);
+
 /** Leads to the page on which to sign in. What somebody has typed into a form is shown once, because it is stored nowhere. */
 async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
   const typed = typedTexts(c.get("form") ?? new URLSearchParams());
@@ -62,7 +77,24 @@ async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
   });
 }
 
-const NOT_FOUND: Failure["code"][] = ["route_not_found", "environment_not_found", "user_group_not_found"];
+/** What a page lacks, and why. */
+const NOT_FOUND: Partial<Record<Failure["code"], [title: string, message: string]>> = {
+  route_not_found: ["There is no such page", "Check the address. What it shows may have been deleted or erased."],
+  environment_not_found: ["There is no such environment", "Check its name. It may have been erased."],
+  user_group_not_found: [
+    "There is no such group",
+    "No group of this environment has this number. It may have been purged: its events say so, as long as they are kept.",
+  ],
+};
+
+/** Where to go from a page that is missing. */
+function wayFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way {
+  const environment = c.get("environment");
+  if (!c.get("session")) return [SIGN_IN, "Sign in"];
+  return code === "user_group_not_found" && environment
+    ? [`${environmentPath(environment)}/groups`, "All groups"]
+    : [ENVIRONMENTS, "All environments"];
+}
 
 /** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
 export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure): Promise<Response> {
@@ -71,14 +103,13 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
   if (status === 401) return refuseSession(c);
   if (failure.code === "insufficient_access") {
     const needed = `This needs the role ${failure.required_role ?? "admin"}. Ask an operator who has it.`;
-    return respondWithMessage(c, status, "Your role does not allow this", needed);
+    const children = <WithWay message={needed} way={[OPERATORS, "See who has it"]} />;
+    return respondWithPage(c, { status, title: "Your role does not allow this", children });
   }
-  if (NOT_FOUND.includes(failure.code))
-    return respondWithMessage(
-      c,
-      status,
-      "There is no such page",
-      "Check the address. What it shows may have been deleted or erased.",
-    );
+  const missing = NOT_FOUND[failure.code];
+  if (missing) {
+    const [title, message] = missing;
+    return respondWithPage(c, { status, title, children: <WithWay message={message} way={wayFrom(c, failure)} /> });
+  }
   return respondWithMessage(c, status, "That did not work", message);
 }

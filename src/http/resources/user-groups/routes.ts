@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type * as z from "zod/mini";
 import type { PresentedToken } from "../../../domain/credentials/caller.ts";
-import { mintCredential, verifyCredential } from "../../../domain/credentials/credential.ts";
+import { mintToken, verifyCredential } from "../../../domain/credentials/credential.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
@@ -80,7 +80,7 @@ function tokenOf(
 ): Promise<string> | undefined {
   if (!nonce) return undefined;
   const claim = { kind: "token", environment: c.get("environment"), id, nonce: new Uint8Array(nonce) } as const;
-  return mintCredential(c.get("ring"), claim, signingId);
+  return mintToken(c.get("ring"), claim, signingId);
 }
 
 /**

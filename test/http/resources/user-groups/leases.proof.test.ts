@@ -75,8 +75,9 @@ async function newWorld(seed: number) {
     },
   });
   const world: Env = { ...env, GROUP_DIRECTORY: directories, TOKEN_INDEX: kv as unknown as KVNamespace };
-  const integrator = await newIntegrator({ workspace: `world-${seed}` }, world);
-  return { random, pass, kv, world, integrator, meanwhile };
+  const workspace = `world-${seed}`;
+  const integrator = await newIntegrator({ workspace }, world);
+  return { random, pass, kv, world, integrator, meanwhile, audience: `${workspace}/Testing` };
 }
 
 /** Whether the answer was the group's state at some moment within its Age. */
@@ -119,14 +120,34 @@ function rename({ integrator }: World, history: History, name: string): Promise<
   return integrator.put({ user_group_id: "acme", name });
 }
 
-type Tally = { index: number; directory: number; refused: number };
+/** How many views were answered by whom, and how many were refused: also those for another environment, wherever the answer would come from. */
+type Tally = { index: number; directory: number; refused: number; elsewhere: number };
 
-async function viewOnce({ random, world }: World, history: History, token: Token, tally: Tally) {
+/** Views as a verifier of another environment does, or of none that exists. */
+async function viewElsewhere({ random, world, audience }: World, token: Token, headers: Record<string, string>) {
+  const others = [audience.replace("Testing", "Customer"), audience.replace("world-", "world-1"), `x${audience}`];
+  const path = ["/api/viewer", "/api/viewer/check"][random(2)] ?? "";
+  const query = `?audience=${encodeURIComponent(others[random(3)] ?? "")}`;
+  const { status, body } = await call("GET", path + query, { credential: token.text, headers, env: world });
+  expect([401, 403]).toContain(status);
+  if (status === 403) expect(body.error.code).toBe("audience_mismatch");
+  // The group has no other reason to refuse its current token.
+  if (token.until === Number.POSITIVE_INFINITY) expect(status).toBe(403);
+}
+
+async function viewOnce(each: World, history: History, token: Token, tally: Tally) {
+  const { random, world, audience } = each;
   const maxAge = [60, 61, 120, 300, 86_400][random(5)] ?? 60;
   const calledAt = Date.now();
   const isPatient = random(6) > 0;
   const headers: Record<string, string> = isPatient ? { "Cache-Control": `max-age=${maxAge}` } : {};
-  const answer = await call("GET", "/api/viewer", { credential: token.text, headers, env: world });
+  if (random(4) === 0) {
+    tally.elsewhere += 1;
+    return viewElsewhere(each, token, headers);
+  }
+  const path = ["/api/viewer", `/api/viewer?audience=${encodeURIComponent(audience)}`][random(2)] ?? "";
+  const answer = await call("GET", path, { credential: token.text, headers, env: world });
+  if (answer.status === 200) expect(answer.body.audience).toBe(audience);
   const answeredAt = Date.now();
   const by = answer.headers.get("X-Answered-By");
   if (by === "index") {
@@ -172,7 +193,7 @@ async function change(
 it("no fault of KV makes an answer older than its max-age or 300 seconds", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   const startedAt = performance.now();
-  const tally: Tally = { index: 0, directory: 0, refused: 0 };
+  const tally: Tally = { index: 0, directory: 0, refused: 0, elsewhere: 0 };
   const faults: Record<string, number> = {};
   let histories = 0;
   for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 8, 100_000, 0.15); histories += 1) {

@@ -92,6 +92,8 @@ class History {
   /** Views every session that was ever minted. */
   async check(): Promise<void> {
     await Promise.all(this.sessions.map((session) => this.#checkOne(session)));
+    const { length } = this.sessions;
+    if (length > 0) await this.#presentElsewhere(this.#pick(this.sessions.slice(-5)).text);
   }
 
   async #checkOne(session: Session): Promise<void> {
@@ -106,12 +108,32 @@ class History {
   }
 
   #present(text: string): Promise<Answer> {
-    const headers = this.#pick([{ Authorization: `Token ${text}` }, bearer(text), { ...bearer(text), ...STALE }]);
+    const headers = this.#headersOf(text);
+    const audience = `${this.#workspace}/Testing`;
     return this.#pick([
       () => call("GET", "/api/viewer", { headers }),
+      () => call("GET", `/api/viewer?audience=${audience}`, { headers }),
+      () => call("POST", "/api/viewer/query", { headers, body: { sql: "{{user_group_id}}", audience } }),
       () => call("POST", "/api/viewer/query", { headers, body: { sql: "{{user_group_id}}" } }),
       () => call("GET", "/api/whoami", { headers }),
     ])();
+  }
+
+  #headersOf(text: string): Record<string, string> {
+    return this.#pick([{ Authorization: `Token ${text}` }, bearer(text), { ...bearer(text), ...STALE }]);
+  }
+
+  /** Presents a session to a verifier of another environment, which refuses it, whatever else is true of it. */
+  async #presentElsewhere(text: string): Promise<void> {
+    const audience = this.#pick([`${this.#workspace}/Customer`, `${this.#workspace}0/Testing`, "elsewhere/untagged"]);
+    const headers = this.#headersOf(text);
+    const { status } = await this.#pick([
+      () => call("GET", `/api/viewer?audience=${audience}`, { headers }),
+      () => call("GET", `/api/viewer/check?audience=${audience}`, { headers }),
+      () => call("POST", "/api/viewer/query", { headers, body: { sql: "{{user_group_id}}", audience } }),
+    ])();
+    expect([401, 403], `a session of ${this.#workspace} for ${audience}`).toContain(status);
+    this.#count(`elsewhere ${status}`);
   }
 
   async #mint(): Promise<void> {
@@ -248,6 +270,8 @@ const MET = [
   "credential_expired",
   "credential_revoked",
   "user_group_suspended",
+  "elsewhere 401",
+  "elsewhere 403",
   "seen after credential_revoked",
   "seen after user_group_suspended",
   "mint succeeded",

@@ -49,7 +49,7 @@ export const eraseEnvironmentPage = factory.createHandlers((c) => erasePageOf(c,
 export const eraseEnvironment = factory.createHandlers(async (c) => {
   const environment = c.get("environment");
   const body = parseForm(c, ReasonBody(), ["reason"]);
-  const issues = [...schemaIssues(body), ...confirmationIssues(c, directoryName(environment))];
+  const issues = [...confirmationIssues(c, directoryName(environment)), ...schemaIssues(body)];
   if (issues.length > 0) return erasePageOf(c, issues);
   const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
   if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));

@@ -113,33 +113,36 @@ const FoundGroups: FC<Found & { search: string }> = ({ environment, groups, sear
     <GroupTable environment={environment} groups={groups} />
     <p>
       <a href={withQuery(`${environmentPath(environment)}/groups`, { search })}>
-        All that are found in {directoryName(environment)}
+        All results in {directoryName(environment)}
       </a>
     </p>
   </>
 );
 
-const EnvironmentTable: FC<{ environments: StoredEnvironment[] }> = ({ environments }) => (
-  <table>
-    <thead>
-      <tr>
-        <th>Environment</th>
-        <th class="fit mid">Place</th>
-        <th class="fit mid">Created</th>
-      </tr>
-    </thead>
-    <tbody>
-      {environments.map(({ name, location, createdAt }) => (
+const EnvironmentTable: FC<{ environments: StoredEnvironment[] }> = ({ environments }) => {
+  const hasPlaces = environments.some(({ location }) => location !== null);
+  return (
+    <table>
+      <thead>
         <tr>
-          <td>
-            <a href={environmentPath(parseDirectoryName(name))}>{name}</a>
-          </td>
-          <td class="fit mid">{location ?? "–"}</td>
-          <td class="fit mid">
-            <Time at={createdAt} />
-          </td>
+          <th>Environment</th>
+          {hasPlaces && <th class="fit mid">Place</th>}
+          <th class="fit mid">Created</th>
         </tr>
-      ))}
-    </tbody>
-  </table>
-);
+      </thead>
+      <tbody>
+        {environments.map(({ name, location, createdAt }) => (
+          <tr>
+            <td>
+              <a href={environmentPath(parseDirectoryName(name))}>{name}</a>
+            </td>
+            {hasPlaces && <td class="fit mid">{location ?? "–"}</td>}
+            <td class="fit mid">
+              <Time at={createdAt} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+};

@@ -141,11 +141,13 @@ const CHANGES: Record<GroupChange, Change> = {
     effects: () => ["The group is back as it was, with its id, its token and its state."],
     fields: (c, _, issues) => (
       <>
-        <Checkbox
-          name="rotate_token"
-          label="Give the group a new token. The old token stays refused."
-          checked={c.get("form").has("rotate_token")}
-        />
+        <div class="field">
+          <Checkbox
+            name="rotate_token"
+            label="Give the group a new token. The old token stays refused."
+            checked={c.get("form").has("rotate_token")}
+          />
+        </div>
         {allowsRole(c.get("operator").role, "admin") && (
           <TextField
             name="new_user_group_id"
@@ -219,7 +221,7 @@ const makeChange = (change: Change) =>
     const { group } = inspected;
     const isAsSeen = c.get("form").get("etag") === etagOf(group);
     const issues = isAsSeen
-      ? [...schemaIssues(parseForm(c, ReasonBody(), ["reason"])), ...(change.check?.(c, group) ?? [])]
+      ? [...(change.check?.(c, group) ?? []), ...schemaIssues(parseForm(c, ReasonBody(), ["reason"]))]
       : [];
     if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
     if (issues.length > 0) return respondWithForm(c, change, group, issues);

@@ -92,8 +92,14 @@ function bodyOf(c: Call, group: ListedGroup, given: Values) {
   const inexact = values.flatMap(([, value]) => (value.ok ? [] : value.failure));
   const exact = values.flatMap(([name, value]) => (value.ok ? [[name, value.value]] : []));
   const body = parseForm(c, UpdateByNumberBody(), ["reason"], Object.fromEntries(exact));
-  const issues = [...inexact, ...schemaIssues(body)];
+  const issues = [...inexact, ...schemaIssues(body)].toSorted((one, other) => placeOf(one) - placeOf(other));
   return body.ok && issues.length === 0 ? body : refusalOf(issues);
+}
+
+/** Where the field of an issue is on the page. The reason comes last. */
+function placeOf({ path: [name] }: Issue): number {
+  const place = [...TEXT_FIELDS, "providedId" as const, ...JSON_FIELDS].findIndex((field) => nameOf(field) === name);
+  return place === -1 ? Number.POSITIVE_INFINITY : place;
 }
 
 /** The value of a field as a body has it. An empty text clears a field that may be missing. */
@@ -170,8 +176,8 @@ const EFFECTS: Child[] = [
 
 /** What is stored of a field, where it differs from what was typed. */
 const Stored: FC<{ value: string }> = ({ value }) => (
-  <div class="stored">
-    <strong>Stored now</strong>
+  <>
+    <p class="hint">Stored now:</p>
     {value === "" ? (
       <p>None.</p>
     ) : (
@@ -179,5 +185,5 @@ const Stored: FC<{ value: string }> = ({ value }) => (
         <CodeText value={value} />
       </pre>
     )}
-  </div>
+  </>
 );

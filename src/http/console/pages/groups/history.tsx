@@ -4,9 +4,8 @@ import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
 import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/schemas.ts";
-import { Feed } from "../../components/events.tsx";
+import { Feed, SearchedBackTo } from "../../components/events.tsx";
 import { List } from "../../components/list.tsx";
-import { Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
 import { readPageQuery } from "../../request/page-query.ts";
@@ -27,7 +26,7 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
   if (!read.ok) return refuseWithPage(c, read.failure);
   const failure = await admitAgain(c, read.value);
   if (failure) return refuseWithPage(c, failure);
-  const { events, next, searchedBackTo } = read.value;
+  const { events, next } = read.value;
   const path = groupPath(environment, teamId);
   return respondWithPage(c, {
     title: `Events of group ${teamId}`,
@@ -36,17 +35,16 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
       [`${environmentPath(environment)}/groups`, "Groups"],
       [path, `Number ${teamId}`],
     ],
-    subline:
-      next === null ? undefined : (
-        <>
-          Searched back to <Time at={searchedBackTo} />. The next page goes on from there.
-        </>
-      ),
+    subline: <SearchedBackTo page={read.value} rows={limit} />,
     children: (
       <List
         label="Events"
         isEmpty={events.length === 0}
-        empty={next === null ? "No events of this group are kept." : "No events of this group are on this page."}
+        empty={
+          next === null
+            ? "No events of this group are kept."
+            : "No event of this group was found yet. The next page searches on."
+        }
         paging={{
           path: `${path}/events`,
           fields: {},

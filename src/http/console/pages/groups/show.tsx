@@ -202,23 +202,17 @@ const Activity: FC<{ environment: Environment; group: ListedGroup; activity: Sho
   </>
 );
 
-/** What a change has done, and what undoes it. */
+/** What a change has done, and what undoes it. A group that was suspended or deleted has a banner, which says so. */
 function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<string, Child> {
   const path = groupPath(environment, teamId);
   return {
     updated: "The group was changed.",
     rotated: "The token was replaced. Programs with groups:read and tokens:read get the new one.",
-    suspended: (
-      <>
-        The group is suspended, and its viewers are refused. To undo it, <a href={`${path}/resume`}>resume it</a>.
-      </>
-    ),
     resumed: (
       <>
         The group is active, and its viewers are admitted. To undo it, <a href={`${path}/suspend`}>suspend it</a>.
       </>
     ),
-    deleted: "The group is deleted.",
     restored: (
       <>
         The group is back. To undo it, <a href={`${path}/delete`}>delete it</a>.

@@ -124,11 +124,11 @@ function respondWithView(
             label="Placeholders"
             value={form.get("placeholders") ?? "?"}
             options={[
-              ["?", "?"],
-              ["$1", "$1, $2 …"],
-              ["%s", "%s"],
-              ["@p1", "@p1, @p2 …"],
-              ["{p1:String}", "{p1:String}, {p2:Int64} …"],
+              ["?", "? (MySQL, SQLite, DuckDB)"],
+              ["$1", "$1, $2 … (PostgreSQL)"],
+              ["%s", "%s (drivers of Python)"],
+              ["@p1", "@p1, @p2 … (SQL Server)"],
+              ["{p1:String}", "{p1:String}, {p2:Int64} … (ClickHouse)"],
             ]}
           />
           <TextArea

@@ -23,7 +23,7 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
     listTitle: "API keys",
     environment,
     pathOf: (id) => keyPath(environment, id),
-    rights: "Scopes",
+    rights: "May",
     canChange: () => allowsRole(operator.role, "admin"),
     titleOf: (id) => `API key ${id}`,
     describe: ({ key }) => (

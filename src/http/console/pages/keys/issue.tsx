@@ -70,11 +70,13 @@ const draftIn = (c: RequestContext<SignedInEnv>, { workspace, tag }: Environment
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
   });
 
-/** The issues of the API's body, at the fields of the form. */
+/** The issues of the API's body, at the fields of the form. A form can be without scopes, and cannot have wrong ones. */
 const atFields = (issues: Issue[]): Issue[] =>
-  issues.map((issue) =>
-    ["access", "scopes"].includes(String(issue.path[0])) ? { ...issue, path: ["preset"] } : issue,
-  );
+  issues.map((issue) => {
+    const [field] = issue.path;
+    if (field === "scopes") return { path: ["preset"], message: "Tick at least one scope." };
+    return field === "access" ? { ...issue, path: ["preset"] } : issue;
+  });
 
 /** Each scope with a tick box. They are seen with the choice that needs them, and without a choice that hides them they stay. */
 const scopeBoxes = (form: URLSearchParams): Child => (
@@ -162,6 +164,7 @@ export async function issueKeyIn(
   const issued = await issueApiKey(operatorCall(c), { environment, name, grant, location, expiresInSeconds });
   if (!issued.ok) return { issues: issuesOf(issued.failure) };
   c.set("subjectKeyId", issued.value.stored.id);
+  c.set("environment", environment);
   const { stored, text } = issued.value;
   const back: [string, string] = [`${environmentPath(environment)}/keys`, "API keys"];
   return respondWithNewKey(c, { title: `API key ${stored.id}`, stored, text, back });
