@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +65,32 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
       const [, exposure] = /Overall exposure level for .*: ([\d.]+)/.exec(rated) ?? [];
       expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
     }
+  });
+
+  it("let the service call others with the drop-in for the sign-in with a company, and change nothing else", ({
+    expect,
+  }) => {
+    const folder = newFolder();
+    const file = join(folder, "user-group-service.service");
+    const socket = join(folder, "user-group-service.socket");
+    writeFileSync(file, moved(unit("service"), { [INSTALLED]: join(process.cwd(), "cli/ug.mjs") }));
+    writeFileSync(socket, unit("socket"));
+    /** What systemd says of each property of the service. */
+    const described = (): string[] => {
+      const args = ["security", "--offline=true", "--no-pager", "--json=short", file];
+      const rated: { name: string; description: string }[] = JSON.parse(
+        execFileSync("systemd-analyze", args, { encoding: "utf8" }),
+      );
+      return rated.map(({ name, description }) => `${name} ${description}`);
+    };
+    const before = described();
+    mkdirSync(`${file}.d`);
+    symlinkSync(join(process.cwd(), "deploy/sso.conf"), join(`${file}.d`, "sso.conf"));
+    const verified = spawnSync("systemd-analyze", ["verify", file, socket], { encoding: "utf8" });
+    expect(verified.stderr.split("\n").filter((line) => line.includes("user-group-service"))).toEqual([]);
+    expect(described().filter((line) => !before.includes(line))).toEqual([
+      "IPAddressDeny= Service does not define an IP address allow list",
+    ]);
   });
 
   it("are valid as a second deployment, which shares only the release with the first", ({ expect }) => {

@@ -140,6 +140,38 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       },
     );
 
+    it("reaches the keys of the sign-in with a company with the drop-in, and not without it", async ({ expect }) => {
+      const machine = await install(`${SETTINGS}SSO_HEADER=X-Assertion
+SSO_ISSUER=https://id.example.com
+SSO_AUDIENCE=groups
+SSO_JWKS_URL=https://id.example.com:9443/jwks
+`);
+      const authorities = "/etc/ssl/certs/ca-certificates.crt";
+      await machine.run("mkdir", "-p", "/etc/ssl/certs");
+      machine.write(authorities, readFileSync(authorities, "utf8"));
+      await machine.run("chmod", "644", authorities);
+      // An address of the machine that is not that of localhost.
+      await machine.run("sh", "-c", "ip addr add 10.9.9.9/32 dev lo; echo 10.9.9.9 id.example.com >>/etc/hosts");
+      const listen = 'require("net").createServer((s) => s.end(() => console.log("asked"))).listen(9443, "10.9.9.9")';
+      await machine.run("systemd-run", "--unit=provider", `${ROOT}/current/bin/node`, "-e", listen);
+      await machine.systemctl("start", "user-group-service.socket", SERVICE);
+      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+      const now = Math.floor(Date.now() / 1000);
+      const claims = { iss: "https://id.example.com", aud: "groups", email: "a@example.com", iat: now, exp: now + 600 };
+      const assertion = `${part({ alg: "RS256", kid: "k" })}.${part(claims)}.AAAA`;
+      const timesAsked = async () => {
+        await machine.run("curl", "-s", "-H", `X-Assertion: ${assertion}`, "http://127.0.0.1:8787/console/sign-in");
+        return (await machine.journal("provider")).match(/^asked$/gm)?.length ?? 0;
+      };
+      expect(await timesAsked()).toBe(0);
+
+      await machine.run("mkdir", `${UNITS}/${SERVICE}.d`);
+      await machine.run("ln", "-s", `${ROOT}/current/deploy/sso.conf`, `${UNITS}/${SERVICE}.d/sso.conf`);
+      await machine.systemctl("daemon-reload");
+      await machine.systemctl("restart", SERVICE);
+      expect(await timesAsked()).toBe(1);
+    }, 600_000);
+
     it("starts again after it has used the memory that it may", async ({ expect }) => {
       const machine = await start();
       expect(await shown(machine, "MemoryMax")).toBe(String(2 ** 30));

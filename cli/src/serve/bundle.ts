@@ -24,7 +24,7 @@ const SETTINGS = "settings.json";
 const BUNDLES_MAX = 5;
 /** Everything that the bundle depends on. */
 const SOURCES = [
-  "src/**/*.*",
+  "{src,common}/**/*.*",
   "public/**/*.*",
   "cli/src/serve/{build-worker,bundle,upload}.ts",
   "package.json",

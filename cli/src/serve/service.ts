@@ -1,5 +1,6 @@
 /** The service on plain workerd: the bundle, its bindings as Cloudflare gives them, and the folder of its state. */
 import { join } from "node:path";
+import { ssoIn } from "../../../common/settings/settings.ts";
 import type { Bundle } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
 import { CONFIG_FILE } from "./state-folder.ts";
@@ -29,7 +30,10 @@ export type ServiceOptions = Omit<WorkerdOptions, "config" | "env"> & {
   v8Flags?: readonly string[];
 };
 
-/** Starts the service. Its variables, secrets among them, reach workerd by its environment alone. */
+/**
+ * Starts the service. Its variables, secrets among them, reach workerd by its environment alone, and so does `SSL_CERT_FILE`: the file of
+ * the certificates that workerd trusts in place of the machine's (openssl-env(7)).
+ */
 export function startService({
   bundle,
   state,
@@ -40,8 +44,12 @@ export function startService({
 }: ServiceOptions): Promise<Workerd> {
   const config = join(state, CONFIG_FILE);
   const { compatibilityDate, durableObjects } = bundle.settings;
+  const ofBundle = bindingsOf(bundle);
+  const ofKeys = providerKeysOf(variables);
   const text = configOf({
-    ...bindingsOf(bundle),
+    ...ofBundle,
+    bindings: [...ofBundle.bindings, ...ofKeys.bindings],
+    services: [...ofBundle.services, ...ofKeys.services],
     modules: bundle.folder,
     compatibilityDate,
     durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: uniqueKeyOf(each.className) })),
@@ -51,11 +59,15 @@ export function startService({
     ...(address !== undefined && { address }),
   });
   writePrivateFile(config, text);
-  return startWorkerd({ ...options, config, env: variables });
+  const { SSL_CERT_FILE } = process.env;
+  return startWorkerd({ ...options, config, env: { ...(SSL_CERT_FILE && { SSL_CERT_FILE }), ...variables } });
 }
 
 /** The rate limits, and the files of `public/`. */
-function bindingsOf({ folder, settings }: Bundle): Pick<WorkerdConfig, "bindings" | "services" | "extensions"> {
+function bindingsOf({
+  folder,
+  settings,
+}: Bundle): Required<Pick<WorkerdConfig, "bindings" | "services" | "extensions">> {
   const { compatibilityDate, rateLimits, files } = settings;
   const json = (name: string, value: unknown) => `(name = ${textOf(name)}, json = ${textOf(JSON.stringify(value))})`;
   return {
@@ -72,5 +84,23 @@ function bindingsOf({ folder, settings }: Bundle): Pick<WorkerdConfig, "bindings
       `(name = "public", disk = (path = ${textOf(join(folder, "public"))}))`,
     ],
     extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
+  };
+}
+
+/**
+ * The binding `SSO_JWKS` and its service, which sends each request to the host of `SSO_JWKS_URL`, whatever host the request names;
+ * nothing without these settings. workerd asks for the host's address at each connection, and trusts the certificates that the machine
+ * trusts (`ExternalServer` in `workerd.capnp`).
+ */
+function providerKeysOf(variables: Record<string, string>): { bindings: string[]; services: string[] } {
+  const sso = ssoIn(variables);
+  if (!sso) return { bindings: [], services: [] };
+  const { protocol, hostname, port } = new URL(sso.jwksUrl);
+  const isEncrypted = protocol === "https:";
+  const address = textOf(`${hostname}:${port || (isEncrypted ? 443 : 80)}`);
+  const transport = isEncrypted ? "https = (options = (), tlsOptions = (trustBrowserCas = true))" : "http = ()";
+  return {
+    bindings: [`(name = "SSO_JWKS", service = "provider-keys")`],
+    services: [`(name = "provider-keys", external = (address = ${address}, ${transport}))`],
   };
 }

@@ -49,7 +49,7 @@ export function configOf(config: WorkerdConfig): string {
   ];
   const services = [
     '(name = "main", worker = .main)',
-    // The Worker calls no other host.
+    // The Worker's global `fetch` reaches no host.
     '(name = "internet", network = (allow = []))',
     ...(state ? [`(name = "state", disk = (path = ${textOf(state)}, writable = true))`] : []),
     ...(config.services ?? []),
