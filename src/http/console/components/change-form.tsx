@@ -63,8 +63,8 @@ const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, is
   if (!assertion) return <OperatorKeyField hint={HINTS[reason]} issues={issues} />;
   const signedIn = <Time at={assertion.issuedAtSeconds * 1000} />;
   return isRecent(assertion) ? (
-    <p class="hint">
-      You have signed in at your company {signedIn}. Until {MINUTES} minutes after that, no key is needed here.
+    <p class="hint field">
+      You have signed in at your company {signedIn}. For {MINUTES} minutes after that, you need no key here.
     </p>
   ) : (
     <div class="notice warn">

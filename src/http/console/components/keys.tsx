@@ -144,13 +144,15 @@ export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: numbe
             <a href={pathOf(found.key.id)}>
               <Text value={found.key.name} />
             </a>
-            <small>number {found.key.id}</small>
-            {found.key.email && (
-              <small>
-                <Text value={found.key.email} />
-                {hasKey(found.key) ? "" : ", no key"}
-              </small>
-            )}
+            <small>
+              number {found.key.id}
+              {found.key.email && (
+                <>
+                  , <Text value={found.key.email} />
+                </>
+              )}
+              {!hasKey(found.key) && ", no key"}
+            </small>
           </td>
           <td>
             <KeyState found={found} pathOf={pathOf} />

@@ -65,11 +65,13 @@ const EmailFields: FC<{ form: URLSearchParams; issues: Issue[] }> = ({ form, iss
       type="email"
       issues={issues}
     />
-    <Checkbox
-      name="no_key"
-      label="No key: the operator signs in with your company alone"
-      checked={form.has("no_key")}
-    />
+    <div class="field">
+      <Checkbox
+        name="no_key"
+        label="No key: the operator signs in with your company alone"
+        checked={form.has("no_key")}
+      />
+    </div>
   </>
 );
 

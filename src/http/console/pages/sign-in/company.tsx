@@ -52,12 +52,16 @@ export const Company: FC<{ company: CompanySignIn | undefined; action: string }>
   return (
     <form method="post" action={action} class="page">
       <input type="hidden" name="email" value={email} />
-      <p class="hint">
-        Your company's sign-in says that you are <Text value={email} />.
-      </p>
-      <button type="submit" class="primary">
-        Continue as <Text value={operator} />
-      </button>
+      <div class="field">
+        <p class="hint">
+          Your company's sign-in says that you are <Text value={email} />.
+        </p>
+        <button type="submit" class="primary">
+          <span>
+            Continue as <Text value={operator} />
+          </span>
+        </button>
+      </div>
     </form>
   );
 };
