@@ -168,6 +168,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
       "eraseEnvironment",
       "findOperators",
       "issueOperator",
+      "issueOperatorWithEmail",
       "listConsoleSessions",
       "listEnvironments",
       "listEvents",
