@@ -5,16 +5,16 @@ import { OperatorClient } from "../../client/src/index.ts";
 import { report } from "../proof/effort.ts";
 import { startLoad } from "../support/node/gated-load.ts";
 import { GROWN_GROUPS, GROWN_OBJECTS, GROWN_SESSIONS } from "../support/node/next-release.ts";
-import { RELEASES, recorded } from "../support/node/releases.ts";
+import { PREVIOUS_RELEASE, recorded } from "../support/node/releases.ts";
 import { waitUntil } from "../support/node/service.ts";
 import { bundleWith, newState, startSkewed } from "../support/node/skewed-workerd.ts";
 
-/** The newest recorded release, this one, and a planted next one, which follow one another in steps and back. */
+/** The release before this one, this one, and a planted next one, which follow one another in steps and back. */
 
 it("under load, two deployments in steps and their rollbacks fail no call, lose no write and revive no credential", async ({
   expect,
 }) => {
-  const before = recorded(RELEASES.at(-1) ?? "").worker;
+  const before = recorded(PREVIOUS_RELEASE).worker;
   const now = bundleOf({ isNew: () => undefined });
   const next = await bundleWith([...GROWN_OBJECTS, ...GROWN_SESSIONS, ...GROWN_GROUPS]);
   const state = newState();

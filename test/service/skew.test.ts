@@ -3,24 +3,24 @@ import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { GROWN_OBJECTS, GROWN_SESSIONS } from "../support/node/next-release.ts";
-import { RELEASES, recorded } from "../support/node/releases.ts";
+import { PREVIOUS_RELEASE, recorded } from "../support/node/releases.ts";
 import { bundleWith, type Edit, newState, startSkewed } from "../support/node/skewed-workerd.ts";
 import { isStaleView, linesOf, type Step, stepsAsIn, walk } from "../support/node/walk.ts";
 
-const recordedRelease = (): Bundle => recorded(RELEASES.at(-1) ?? "").worker;
+const releaseBefore = (): Bundle => recorded(PREVIOUS_RELEASE).worker;
 const thisRelease = (): Bundle => bundleOf({ isNew: () => undefined });
 
 /**
- * Two releases that follow one another: a recorded one, and this one with what the next may add; and this one, and the next.
+ * Two releases that follow one another: the one before this, and this one with what the next may add; and this one, and the next.
  * The Worker of 1.0.0 refuses a session with a claim that it does not know. So only sessions that 1.0.0 and this release mint go on
  * in a rollback to it, and what the next release adds to sessions is planted for releases from this one on.
  */
 const PAIRS: { name: string; now: () => Bundle; added: Edit[]; isShared: (step: Step) => boolean }[] = [
   {
-    name: "the recorded release",
-    now: recordedRelease,
+    name: "the release before",
+    now: releaseBefore,
     added: GROWN_OBJECTS,
-    isShared: (step) => isStaleView(step) || stepsAsIn(recorded(RELEASES.at(-1) ?? "").steps, [step]).length > 0,
+    isShared: (step) => isStaleView(step) || stepsAsIn(recorded(PREVIOUS_RELEASE).steps, [step]).length > 0,
   },
   {
     name: "this release",

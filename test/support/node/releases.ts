@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Bundle } from "../../../cli/src/serve/bundle.ts";
+import project from "../../../package.json" with { type: "json" };
 import type { Step, WalkCredentials } from "./walk.ts";
 
 const FOLDER = "test/releases";
@@ -12,9 +13,13 @@ export const RELEASES: readonly string[] = readdirSync(FOLDER).toSorted((one, ot
   one.localeCompare(other, "en", { numeric: true }),
 );
 
+/** The newest recorded release before this one. */
+export const PREVIOUS_RELEASE = RELEASES.filter((release) => release !== project.version).at(-1) ?? "";
+
 /** The hash of each recorded release. A recording is never changed, because it is what that release was. */
 export const HASHES: Readonly<Record<string, string>> = {
   "1.0.0": "d865c9c43381e1300b4533e59196ac691be6625a6a8f87278375eb3e5bb0871d",
+  "1.1.0": "8588622000a7919ed516e6fb8e4b5be9d0b28271d503491b0025e426a2dcb965",
 };
 
 /** The hash of all files in a folder: of their paths, in order, each with the hash of its bytes. */
