@@ -168,7 +168,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     expect((await send(origin, path, change)).status).toBe(412);
   });
 
-  it("must not cache, and is told so by each answer", async ({ expect }) => {
+  it("must not cache: each answer says no-store", async ({ expect }) => {
     const { token } = await groups.mintSession({ userGroupId: "proxied" });
     const credential = { headers: { Authorization: `Bearer ${token}` } };
     for (const [path, sent] of [

@@ -88,7 +88,9 @@ describe("a credential", () => {
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
-  it("is the same from the cache as made anew, for every part of what it is made of", async ({ expect }) => {
+  it("has the same text when it comes from the cache and when it is made, and another text for each other part", async ({
+    expect,
+  }) => {
     const ring = await ringOfKeys(`k1:${base64(1)},k2:${base64(2)}`);
     const claim = {
       kind: "token",
