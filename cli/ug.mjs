@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { requirePackages } from "../common/install.mjs";
+import { requirePackages, requireSite } from "../common/install.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -26,6 +26,7 @@ function isSocket(fd) {
 }
 
 requirePackages();
+if (process.argv[2] === "serve") requireSite();
 // The channel closes when this process ends, however it ends, so the child never outlives it.
 const child = spawn(here("../node_modules/.bin/node"), ["--", here("src/main.ts"), ...process.argv.slice(2)], {
   stdio: ["inherit", "inherit", "inherit", ...passedSockets(), "ipc"],

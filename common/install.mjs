@@ -1,7 +1,7 @@
 /**
  * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it builds the pages of /docs that are missing. It runs on the user's own Node, before the project's is
- * installed, so it uses nothing newer than Node 14.
+ * network. Then it builds the pages of /docs that are missing, for the commands that may serve them. It runs on the user's own
+ * Node, before the project's is installed, so it uses nothing newer than Node 14.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -33,6 +33,12 @@ function isInstalled() {
   );
 }
 
+/** Builds the pages of /docs that are missing, and ends this process with a sentence if that fails. */
+export function requireSite() {
+  if (!buildSite(ROOT))
+    stop("The pages of /docs could not be built. npm run build builds them for users who may not write here.");
+}
+
 /** Installs missing packages, and ends this process with a sentence if that fails. */
 export function requirePackages() {
   if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
@@ -59,9 +65,9 @@ export function requirePackages() {
         "The packages could not be installed. Check that the npm registry can be reached, and run the command again.",
       );
   }
-
-  if (!buildSite(ROOT))
-    stop("The pages of /docs could not be built. npm run build builds them for users who may not write here.");
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) requirePackages();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  requirePackages();
+  requireSite();
+}

@@ -4,19 +4,11 @@ import type { Environment, EnvironmentClient, OperatorClient } from "../../clien
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { directoryName, tagWord } from "../../common/environment.ts";
 import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
+import { type Examples, helpOf } from "./help.ts";
 import { accessToDeployment, accessToEnvironment, type Connection, type ServiceAccess } from "./service-access.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf, quoted } from "./support/printable.ts";
 import { itemNumber } from "./whole-number.ts";
-
-/** Command lines, each with what it does. */
-export type Examples = readonly (readonly [line: string, meaning: string])[];
-
-/** The text below a command's options. */
-export function helpOf({ examples, notes }: { examples: Examples; notes?: string }): string {
-  const lines = examples.map(([line, meaning]) => `  # ${meaning}\n  $ ${line}`);
-  return `\nExamples:\n${lines.join("\n")}${notes === undefined ? "" : `\n\n${notes}`}`;
-}
 
 /** What a command is, besides its options. */
 export type About = { summary: string; examples: Examples; notes?: string };

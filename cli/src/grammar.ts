@@ -2,7 +2,7 @@
 import { styleText } from "node:util";
 import { Command } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { helpOf } from "./command.ts";
+import { helpOf } from "./help.ts";
 import { RELEASE, TRY } from "./release.ts";
 
 type Entry = { summary: string; load: () => Promise<Command>; isHidden?: boolean };

@@ -2,8 +2,8 @@
 import tab, { ShellCompDirective, script } from "@bomb.sh/tab";
 import completeCommander from "@bomb.sh/tab/commander";
 import { Argument, Command } from "commander";
-import { helpOf } from "../command.ts";
 import { contextNames } from "../contexts/context-store.ts";
+import { helpOf } from "../help.ts";
 import { print } from "../support/output.ts";
 
 const SHELLS = ["bash", "zsh", "fish"];

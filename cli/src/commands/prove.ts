@@ -7,7 +7,7 @@ import type { Setup } from "../../../prove/src/customers.ts";
 import { withDatabase } from "../../../prove/src/database.ts";
 import { type Proof, prove } from "../../../prove/src/prove.ts";
 import { statementsOf } from "../../../prove/src/sql/customer-sql.ts";
-import { helpOf } from "../command.ts";
+import { helpOf } from "../help.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";

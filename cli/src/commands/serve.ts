@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { helpOf } from "../command.ts";
+import { helpOf } from "../help.ts";
 import { TRY } from "../release.ts";
 import {
   DEFAULT_PORT,

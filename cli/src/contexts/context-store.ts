@@ -2,28 +2,25 @@
 import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import * as z from "zod";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 
-/** What the file of a context holds. */
-const Stored = z.strictObject({
-  /** The origin of the service. */
-  url: z.string(),
-  /** An API key, an operator's key or a bootstrap token. */
-  key: z.string().regex(/^[\x21-\x7e]+$/),
-  /** Whose key it is, as the service said when the context was added. */
-  holder: z.string(),
-  /** The environment that an operator's commands are about, unless they name another. */
-  workspace: z.optional(z.string()),
-  environment: z.optional(z.string()),
-});
-
 /** A deployment, and the key to call it with. */
-export type Context = z.infer<typeof Stored> & { name: string };
+export type Context = {
+  name: string;
+  /** The origin of the service. */
+  url: string;
+  /** An API key, an operator's key or a bootstrap token. */
+  key: string;
+  /** Whose key it is, as the service said when the context was added. */
+  holder: string;
+  /** The environment that an operator's commands are about, unless they name another. */
+  workspace?: string | undefined;
+  environment?: string | undefined;
+};
 
 const SUFFIX = ".json";
 
@@ -61,11 +58,17 @@ export function readContext(name: string): Context {
   const file = fileOf(readContextName(name));
   const text = readPrivate(name, file);
   try {
-    const stored = Stored.parse(JSON.parse(text));
-    return { ...stored, name, url: serviceUrl(stored.url, {}).origin };
+    const { url, key, holder, ...environment } = JSON.parse(text);
+    const texts = [url, key, holder, ...Object.values(environment)];
+    const isContext =
+      texts.every((each) => typeof each === "string") &&
+      /^[\x21-\x7e]+$/.test(key) &&
+      Object.keys(environment).every((field) => ["workspace", "environment"].includes(field));
+    if (isContext) return { url: serviceUrl(url, {}).origin, key, holder, ...environment, name };
   } catch {
-    throw unusable(name, `${file} is not the file of a context.`);
+    // It is no JSON, or the URL is none of a service.
   }
+  throw unusable(name, `${file} is not the file of a context.`);
 }
 
 const unusable = (name: string, why: string): CommandError =>

@@ -1,4 +1,3 @@
-import { request } from "undici";
 import * as z from "zod";
 import { abortable } from "../../../client/src/transport/abortable.ts";
 import { CommandError } from "../../../common/command-error.ts";
@@ -8,7 +7,7 @@ export type HttpCall = {
   method: string;
   credential: string;
   headers?: Record<string, string>;
-  /** Sent as JSON, with any method: `fetch` would send none with GET. */
+  /** Sent as JSON. */
   body?: object | undefined;
   /** Sent as it is, in place of a body. */
   text?: string;
@@ -24,19 +23,22 @@ export type HttpResponse = {
 /** Sends one request. It follows no redirect, which could take the credential elsewhere. */
 export function send(url: URL, { method, credential, headers = {}, body, text: raw }: HttpCall): Promise<HttpResponse> {
   const exchange = async (signal: AbortSignal) => {
-    const response = await request(url, {
-      method: method as "GET",
+    const response = await fetch(url, {
+      method,
       headers: {
         Authorization: `Token ${credential}`,
+        // A proxy that compresses makes the ETag a weak one, which If-Match refuses.
+        "Accept-Encoding": "identity",
         ...(body && { "Content-Type": "application/json" }),
         ...headers,
       },
       body: body ? JSON.stringify(body) : (raw ?? null),
+      redirect: "manual",
       signal,
     });
-    const text = await response.body.text();
-    const { "retry-after": retryAfter, etag } = response.headers;
-    return { status: response.statusCode, text, retryAfter: textOf(retryAfter), etag: textOf(etag) };
+    const header = (name: string) => response.headers.get(name) ?? undefined;
+    const text = await response.text();
+    return { status: response.status, text, retryAfter: header("Retry-After"), etag: header("ETag") };
   };
   const onTimeout = () => Promise.reject(new Error("The service did not respond in time."));
   return abortable(exchange, [], { ms: RESPONSE_MS_MAX, onTimeout }).then((response) => {
@@ -44,10 +46,6 @@ export function send(url: URL, { method, credential, headers = {}, body, text: r
     return response;
   });
 }
-
-/** The value of a header; `undefined` if it is missing or given more than once. */
-const textOf = (header: string | string[] | undefined): string | undefined =>
-  typeof header === "string" ? header : undefined;
 
 /** Sends one request to a service that must be there. */
 export const sendOrFail = (url: URL, call: HttpCall): Promise<HttpResponse> =>

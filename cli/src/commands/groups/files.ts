@@ -17,10 +17,8 @@ import {
 } from "../../command.ts";
 import { describedTarget } from "../../contexts/target.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
-import { type Plan, planOf } from "../../groups/files/dry-run.ts";
-import { exportCsv, exportGroups } from "../../groups/files/export.ts";
-import { importGroups } from "../../groups/files/import.ts";
-import { csvSource, type ImportSource, ndjsonSource } from "../../groups/files/source.ts";
+import type { Plan } from "../../groups/files/dry-run.ts";
+import type { ImportSource } from "../../groups/files/source.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
@@ -56,6 +54,7 @@ export const exportCommand = () =>
         ...(workspace !== undefined && { workspace, environment: environment ?? "untagged" }),
         ...(prefix !== undefined && { user_group_id_prefix: prefix }),
       };
+      const { exportCsv, exportGroups } = await import("../../groups/files/export.ts");
       if (format === "csv") await exportCsv(access, filters, { delimiter, bom });
       else await exportGroups(access, filters);
     });
@@ -132,6 +131,7 @@ async function runImport(
   options: ImportOptions,
 ): Promise<Outcome> {
   if (options.update) announce(options, "create the groups that are missing, and change those that differ");
+  const { importGroups } = await import("../../groups/files/import.ts");
   const { counts, summary } = await importGroups({
     url: access.url,
     credential: access.credential,
@@ -150,6 +150,7 @@ async function tryImport(
   source: ImportSource,
   options: ImportOptions,
 ): Promise<Outcome> {
+  const { planOf } = await import("../../groups/files/dry-run.ts");
   const plan = await planOf(access, source, options.fromLine);
   const change = options.update ? plan.differing : [];
   const differs = plan.differing.length - change.length;
@@ -182,6 +183,7 @@ async function sourceOf(file: string, options: ImportOptions): Promise<ImportSou
   if (format === "ndjson" && (column || skipOtherColumns))
     throw new UsageError("--column and --skip-other-columns are for a CSV. Give --format csv, too.");
   const { input, total } = openFile(file);
+  const { csvSource, ndjsonSource } = await import("../../groups/files/source.ts");
   return format === "csv"
     ? csvSource(input, { renamed: column ?? new Map(), skipsOthers: skipOtherColumns })
     : ndjsonSource(input, total);

@@ -3,7 +3,6 @@ import type { Command } from "commander";
 import type { EnvironmentClient } from "../../../../client/src/index.ts";
 import {
   type EnvironmentOptions,
-  type Examples,
   environmentAction,
   type Output,
   readId,
@@ -14,6 +13,7 @@ import {
   withReason,
 } from "../../command.ts";
 import type { Task } from "../../groups/task.ts";
+import type { Examples } from "../../help.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
 
 const CONCURRENCY_MAX = 64;

@@ -33,8 +33,6 @@ import {
   suspend,
   update,
 } from "../../groups/manage.ts";
-import { groupNumbers, rotateAll } from "../../groups/rotate-all.ts";
-import { defaultRecordFile, RotationRecord } from "../../groups/rotation-record.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { RESPONSE_MS_MAX } from "../../support/service.ts";
@@ -193,6 +191,8 @@ const rotateCommand = () =>
 
 async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
+  const { groupNumbers, rotateAll } = await import("../../groups/rotate-all.ts");
+  const { defaultRecordFile, RotationRecord } = await import("../../groups/rotation-record.ts");
   const environment = await environmentOfAccess(access, options);
   const rotation = {
     url: url.origin,

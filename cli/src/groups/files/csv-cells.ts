@@ -8,6 +8,18 @@ const columnsOf = (isText: boolean): string[] =>
 export const TEXT_FIELDS = columnsOf(true);
 /** Those of the fields that have a column for each key. */
 export const OBJECT_FIELDS = columnsOf(false);
+/** Fields of a listed group that are not fields of a call: the service decides them. */
+export const IGNORED: readonly string[] = [
+  "team_id",
+  "suspended_at",
+  "suspended_reason",
+  "last_viewed_on",
+  "created_at",
+  "updated_at",
+  "deleted_at",
+  "purge_at",
+  "api_environment_tag",
+];
 
 /**
  * The characters with which a spreadsheet begins a formula, their full-width forms, and those that it skips before a formula (OWASP, "CSV

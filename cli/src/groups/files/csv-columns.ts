@@ -1,8 +1,7 @@
 /** The columns of a CSV of groups. */
 import { UsageError } from "../../../../common/command-error.ts";
 import { quoted } from "../../support/printable.ts";
-import { OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
-import { IGNORED } from "./group-line.ts";
+import { IGNORED, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 
 /** The field of a group that a column is about, by the name that a call has for it; a key of it for fields with keys. */
 export type Column = { field: string; key?: string };

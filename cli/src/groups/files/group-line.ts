@@ -3,20 +3,8 @@ import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
 import { findInexact } from "../../../../common/exact-json.ts";
 import type { Refusal } from "../../support/http.ts";
 import type { Line } from "../../support/lines.ts";
-import { cellOf, OBJECT_FIELDS } from "./csv-cells.ts";
+import { cellOf, IGNORED, OBJECT_FIELDS } from "./csv-cells.ts";
 
-/** Fields of a listed group that are not fields of a call: the service decides them. */
-export const IGNORED: readonly string[] = [
-  "team_id",
-  "suspended_at",
-  "suspended_reason",
-  "last_viewed_on",
-  "created_at",
-  "updated_at",
-  "deleted_at",
-  "purge_at",
-  "api_environment_tag",
-];
 /** The published names of the fields that an update can change. */
 const COMPARED = GROUP_FIELDS.map((field) => CONTENT[field].column);
 
