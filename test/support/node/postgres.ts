@@ -47,6 +47,22 @@ function certify(folder: string, at: { cwd: string; uid?: number; gid?: number }
   return join(folder, "certificate.pem");
 }
 
+/** A connection, once the server accepts it. */
+async function connected(connectionString: string): Promise<pg.Client> {
+  let client = new pg.Client({ connectionString });
+  const connects = async () => {
+    client = new pg.Client({ connectionString });
+    return client.connect().then(
+      () => true,
+      () => false,
+    );
+  };
+  await waitUntil(connects, "PostgreSQL accepts connections");
+  // The end of the server.
+  client.on("error", () => undefined);
+  return client;
+}
+
 /** Starts an empty server, which listens on TCP and offers TLS only if a test asks for it. */
 export async function startPostgres({ tls = false } = {}): Promise<Postgres> {
   const user = ordinaryUser();
@@ -76,19 +92,11 @@ export async function startPostgres({ tls = false } = {}): Promise<Postgres> {
     stdio: "ignore",
   });
   const url = (role: string) => `postgresql://${role}@localhost:${port}/postgres?host=${encodeURIComponent(folder)}`;
+  const superuser = await connected(url("postgres"));
+  // A connection for each would take longer than most of the SQL.
   const run = async (sql: string) => {
-    const client = new pg.Client({ connectionString: url("postgres") });
-    await client.connect();
-    await client.query(sql).finally(() => client.end());
+    await superuser.query(sql).finally(() => superuser.query("DISCARD ALL"));
   };
-  await waitUntil(
-    () =>
-      run("SELECT 1").then(
-        () => true,
-        () => false,
-      ),
-    "PostgreSQL accepts connections",
-  );
   return {
     url,
     tcp: { url: (role, host) => `postgresql://${role}@${host}:${port}/postgres`, certificate },
