@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { endGroup, freshCopy, removeCopy, runIn, runNpm, waitUntil } from "../support/node/service.ts";
+import { violationsOn } from "../support/node/violations.ts";
 
 /** A copy whose packages are those of this project, but for the client, which `npm run demo` builds in the copy. */
 function copyWithOwnClient(): string {
@@ -153,11 +153,6 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     await hasColumns(ben.page, 3);
   });
 
-  const violations = async (page: Page) => {
-    await page.evaluate(axe.source);
-    const results = (await page.evaluate("axe.run()")) as axe.AxeResults;
-    return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  };
   const isNarrowEnough = (page: Page) => page.evaluate("document.documentElement.scrollWidth <= window.innerWidth");
 
   it.for([
@@ -169,15 +164,15 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     "has no error of accessibility, and fits, at %i px in %s mode",
     async ([width, colorScheme], { expect }) => {
       const { page, errors } = await signIn("Ben Okafor", { width, colorScheme });
-      expect(await violations(page)).toEqual([]);
+      expect(await violationsOn(page)).toEqual([]);
       expect(await isNarrowEnough(page)).toBe(true);
       await page.route("**/report*", (route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" }));
       await choose(page, "6 months");
       await notice(page, "Your sales are not available at the moment.");
-      expect(await violations(page)).toEqual([]);
+      expect(await violationsOn(page)).toEqual([]);
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByRole("button", { name: "Chloe Martin" }).waitFor();
-      expect(await violations(page)).toEqual([]);
+      expect(await violationsOn(page)).toEqual([]);
       expect(await isNarrowEnough(page)).toBe(true);
       expect(errors.filter((error) => !error.includes("502"))).toEqual([]);
     },

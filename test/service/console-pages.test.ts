@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import axe from "axe-core";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type OwnService, startOwnService } from "../../cli/src/serve/own-service.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { type Fixture, fill } from "../../tools/console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "../../tools/console/pages.ts";
+import { violationsInBothSchemes } from "../support/node/violations.ts";
 
 /** Every page of the console in a real browser, by the console's own table of pages. */
 
@@ -62,20 +62,9 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
       viewport: { width: 1280, height: 900 },
     });
     const found: string[] = [];
-    const examine = async (path: string, rules: string) => {
-      const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-        `axe.run(${rules})`,
-      );
-      for (const { id, nodes } of violations) found.push(`${path}: ${id} ${nodes[0]?.html.slice(0, 120)}`);
-    };
     for (const path of SHOP_PAGES) {
-      await page.emulateMedia({ colorScheme: "light" });
       expect((await open(page, path))?.status(), path).toBe(200);
-      await page.evaluate(axe.source);
-      await examine(path, "");
-      // The schemes differ in their colours alone.
-      await page.emulateMedia({ colorScheme: "dark" });
-      await examine(path, "{ runOnly: ['color-contrast'] }");
+      found.push(...(await violationsInBothSchemes(page)));
     }
     expect(found).toEqual([]);
     expect(problems).toEqual([]);

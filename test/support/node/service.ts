@@ -11,12 +11,19 @@ const READY_SECONDS_MAX = 60;
 /** What `npm start` runs. */
 export const SERVE = ["--", "cli/ug.mjs", "serve", "--demo"];
 
-/** Copies what git would clone, with the installed packages, so that tests start where a new user starts. */
-export function freshCopy(): string {
+const PAGES_OF_DOCS = ["docs", "docs.html", "llms.txt", "openapi-3.0.json"].map((name) => join("public", name));
+
+/**
+ * Copies what git would clone, with the installed packages, so that tests start where a new user starts. With the built pages of
+ * /docs, unless `hasPages` is false: building them takes a second.
+ */
+export function freshCopy({ hasPages = true } = {}): string {
   const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
   for (const file of files.split("\n").filter((name) => name !== "" && existsSync(name)))
     cpSync(file, join(folder, file));
+  for (const name of PAGES_OF_DOCS.filter((each) => hasPages && existsSync(each)))
+    cpSync(name, join(folder, name), { recursive: true });
   symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
   return folder;
 }

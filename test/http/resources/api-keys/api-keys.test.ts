@@ -150,7 +150,7 @@ describe("DELETE /api/keys/{id}", () => {
   });
 
   it("lets not one call of eight busy clients succeed after it was answered", async ({ expect }) => {
-    for (let round = 1; round <= 5; round += 1) {
+    for (let round = 1; round <= 2; round += 1) {
       const key = await issueKey({ workspace: `round-${round}` });
       let revokedAt = Number.POSITIVE_INFINITY;
       let turn = 0;

@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds wrong with the page, by its rules or by one of them. It describes no element that is right. */
+export async function violationsOn(page: Page, ...rules: string[]): Promise<string[]> {
+  const options = { resultTypes: ["violations"], ...(rules.length > 0 && { runOnly: rules }) };
+  const run = `axe.run(${JSON.stringify(options)}).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + " " + nodes[0]?.html.slice(0, 120)))`;
+  const found = await page.evaluate<string[]>(`${AXE};${run}`);
+  return found.map((violation) => `${page.url()}: ${violation}`);
+}
+
+/** The same in the light scheme, and in the dark one. The schemes differ in their colours alone. */
+export async function violationsInBothSchemes(page: Page): Promise<string[]> {
+  await page.emulateMedia({ colorScheme: "light" });
+  const inLight = await violationsOn(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  return [...inLight, ...(await violationsOn(page, "color-contrast"))];
+}
