@@ -7,7 +7,7 @@ export type HttpCall = {
   method: string;
   credential: string;
   headers?: Record<string, string>;
-  /** Sent as JSON. */
+  /** Sent as JSON. `fetch` sends none with GET. */
   body?: object | undefined;
   /** Sent as it is, in place of a body. */
   text?: string;
