@@ -165,6 +165,20 @@ const RECIPES: Recipe[] = [
     },
   },
   {
+    file: "verify-fast-jwt.ts",
+    present: async (credential) =>
+      (await run([process.execPath, "examples/consumers/verify-fast-jwt.ts"], credential)).stdout,
+  },
+  {
+    file: "verify_joserfc.py",
+    needs: "joserfc",
+    isThere: succeeds("python3", "-c", "import joserfc"),
+    present: async (credential) => {
+      const { stdout } = await run(["python3", "examples/consumers/verify_joserfc.py"], credential);
+      return stdout.replace(": ", ":");
+    },
+  },
+  {
     file: "VerifySession.java",
     needs: "a JDK, 17 or newer",
     isThere: hasJava,
