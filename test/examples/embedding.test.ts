@@ -324,6 +324,7 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "requirements.txt",
     "row-level-security.sql",
     "row-level-security.ts",
+    "session_endpoints.py",
     "sign-up.ts",
     "verify-jose.ts",
     "verify_pyjwt.py",
