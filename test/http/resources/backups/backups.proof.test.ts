@@ -64,7 +64,7 @@ it("a backup that is taken among random changes restores the moment of its foote
   const startedAt = Date.now();
   const { seed } = inject("effort");
   const counts = { rounds: 0, pages: 0, changes: 0 };
-  for (let round = 0; hasAnotherRound(round, startedAt, 6, 2_000, 0.1); round += 1) {
+  for (let round = 0; hasAnotherRound(round, startedAt, 3, 2_000, 0.1); round += 1) {
     const random = randomOf(seed * 1_000_003 + round);
     const workspace = { workspace: "acme" };
     const { key, get } = await newIntegrator(workspace);
