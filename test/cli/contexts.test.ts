@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it, onTestFinished } from "vitest";
+import { inject, it } from "vitest";
 import { OperatorClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { standIn } from "../support/node/stand-in.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";
 
@@ -12,8 +12,7 @@ const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
 
 /** A folder for settings of the test's own, and `ug` with it, without any variable that names a deployment or a credential. */
 function newUser() {
-  const home = mkdtempSync(join(tmpdir(), "ug-contexts-"));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const home = newFolder();
   const env = { XDG_CONFIG_HOME: home, SERVICE_URL: "" };
   const fileOf = (text: string) => {
     const file = join(home, "key");

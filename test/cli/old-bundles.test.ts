@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { it, onTestFinished } from "vitest";
+import { it } from "vitest";
 import { removeOldBundles } from "../../cli/src/serve/bundle.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 
 it("keeps the built Worker of a service that runs, because it serves the pages from there", ({ expect }) => {
-  const cache = mkdtempSync(join(tmpdir(), "bundles-"));
-  onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
+  const cache = newFolder();
   const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
   for (const [hour, name] of names.entries()) {
     mkdirSync(join(cache, name));

@@ -1,12 +1,12 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { inject, it, onTestFinished } from "vitest";
+import { inject, it } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
-import { removeCopy, runIn } from "../support/node/service.ts";
+import { newFolder } from "../support/node/new-folder.ts";
+import { runIn } from "../support/node/service.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
 const { url, key, folder, operatorToken } = inject("service");
@@ -265,8 +265,7 @@ it("ends sessions, and names whose", async ({ expect }) => {
     'Ended all sessions of viewer "ann" of group "ug sessions".',
   );
   expect([await statusOf(ann), await statusOf(bob)]).toEqual([401, 200]);
-  const folder = mkdtempSync(join(tmpdir(), "ug-session-"));
-  onTestFinished(() => removeCopy(folder));
+  const folder = newFolder();
   writeFileSync(join(folder, "session"), `${bob.token}\n`);
   expect((await end("--session-file", join(folder, "session"), "--yes")).status).toBe(0);
   expect([await statusOf(bob), await statusOf(eve)]).toEqual([401, 200]);
@@ -386,8 +385,7 @@ it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ exp
 });
 
 it("finds secrets that are missing, or that others can read, and prints none", async ({ expect }) => {
-  const state = mkdtempSync(join(tmpdir(), "ug-doctor-"));
-  onTestFinished(() => removeCopy(state));
+  const state = newFolder();
   const file = join(state, "env");
   writeFileSync(file, "SIGNING_KEYS=\nOPERATOR_TOKEN=short-secret\n", { mode: 0o644 });
   const { of, stderr } = await diagnosed(["--env-file", file]);

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { describe, it, onTestFinished } from "vitest";
+import { newFolder } from "../support/node/new-folder.ts";
 import { GROWN_SESSIONS } from "../support/node/next-release.ts";
 import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../support/node/service.ts";
 import { plant } from "../support/node/skewed-workerd.ts";
@@ -31,8 +31,7 @@ function install(version: string, root: string): string {
 describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, () => {
   it("an upgrade and a rollback under load fail no call, lose no write and end no session", async ({ expect }) => {
     const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
-    const place = mkdtempSync(join(tmpdir(), "user-group-service-"));
-    onTestFinished(() => removeCopy(place));
+    const place = newFolder();
     const root = join(place, "opt");
     const releases: Record<string, string> = { [version]: install(version, root), [NEXT]: install(NEXT, root) };
     switchTo(releases[version] ?? "");

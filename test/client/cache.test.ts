@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { startWorkerd } from "../../cli/src/serve/workerd.ts";
 import { SOCKET, textOf } from "../../cli/src/serve/workerd-config.ts";
 import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { errorOf } from "../support/node/refused.ts";
 import { refusal, standIn } from "../support/node/stand-in.ts";
 import { CALLS, callsOf } from "../support/node/uncached-calls.ts";
@@ -64,8 +64,7 @@ describe("in a Worker with the compatibility date", () => {
     ["2024-11-10", { "a view with a token": undefined, "an ensure": undefined, "a list": undefined }],
     ["2026-10-20", {}],
   ] as const)("%s, the calls work, and ask for the same", async ([date, differences], { expect }) => {
-    const folder = mkdtempSync(join(tmpdir(), "client-worker-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = newFolder();
     const script = join(folder, "worker.js");
     const stdin = { contents: WORKER, resolveDir: "test/support/node", loader: "js" as const };
     await build({ stdin, bundle: true, format: "esm", outfile: script });

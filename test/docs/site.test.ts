@@ -1,19 +1,10 @@
 import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, inject, it } from "vitest";
 import openapi from "../../public/openapi.json" with { type: "json" };
+import { newFolder } from "../support/node/new-folder.ts";
 
 const { url, folder } = inject("service");
 const PAGE_GZIP_BYTES_MAX = 60 * 1024;
@@ -226,8 +217,7 @@ describe("readers find", () => {
 
 /** A project of which each text that the site shows tries to be more than text. */
 function hostileProject(): string {
-  const root = mkdtempSync(join(tmpdir(), "hostile-site-"));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = newFolder();
   const evil = `"><script>run()</script><img src=x onerror=run()>`;
   const markdown = `${evil} [a](javascript:run()) [b](data:text/html,x) <a href="javascript:run()">c</a> \`${evil}\` ![d](javascript:run())`;
   const page = `# ${evil}\n\n${markdown}.\n\n## ${evil}\n\n| a |\n| --- |\n| ${evil} |\n\n\`\`\`${evil}\n${evil}\n\`\`\`\n\n<script>run()</script>\n`;

@@ -1,12 +1,12 @@
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, inject, it } from "vitest";
 import { OperatorClient } from "../../client/src/index.ts";
 import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../tools/clients/matrix.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { runNode } from "../support/node/service.ts";
 
 const { url, key, operatorToken } = inject("service");
@@ -88,8 +88,7 @@ describe("the matrix", () => {
   });
 
   it("makes a GET again whose response the client lost", async ({ expect }) => {
-    const marker = join(mkdtempSync(join(tmpdir(), "lost-response-")), "marker");
-    onTestFinished(() => rmSync(dirname(marker), { recursive: true, force: true }));
+    const marker = join(newFolder(), "marker");
     const { example } = fakeClient(`
       const fs = require("node:fs");
       if (!fs.existsSync("${marker}")) {
@@ -146,8 +145,7 @@ describe("npm run clients", () => {
     "skips the Python client %s where that module is missing",
     async (module, { expect }) => {
       // A python3 that cannot import the module.
-      const bin = mkdtempSync(join(tmpdir(), "python-"));
-      onTestFinished(() => rmSync(bin, { recursive: true, force: true }));
+      const bin = newFolder();
       writeFileSync(join(bin, "python3"), '#!/bin/sh\necho "ModuleNotFoundError" >&2\nexit 1\n', { mode: 0o755 });
       const { status, stdout } = await clients(["--url", url, `Python ${module}`], { PATH: bin });
       expect(stdout).toMatch(

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { outcomeOf } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { runIn } from "../support/node/service.ts";
 
 type RateLimit = { name: string; namespace_id: string; simple: object };
@@ -19,8 +19,7 @@ it("npm run deploy names its environment, so that wrangler does not warn", async
     [[], "user-group-service"],
     [["--env", "staging"], "user-group-service-staging"],
   ] as const) {
-    const outdir = mkdtempSync(join(tmpdir(), "user-group-deploy-"));
-    onTestFinished(() => rmSync(outdir, { recursive: true }));
+    const outdir = newFolder();
     const log = join(outdir, "output.json");
     const dryRun = ["tools/deploy.ts", "--dry-run", "--outdir", outdir, ...args];
     const env = { WRANGLER_SEND_METRICS: "false", WRANGLER_OUTPUT_FILE_PATH: log };
