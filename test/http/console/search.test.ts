@@ -71,14 +71,24 @@ describe("the search", () => {
 
   it.for([
     `SIGNING_KEYS=k1:${"A".repeat(43)}=`,
+    `"k1:${"A".repeat(42)}/="`,
+    `k2:${"b+".repeat(42)}ab==`,
+    `Cookie: console=k1.${"c".repeat(43)}.${"d".repeat(22)}`,
+    `k1.${"c".repeat(41)}-_.${btoa("ada@x.org").replaceAll("=", "")}.${"d".repeat(22)}`,
     `OPERATOR_TOKEN=${"a".repeat(64)}`,
     `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
-  ])("puts no line of a file of secrets into an address: %s", async (text, { expect }) => {
+  ])("puts no signing key, cookie or line of a file of secrets into an address: %s", async (text, { expect }) => {
     const { search } = await newVisitor();
     const { status, body, headers } = await search(text, { environment: "acme/Testing" });
     expect([status, headers.get("Location")]).toEqual([200, null]);
     expect(body).toContain("It looks like a secret of an operator");
-    expect(body).not.toContain(text.slice(-32));
+    expect(body).not.toContain(text.slice(-20));
+  });
+
+  it("takes an id with a hash for no secret", async ({ expect }) => {
+    const { search } = await newVisitor();
+    for (const text of [`sha256:${"0a".repeat(32)}`, `tenant.${"a".repeat(43)}`, `urn:uuid:${crypto.randomUUID()}`])
+      expect([text, (await search(text)).status]).toEqual([text, 303]);
   });
 
   it("says what is known of a session, and of the bootstrap token", async ({ expect }) => {
