@@ -79,7 +79,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf }) => {
     const recipe = readFileSync(join("examples/gateways", file), "utf8")
       .replaceAll("127.0.0.1:8787", service)
       .replaceAll("127.0.0.1:3000", `127.0.0.1:${appPort}`)
-      .replaceAll("127.0.0.1:8080", `127.0.0.1:${own}`)
+      .replaceAll(":8080", `:${own}`)
       .replaceAll("acme/Customer", AUDIENCE)
       .replaceAll("10s", "1s");
     const config = join(root, `config-${own}`);
@@ -110,10 +110,13 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf }) => {
   });
 
   /** Sends a request through the gateway, with headers in exactly this spelling. Returns its status. */
-  async function send(lines: string[], { method = "GET", body = "", to = port } = {}): Promise<number> {
+  async function send(
+    lines: string[],
+    { method = "GET", body = "", to = port, host = "127.0.0.1" } = {},
+  ): Promise<number> {
     reached = [];
     const socket = connect(to, "127.0.0.1");
-    const head = [`${method} /reports HTTP/1.1`, `Host: 127.0.0.1:${to}`, "Connection: close", ...lines];
+    const head = [`${method} /reports HTTP/1.1`, `Host: ${host}:${to}`, "Connection: close", ...lines];
     socket.write([...head, ...(body ? [`Content-Length: ${body.length}`] : []), "", body].join("\r\n"));
     return Number((await text(socket)).split(" ")[1]);
   }
@@ -141,6 +144,15 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf }) => {
     expect(await send([bearer(token)])).toBe(200);
     expect(reached[0]?.headers.toSpliced(2, 1)).toEqual([[teamId], ["acme"], [AUDIENCE]]);
     expect(reached[0]?.headers[2]?.join("")).toBe("");
+  });
+
+  test(`admits viewers, and nobody else, whatever host a request names${skipped}`, async ({ expect }) => {
+    const { session } = await newCustomer("gateway", "Customer");
+    for (const host of ["localhost", "app.example.com"]) {
+      expect(await send([bearer(session)], { host })).toBe(200);
+      expect(reached).toHaveLength(1);
+      expect(await send([], { host })).toBe(401);
+    }
   });
 
   test(`passes on the longest ids, and whatever is in them${skipped}`, async ({ expect }) => {

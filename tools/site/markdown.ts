@@ -85,17 +85,21 @@ export class Markdown {
     return { ...guide, html, headings, summary: summaryOf(tokens, guide) };
   }
 
-  /** The Markdown of a page with links that work where the site has it. */
+  /** The Markdown of a page with links that work where the site has it, also to the files of the project that it names. */
   source({ text, file }: Guide): string {
     const { links } = this.#linked;
+    const linked = (part: string) =>
+      part
+        .replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${links.urlOf(target, file, ".md")})`)
+        .replaceAll(/(\[?)`([^`]+)`/g, (code, bracket: string, name: string) => {
+          // The text of a link stays as it is.
+          const url = bracket === "" ? links.fileUrl(name) : undefined;
+          return url === undefined ? code : `[${code}](${url})`;
+        });
     // Blocks of code may have brackets and parentheses that are no link.
     return text
       .split(/(^ *```[\s\S]*?^ *```)/m)
-      .map((part, index) =>
-        index % 2 === 1
-          ? part
-          : part.replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${links.urlOf(target, file, ".md")})`),
-      )
+      .map((part, index) => (index % 2 === 1 ? part : linked(part)))
       .join("");
   }
 

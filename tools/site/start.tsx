@@ -84,7 +84,8 @@ const SUMMARY = `User groups, and the sessions that decide whose data a dashboar
 - Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy data have \`x-destructive: true\`: leave them out of
   tools that run without a person.
 - Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
-- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.`;
+- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.
+- The examples call the service at \`http://localhost:8787\` or \`https://groups.example.com\`. Write the origin of this page in its place.`;
 
 const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
 
