@@ -48,6 +48,27 @@ describe("the search", () => {
     expect((await visitor.get("/console/environments?search=nothing-like-it")).body).toContain("Nothing was found");
   });
 
+  it("finds groups of each environment from the start page, and leads on where it has not searched all", async ({
+    expect,
+  }) => {
+    const { visitor } = await newVisitor();
+    for (let number = 2; number <= 9; number += 1) {
+      const body = { workspace: `shop-${number}`, environment: "Testing", name: "backend" };
+      const { key } = (await call("POST", "/api/keys", { credential: operator, body })).body;
+      const name = number === 9 ? "Lotus Marigold" : "Other";
+      await call("POST", "/api/user_groups", { credential: key, body: { user_group_id: "first", name } });
+    }
+    const found = (body: string) => body.match(/<h2>Groups of [^<]+/g)?.map((heading) => heading.split(" ").at(-1));
+    const lotus = await visitor.get("/console/environments?search=lotus");
+    expect([found(lotus.body), lotus.body.includes("Nothing was found")]).toEqual([["shop-9/Testing"], false]);
+
+    const first = await visitor.get("/console/environments?search=marigold");
+    expect(found(first.body)).toEqual(["acme/Testing"]);
+    const [, further = ""] = /href="([^"]+)">Search further/.exec(first.body) ?? [];
+    const second = await visitor.get(further.replaceAll("&amp;", "&"));
+    expect([found(second.body), second.body.includes("Search further")]).toEqual([["shop-9/Testing"], false]);
+  });
+
   it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {
     const { search, key, token, operatorKey } = await newVisitor();
     const session = await sessionOf(key);
