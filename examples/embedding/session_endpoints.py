@@ -1,5 +1,6 @@
 """The two endpoints that a page with viewer sessions needs, as a WSGI app: POST /session and POST /sign-out."""
 
+import http.client
 import json
 import os
 import sys
@@ -30,12 +31,18 @@ def call(path, body, seconds):
         with urllib.request.urlopen(request, timeout=seconds) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as refusal:
-        try:
-            return refusal.code, json.load(refusal)
-        except ValueError:
-            return 503, {"error": {"code": "unexpected_answer", "message": f"status {refusal.code}"}}
-    except (OSError, ValueError) as error:
+        return refused(refusal)
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return 503, {"error": {"code": "network_error", "message": str(error)}}
+
+
+def refused(refusal):
+    """Returns the status and the error of a refusal; 503 for that of a proxy, which has a form of its own."""
+    try:
+        error = json.load(refusal)["error"]
+        return refusal.code, {"error": {"code": error["code"], "message": error["message"]}}
+    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException):
+        return 503, {"error": {"code": "unexpected_answer", "message": f"status {refusal.code}"}}
 
 
 def refusal(code, status):

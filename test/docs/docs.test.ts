@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vites
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { call } from "../support/node/client.ts";
-import { violationsInBothSchemes } from "../support/node/violations.ts";
+import { violationsOn } from "../support/node/violations.ts";
 
 const NARROW_PX = 320;
 const PHONE = { width: 390, height: 844 };
@@ -26,7 +26,7 @@ const PAGES = readdirSync(join(folder, "public/docs"))
   .map((name) => `/docs/${name.replace(".html", "")}`)
   .concat("/docs");
 /** Pages of each kind, which axe-core examines in a short run. */
-const KINDS = ["/docs", "/docs/calls", "/docs/index", "/docs/errors", "/docs/readme", "/docs/lifecycle"];
+const KINDS = ["/docs", "/docs/calls", "/docs/index", "/docs/errors", "/docs/readme", "/docs/lifecycle", "/docs/costs"];
 /** Removes each call that has the method, the classes and the elements of one before it. */
 const LEAVE_KINDS_OF_CALLS = `(() => {
   const seen = new Set();
@@ -104,10 +104,16 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     const { page, problems } = await open("/docs", { javaScriptEnabled: true, bypassCSP: true });
     const found: string[] = [];
     for (const path of minutes > 0 ? PAGES : KINDS) {
+      await page.emulateMedia({ colorScheme: "light" });
+      await page.setViewportSize({ width: 1280, height: 900 });
       await page.goto(url + path);
       await page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })");
       if (minutes === 0) await page.evaluate(LEAVE_KINDS_OF_CALLS);
-      found.push(...(await violationsInBothSchemes(page)));
+      found.push(...(await violationsOn(page)));
+      // The schemes differ in their colours alone, and a phone in what it hides, such as the name of the brand.
+      await page.emulateMedia({ colorScheme: "dark" });
+      await page.setViewportSize(PHONE);
+      found.push(...(await violationsOn(page, "color-contrast", "link-name")));
     }
     expect(found).toEqual([]);
     expect(problems).toEqual([]);
@@ -132,6 +138,19 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect((await side.boundingBox())?.y).toBe(0);
     const example = await page.locator("#mintSession aside").boundingBox();
     expect(example?.x).toBeGreaterThan(800);
+  });
+
+  it("leads from a page that is not there to the others, and answers programs with an error", async ({ expect }) => {
+    const { page } = await open("/docs");
+    const response = await page.goto(`${url}/docs/nothing`);
+    expect([response?.status(), await page.getByRole("heading", { level: 1 }).innerText()]).toEqual([
+      404,
+      "There is no such page",
+    ]);
+    await page.getByRole("link", { name: "The index" }).click();
+    expect(page.url()).toBe(`${url}/docs/index`);
+    for (const path of ["/docs/nothing", "/docs/nothing.md"])
+      expect((await call("GET", path)).body.error.code).toBe("route_not_found");
   });
 
   it("has lines that are short enough to read", async ({ expect }) => {

@@ -250,7 +250,7 @@ describe("the program that builds the pages", () => {
     const root = hostileProject();
     expect(build(root)).toMatchObject({ status: 0, stderr: "" });
     const pages = globSync("public/**/*.html", { cwd: root });
-    expect(pages.length).toBe(4);
+    expect(pages.length).toBe(5);
     for (const page of pages) {
       const html = readFileSync(join(root, page), "utf8");
       // What the texts try to add has values without quotes.

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
-import { standIn } from "../support/node/stand-in.ts";
+import { type Reply, standIn } from "../support/node/stand-in.ts";
 import { succeeds } from "../support/node/verify-session.ts";
 
 /** The endpoints of a page's sessions in another language than the kit's, in a real WSGI server, with the page's client. */
@@ -123,4 +123,24 @@ describe("session_endpoints.py", () => {
       expect((await post("jane", { to: address, path: "/sign-out" })).status).toBe(200);
     }
   });
+
+  it.skipIf(!isThere)(
+    `signs people out whatever a proxy answers in the service's place${skipped}`,
+    async ({ expect }) => {
+      const replies: Reply[] = [
+        { status: 502, body: { message: "Bad gateway" } },
+        { status: 504, body: { error: "no upstream" } },
+        { status: 404, body: ["no such host"] },
+        { status: 503, body: "null" },
+        "drop",
+      ];
+      const broken = await standIn((_, count) => replies[(count - 1) % replies.length] ?? "drop");
+      const { address } = await start(broken.url, "ugk_customer_any");
+      for (const _ of replies) expect((await post("jane", { to: address })).status).toBe(503);
+      for (const person of ["jane", "max", "lost", "leaves"]) {
+        const answer = await post(person, { to: address, path: "/sign-out" });
+        expect([answer.status, answer.headers.get("Set-Cookie")]).toEqual([200, "sid=; Max-Age=0; Path=/"]);
+      }
+    },
+  );
 });

@@ -7,7 +7,7 @@ import { type OwnService, startOwnService } from "../../cli/src/serve/own-servic
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { type Fixture, fill } from "../../tools/console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "../../tools/console/pages.ts";
-import { violationsInBothSchemes } from "../support/node/violations.ts";
+import { violationsOn } from "../support/node/violations.ts";
 
 /** Every page of the console in a real browser, by the console's own table of pages. */
 
@@ -63,8 +63,12 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
     });
     const found: string[] = [];
     for (const path of SHOP_PAGES) {
+      await page.emulateMedia({ colorScheme: "light" });
       expect((await open(page, path))?.status(), path).toBe(200);
-      found.push(...(await violationsInBothSchemes(page)));
+      found.push(...(await violationsOn(page)));
+      // The schemes differ in their colours alone.
+      await page.emulateMedia({ colorScheme: "dark" });
+      found.push(...(await violationsOn(page, "color-contrast")));
     }
     expect(found).toEqual([]);
     expect(problems).toEqual([]);
@@ -96,6 +100,16 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
     await page.setViewportSize({ width: 390, height: 800 });
     const search = await page.getByRole("searchbox").boundingBox();
     expect(search?.width).toBeGreaterThan(340);
+    await context.close();
+  }, 60_000);
+
+  it("prints the times in UTC, and no form", async ({ expect }) => {
+    const { context, page } = await signedIn();
+    await open(page, "/console/environments/acme/Customer/events");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator("form:visible").count()).toBe(0);
+    const printed = "getComputedStyle(document.querySelector('.feed time'), '::after').content";
+    expect(await page.evaluate(printed)).toMatch(/20\d\d-\d\d-\d\d \d\d:\d\d UTC/);
     await context.close();
   }, 60_000);
 

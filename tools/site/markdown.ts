@@ -78,6 +78,7 @@ export class Markdown {
     const headings = addAnchors(tokens);
     for (const token of tokens) this.#rewriteLinks(token, guide.file);
     prepareTables(tokens);
+    clearEmptyHeadings(tokens);
     if (guide.name === "errors") this.#addCodeAnchors(tokens);
     this.#linkCode(tokens, guide.name);
     // The title is the page's own heading.
@@ -176,6 +177,14 @@ function prepareTables(tokens: Token[]): void {
     if (style === null) continue;
     token.attrs = (token.attrs ?? []).filter(([name]) => name !== "style");
     if (String(style).endsWith("right")) token.attrSet("class", "number");
+  }
+}
+
+/** Makes cells of empty headings of tables, which name nothing. */
+function clearEmptyHeadings(tokens: Token[]): void {
+  for (const [index, open] of tokens.entries()) {
+    const [content, close] = tokens.slice(index + 1, index + 3);
+    if (open.type === "th_open" && content?.content === "" && close) open.tag = close.tag = "td";
   }
 }
 

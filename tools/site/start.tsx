@@ -36,6 +36,16 @@ function named(names: string[], guides: RenderedGuide[]): RenderedGuide[] {
   return names.flatMap((name) => byName.get(name) ?? []);
 }
 
+/** What stands in place of a page that is not there. */
+export const MissingPage: FC<Site> = ({ version, guides }) => (
+  <Layout title="There is no such page" path="" version={version} side={<GuideList guides={guides} current="" />}>
+    <h1>There is no such page</h1>
+    <p>
+      Version {version} has no page at this address. <a href="/docs/index">The index</a> has every heading of all pages.
+    </p>
+  </Layout>
+);
+
 /** The page /docs. */
 export const StartPage: FC<Site> = ({ version, guides }) => (
   <Layout title="Documents" path="/docs" version={version} side={<GuideList guides={guides} current="" />}>

@@ -12,11 +12,3 @@ export async function violationsOn(page: Page, ...rules: string[]): Promise<stri
   const found = await page.evaluate<string[]>(`${AXE};${run}`);
   return found.map((violation) => `${page.url()}: ${violation}`);
 }
-
-/** The same in the light scheme, and in the dark one. The schemes differ in their colours alone. */
-export async function violationsInBothSchemes(page: Page): Promise<string[]> {
-  await page.emulateMedia({ colorScheme: "light" });
-  const inLight = await violationsOn(page);
-  await page.emulateMedia({ colorScheme: "dark" });
-  return [...inLight, ...(await violationsOn(page, "color-contrast"))];
-}
