@@ -204,4 +204,4 @@ const isUnbound = ({ superuser, bypassrls }: Role): boolean => superuser || bypa
 
 /** Whether a view reads its tables as the role that queries it. */
 export const isInvoker = ({ options }: Relation): boolean =>
-  options.some((option) => /^security_invoker=(?:true|on|yes|1)$/i.test(option));
+  options.some((option) => /^security_invoker=(?:t(?:r(?:ue?)?)?|y(?:es?)?|on|1)$/i.test(option));

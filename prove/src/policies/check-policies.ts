@@ -13,6 +13,7 @@ import { checkAlternatives } from "./alternatives.ts";
 import { isMissingAllowed } from "./functions.ts";
 import { isParent, problemMistake, revokeWrites } from "./memberships.ts";
 import { alter, COMMANDS, named, namesIn, type Policies } from "./policies.ts";
+import { checkWrittenRows } from "./written-rows.ts";
 
 const WEAK: Record<Weakness, string> = {
   open: "is true for every row",
@@ -56,6 +57,7 @@ export function checkPolicies(policies: Policies, relation: Relation): Partial<F
       bound.map(({ policy }) => policy),
     ),
     restrictive,
+    checkWrittenRows(policies, relation),
   );
 }
 

@@ -9,7 +9,7 @@ import { isBuiltIn, Lookup, type TemporaryProblem } from "./lookup.ts";
 import { type Closure, type Column, type Place, type Row, type Scope, within } from "./scope.ts";
 import { parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
-import type { Expression, Select } from "./sql-tree.ts";
+import { childrenOf, type Expression, type Select } from "./sql-tree.ts";
 import { type Term, Terms } from "./terms.ts";
 import { areComparable, elementOf } from "./types.ts";
 
@@ -103,10 +103,25 @@ export class Binding {
     const inner = this.#lookup.scopeOf(select, place);
     if (!inner || inner.values.length > 0) return false;
     const at = within(inner, place);
-    return inner.rows.every((row) => {
-      const bound = this.#reached(row, { inner, at, select }, new Set([row]));
-      return !isUnbound(bound);
-    });
+    return (
+      inner.rows.every((row) => !isUnbound(this.#reached(row, { inner, at, select }, new Set([row])))) &&
+      [...select.targets, ...select.conditions].every(
+        (each) => each === "*" || this.#asksOwn({ expression: each, place: at }),
+      )
+    );
+  }
+
+  /** Whether all subqueries and functions in an expression, by which it could tell of other rows, show only rows of the caller. */
+  #asksOwn(closure: Closure): boolean {
+    const { expression, place } = closure;
+    if (expression.kind === "opaque" && expression.parts === undefined) return false;
+    if (expression.kind === "operation" && !ORDINARY.test(expression.operator)) return false;
+    if (expression.kind === "subquery" && expression.select.sources.length > 0) return this.#isOwn(closure);
+    if (expression.kind === "call" && !this.#lookup.isHarmless(expression.name, place)) {
+      const body = this.#lookup.inlined(closure);
+      if (!body || !this.#asksOwn(body)) return false;
+    }
+    return childrenOf(expression).every((each) => this.#asksOwn({ expression: each, place }));
   }
 
   /** Whether a policy calls a function that may write, and that was not understood. */
@@ -191,11 +206,11 @@ export class Binding {
   #inList(column: Column, many: Closure): Bound {
     const list = this.#terms.term(many);
     const element = list?.isList ? (elementOf(list.type) ?? list.type) : undefined;
-    // The separator may be a part of a text, but of no number or UUID.
+    // The separator may be a part of a text or of an enum's label, but of no number or UUID.
     const isExact =
       element !== undefined &&
       areComparable(column.type, element) &&
-      !(list?.isSplit && areComparable(column.type, "text"));
+      (!list?.isSplit || areComparable(column.type, "int8") || areComparable(column.type, "uuid"));
     if (list && isExact) return this.#boundTo(list, column);
     const selected = this.#lookup.selected(many);
     return selected ? this.#member(column.row, column, selected) : NOTHING;
@@ -332,6 +347,9 @@ export class Binding {
     );
   }
 }
+
+/** Operators of PostgreSQL whose functions read nothing but their arguments. */
+const ORDINARY = /^(?:[-+*/%=<>]|<>|!=|<=|>=|\|\||->>?|#>>?|@>|<@|&&|\?[|&]?|!?~~?\*?)$/;
 
 const noteOf = (row: Row | undefined) => ({
   ...{ row, problems: [] as Problem[], columns: new Set<string>(), links: new Set<string>() },

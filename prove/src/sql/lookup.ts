@@ -3,7 +3,7 @@ import { type Closure, type Column, columnOf, type Place, type Row, type Scope }
 import { parseBody } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
 import { childrenOf, type Expression, type Select, type TypeName } from "./sql-tree.ts";
-import { isInjective, type KnownType, knownType } from "./types.ts";
+import { elementOf, isInjective, type KnownType, knownType } from "./types.ts";
 
 /** How many calls of functions within functions are followed. */
 const DEPTH_MAX = 10;
@@ -14,6 +14,9 @@ const PURE = [
   ...["current_setting", "nullif", "coalesce", "string_to_array", "unnest"],
   ...["json_extract_path_text", "jsonb_extract_path_text", "json_array_elements_text", "jsonb_array_elements_text"],
 ];
+
+/** Others that show nothing but their arguments, or the time. */
+const HARMLESS = ["now", "lower", "upper", "length", "date_trunc", "array_length", "cardinality"];
 
 /** A function names a table without its schema, and a temporary table can take its place. */
 export type TemporaryProblem = { kind: "temporary"; stored: StoredFunction; table: Relation };
@@ -54,8 +57,10 @@ export class Lookup {
     const found = relations.filter((each) => each.name === name && (schema === undefined || each.schema === schema));
     const stored = place.called?.stored;
     const searched = schema === undefined ? stored?.searchPath : null;
-    const [table] = searched ? searched.flatMap((each) => found.filter((one) => one.schema === each)) : found;
-    if (!table || !"rp".includes(table.kind) || (!searched && found.length !== 1)) return undefined;
+    // Which of several tables is meant depends on the role and its rights.
+    const isSure = searched && !searched.includes("$user");
+    const [table, other] = isSure ? found.filter((one) => searched.includes(one.schema)) : found;
+    if (!table || other || !"rp".includes(table.kind)) return undefined;
     if (schema === undefined && stored?.parsedBody === null && mayCreateTemporary && searched?.at(-1) !== "pg_temp") {
       this.#report({ kind: "temporary", stored, table });
       return undefined;
@@ -154,7 +159,9 @@ export class Lookup {
       const column = this.column({ expression: expression.of, place });
       if (!column && isText(expression.type)) return this.#textColumn({ expression: expression.of, place }, "cast");
       const type = knownType(expression.type, this.#catalogue.types);
-      return column && type !== undefined && isInjective(column.type, type) ? { ...column, type } : undefined;
+      const isExact =
+        column && type !== undefined && isInjective(column.type, type) && !this.isOwnCast(column.type, type);
+      return isExact ? { ...column, type } : undefined;
     }
     const meant = this.meant({ expression, place });
     if (meant) return this.column(meant);
@@ -193,12 +200,20 @@ export class Lookup {
 
   #typeOf({ types, foldedColumns }: Relation, column: string): KnownType | undefined {
     const type = types[column];
-    return type && !foldedColumns.includes(column) ? this.known(type) : undefined;
+    return type && !foldedColumns.includes(column)
+      ? knownType({ ...type, limited: false }, this.#catalogue.types, true)
+      : undefined;
   }
 
-  /** The type of a column or a result, if the prover knows it. */
+  /** The type of a result, if the prover knows it. */
   known(type: CatalogueType): KnownType | undefined {
     return knownType({ ...type, limited: false }, this.#catalogue.types);
+  }
+
+  /** Whether the integrator has defined what a cast of these types does. */
+  isOwnCast(from: KnownType, to: KnownType): boolean {
+    const [source, target] = [elementOf(from) ?? from, elementOf(to) ?? to];
+    return this.#catalogue.casts.some((cast) => this.known(cast.from) === source && this.known(cast.to) === target);
   }
 
   /** The value of a constant, perhaps one with which a function was called. */
@@ -229,6 +244,11 @@ export class Lookup {
   /** Whether a path names one of the functions of PostgreSQL that only read. */
   #onlyReads(path: readonly string[], place: Place): boolean {
     return PURE.some((name) => this.isBuiltIn(path, name, place));
+  }
+
+  /** Whether a path names a function of PostgreSQL that shows nothing but its arguments and settings. */
+  isHarmless(path: readonly string[], place: Place): boolean {
+    return [...PURE, ...HARMLESS].some((name) => this.isBuiltIn(path, name, place));
   }
 
   /** In a body that PostgreSQL reads at each call, a function of the integrator could be meant. */

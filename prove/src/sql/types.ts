@@ -8,6 +8,10 @@ export type UserType = {
   base: { schema: string; name: string; array: boolean } | null;
   /** Whether texts that differ are never equal. */
   deterministic: boolean;
+  /** Whether the domain has a length or precision: a cast to it cuts or rounds. */
+  limited: boolean;
+  /** Whether a type of another kind has the same name, which a name without a schema could mean. */
+  hidden: boolean;
 };
 
 /** A type that the prover knows, such as `int8`, `text[]` or `enum public.kind`. */
@@ -17,8 +21,11 @@ const NUMBERS = ["int2", "int4", "int8", "oid"];
 const TEXTS = ["text", "varchar"];
 const KNOWN = [...NUMBERS, ...TEXTS, "numeric", "name", "uuid", "json", "jsonb", "bool"];
 
-/** A type under the name by which the prover knows it; `undefined` for those that round, fold, pad or cut. */
-export function knownType(type: TypeName, types: readonly UserType[]): KnownType | undefined {
+/**
+ * A type under the name by which the prover knows it; `undefined` for those that round, fold, pad or cut. What is in a column
+ * (`isStored`) has been cut before.
+ */
+export function knownType(type: TypeName, types: readonly UserType[], isStored = false): KnownType | undefined {
   const { name, schema, limited, array } = type;
   if (limited) return undefined;
   const found = types.filter((each) => each.name === name && (schema === undefined || each.schema === schema));
@@ -28,8 +35,9 @@ export function knownType(type: TypeName, types: readonly UserType[]): KnownType
   const [only] = found;
   if (!only || found.length > 1 || (schema === undefined && KNOWN.includes(name)) || !only.deterministic)
     return undefined;
+  if ((only.limited && !isStored) || (only.hidden && schema === undefined)) return undefined;
   if (only.base === null) return `enum ${only.schema}.${only.name}${suffix}`;
-  const base = knownType({ ...only.base, limited: false }, types);
+  const base = knownType({ ...only.base, limited: false }, types, isStored);
   return base === undefined || (array && base.endsWith("[]")) ? undefined : base + suffix;
 }
 
