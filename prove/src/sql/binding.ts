@@ -5,7 +5,7 @@
 
 import type { Catalogue, Policy, Relation, StoredFunction } from "../catalogue.ts";
 import { type Bound, both, boundBy, either, isUnbound, NOTHING } from "./atoms.ts";
-import { isBuiltIn, Lookup, type TemporaryProblem } from "./lookup.ts";
+import { type CastProblem, isBuiltIn, Lookup, type TemporaryProblem } from "./lookup.ts";
 import { type Closure, type Column, type Place, type Row, type Scope, within } from "./scope.ts";
 import { parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
@@ -27,6 +27,7 @@ type Query = {
 /** Why a known form is not exact after all. */
 export type Problem =
   | TemporaryProblem
+  | CastProblem
   | { kind: "writable"; table: Relation; via: { table: Relation; column: string; parentColumn: string } };
 
 /** What is known of a condition of a policy. */
@@ -37,6 +38,8 @@ export type Judged = {
   columns: ReadonlySet<string>;
   /** The columns that lead to a row of a table, which belongs to the caller: `column table-oid`. */
   links: ReadonlySet<string>;
+  /** The constants by which a role of its own is known, by the table and the column: `table-oid column`. */
+  constants: ReadonlyMap<string, string>;
 };
 
 /** What the engine asks about tables. */
@@ -55,7 +58,7 @@ export class Binding {
   readonly #lookup: Lookup;
   readonly #terms: Terms;
   /** What is noted about the condition that is read. */
-  #noted: { row: Row | undefined; problems: Problem[]; columns: Set<string>; links: Set<string> } = noteOf(undefined);
+  #noted = noteOf(undefined);
 
   constructor(catalogue: Catalogue, tables: Tables) {
     this.#catalogue = catalogue;
@@ -173,9 +176,11 @@ export class Binding {
     if (column?.row !== row) return NOTHING;
     const term = this.#terms.term(other);
     if (term && !term.isList && areComparable(column.type, term.type)) return this.#boundTo(term, column);
-    const isOfRole = other.place.ofOneRole && this.#lookup.constant(other) !== undefined;
-    if (isOfRole && areComparable(column.type, column.type))
+    const constant = other.place.ofOneRole ? this.#lookup.constant(other) : undefined;
+    if (constant !== undefined && areComparable(column.type, column.type)) {
+      this.#noted.constants.set(`${column.row.relation.oid} ${column.name}`, constant);
       return boundBy(column.name, [{ kind: "user", of: "current" }]);
+    }
     const selected = this.#lookup.selected(other);
     return selected ? this.#member(row, column, selected) : NOTHING;
   }
@@ -353,6 +358,7 @@ const ORDINARY = /^(?:[-+*/%=<>]|<>|!=|<=|>=|\|\||->>?|#>>?|@>|<@|&&|\?[|&]?|!?~
 
 const noteOf = (row: Row | undefined) => ({
   ...{ row, problems: [] as Problem[], columns: new Set<string>(), links: new Set<string>() },
+  constants: new Map<string, string>(),
 });
 
 const conjunctsOf = (expression: Expression): Expression[] =>

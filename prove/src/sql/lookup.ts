@@ -21,13 +21,16 @@ const HARMLESS = ["now", "lower", "upper", "length", "date_trunc", "array_length
 /** A function names a table without its schema, and a temporary table can take its place. */
 export type TemporaryProblem = { kind: "temporary"; stored: StoredFunction; table: Relation };
 
+/** A cast of the integrator, by which values that differ may become one. */
+export type CastProblem = { kind: "cast"; from: CatalogueType; to: CatalogueType };
+
 /** Finds what the names in a condition mean: columns, parameters, tables and functions. */
 export class Lookup {
   readonly #catalogue: Catalogue;
-  readonly #report: (problem: TemporaryProblem) => void;
+  readonly #report: (problem: TemporaryProblem | CastProblem) => void;
 
   /** Reports each table that a temporary one can replace, and then does not find it. */
-  constructor(catalogue: Catalogue, report: (problem: TemporaryProblem) => void) {
+  constructor(catalogue: Catalogue, report: (problem: TemporaryProblem | CastProblem) => void) {
     this.#catalogue = catalogue;
     this.#report = report;
   }
@@ -213,7 +216,11 @@ export class Lookup {
   /** Whether the integrator has defined what a cast of these types does. */
   isOwnCast(from: KnownType, to: KnownType): boolean {
     const [source, target] = [elementOf(from) ?? from, elementOf(to) ?? to];
-    return this.#catalogue.casts.some((cast) => this.known(cast.from) === source && this.known(cast.to) === target);
+    const cast = this.#catalogue.casts.find(
+      (each) => this.known(each.from) === source && this.known(each.to) === target,
+    );
+    if (cast) this.#report({ kind: "cast", ...cast });
+    return cast !== undefined;
   }
 
   /** The value of a constant, perhaps one with which a function was called. */

@@ -21,6 +21,10 @@ const NUMBERS = ["int2", "int4", "int8", "oid"];
 const TEXTS = ["text", "varchar"];
 const KNOWN = [...NUMBERS, ...TEXTS, "numeric", "name", "uuid", "json", "jsonb", "bool"];
 
+/** Whether a type of the integrator neither folds nor cuts. */
+const isExact = ({ deterministic, limited }: UserType, isStored: boolean): boolean =>
+  deterministic && (isStored || !limited);
+
 /**
  * A type under the name by which the prover knows it; `undefined` for those that round, fold, pad or cut. What is in a column
  * (`isStored`) has been cut before.
@@ -32,10 +36,8 @@ export function knownType(type: TypeName, types: readonly UserType[], isStored =
   const isBuiltIn = schema === undefined || schema === "pg_catalog";
   const suffix = array ? "[]" : "";
   if (found.length === 0) return isBuiltIn && KNOWN.includes(name) ? name + suffix : undefined;
-  const [only] = found;
-  if (!only || found.length > 1 || (schema === undefined && KNOWN.includes(name)) || !only.deterministic)
-    return undefined;
-  if ((only.limited && !isStored) || (only.hidden && schema === undefined)) return undefined;
+  const only = found.find((each) => isExact(each, isStored));
+  if (!only || found.length > 1 || (schema === undefined && (KNOWN.includes(name) || only.hidden))) return undefined;
   if (only.base === null) return `enum ${only.schema}.${only.name}${suffix}`;
   const base = knownType({ ...only.base, limited: false }, types, isStored);
   return base === undefined || (array && base.endsWith("[]")) ? undefined : base + suffix;
