@@ -112,7 +112,7 @@ export const KEY_ID_UNITS_MAX = 255;
 export const RSA_BITS_MIN = 2048;
 export const RSA_BITS_MAX = 8192;
 
-/** How many environments the switcher of the console offers, and in how many its start page searches for groups. */
+/** How many environments the switcher of the console offers. */
 export const ENVIRONMENTS_NEAR_MAX = 8;
 /** What the overview of an environment counts and notices. */
 export const GROUPS_COUNTED_MAX = 10_000;

@@ -17,7 +17,7 @@ const SCHEMA = `
 
 /**
  * Keeps the copy in step until the signal is aborted. Each page of events is one transaction with the cursor after it, so a
- * process that is killed goes on where it was. Other connections may read the copy at any time.
+ * process that is killed continues where it was. Other connections may read the copy at any time.
  */
 export async function mirror(client: UserGroupClient, copy: DatabaseSync, options: CallOptions): Promise<never> {
   copy.exec(SCHEMA);

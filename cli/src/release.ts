@@ -8,8 +8,5 @@ const beside = dirname(import.meta.dirname);
 /** The folder of the installed release, with `bin/` and `worker/`; `undefined` in a clone. */
 export const RELEASE: string | undefined = existsSync(join(beside, "worker/settings.json")) ? beside : undefined;
 
-/** The command as its user types it, for messages. */
-export const UG = RELEASE === undefined ? "npx ug" : "ug";
-
 /** How to try the service on this machine, for messages. */
 export const TRY = RELEASE === undefined ? "npm start" : "ug serve --demo";

@@ -1,24 +1,35 @@
 import type { Result, Router } from "hono/router";
+import { LinearRouter } from "hono/router/linear-router";
 import { RegExpRouter } from "hono/router/reg-exp-router";
+import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 import { CONSOLE } from "./console/paths.ts";
 
 /**
- * Matches calls with one regular expression, and pages of the console with a tree. The tree takes longer, and only it knows patterns such as
- * those of the console, where one path has a name at the place of another one's parameter. Hono's own choice is one of the two for all.
+ * Finds the handlers of a path without parameters once, by going through all routes, and keeps them: most calls have such a path, and a start
+ * prepares nothing. Other calls are matched with one regular expression, and pages of the console with a tree, which alone knows patterns
+ * where one path has a name at the place of another one's parameter. Hono fills these two at their first match (SmartRouter).
  */
 export class SplitRouter<Handler> implements Router<Handler> {
   readonly name = "SplitRouter";
-  readonly #calls = new RegExpRouter<Handler>();
-  readonly #all = new TrieRouter<Handler>();
+  readonly #paths = new Set<string>();
+  readonly #found = new Map<string, Result<Handler>>();
+  readonly #all = new LinearRouter<Handler>();
+  readonly #calls = new SmartRouter<Handler>({ routers: [new RegExpRouter()] });
+  readonly #pages = new SmartRouter<Handler>({ routers: [new TrieRouter()] });
 
   add(method: string, path: string, handler: Handler): void {
-    if (!path.startsWith(CONSOLE)) this.#calls.add(method, path, handler);
+    if (!/[:*]/.test(path)) this.#paths.add(path);
     this.#all.add(method, path, handler);
+    if (!path.startsWith(CONSOLE)) this.#calls.add(method, path, handler);
+    if (path.startsWith(CONSOLE) || path.startsWith("/*")) this.#pages.add(method, path, handler);
   }
 
   match(method: string, path: string): Result<Handler> {
-    const router = path.startsWith(CONSOLE) ? this.#all : this.#calls;
-    return router.match(method, path);
+    if (!this.#paths.has(path)) return (path.startsWith(CONSOLE) ? this.#pages : this.#calls).match(method, path);
+    const call = `${method} ${path}`;
+    const found = this.#found.get(call) ?? this.#all.match(method, path);
+    this.#found.set(call, found);
+    return found;
   }
 }

@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
-import { newestBackupAt } from "../../cli/src/backup/newest-backup.ts";
+import { nameAt, newestBackupAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf } from "../support/node/backups.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -25,6 +26,33 @@ async function start() {
 }
 
 describe("a folder of backups", () => {
+  it("has every other environment although one is empty after a restore that was refused", async ({ expect }) => {
+    const { service, run, all } = await start();
+    const header = {
+      kind: "header",
+      format: 1,
+      workspace: "empty",
+      environment: "Testing",
+      taken_at: "",
+      release: "",
+      schema: 1,
+    };
+    const footer = { kind: "footer", groups: 1, api_keys: 0, events: 0, ended_sessions: 0 };
+    const lines = [header, footer].map((line) => `${JSON.stringify(line)}\n`).join("");
+    const sha256 = createHash("sha256").update(lines).digest("hex");
+    const { status } = await fetch(`${service.url}/api/restore?workspace=empty&environment=Testing&unsigned=true`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${service.operatorToken}`, "Content-Type": "application/x-ndjson" },
+      body: `${lines}${JSON.stringify({ kind: "page", number: 1, next_cursor: null, sha256 })}\n`,
+    });
+    expect(status).toBe(422);
+    // Two folders may not have the same second.
+    await waitUntil(() => !existsSync(join(all, nameAt(new Date()))), "the next second had begun");
+    const { stdout, stderr } = await run("backup", "--all", all, "--json");
+    expect(stderr).toContain("empty/Testing is left out");
+    expect(readdirSync(JSON.parse(stdout).folder).sort()).toEqual(["acme.Testing.ndjson", "registry.ndjson"]);
+  });
+
   it("stands for its newest one, which verify proves file by file", async ({ expect }) => {
     const { run, all, folder } = await start();
     mkdirSync(join(all, OLD));

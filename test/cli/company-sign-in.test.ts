@@ -117,6 +117,17 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await text(page)).toMatch(/from the console[\s\S]*ada/);
   });
 
+  it("fits a long name on a narrow phone", async ({ expect }) => {
+    const person = { sub: "long", email: "long@example.com" };
+    const name = "Wolfeschlegelsteinhausenbergerdorff the Second".repeat(2);
+    await operators.issueOperatorWithoutKey({ name, role: "viewer", email: person.email });
+    const { page } = await open(person);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await go(page, "/console");
+    expect(await text(page)).toContain(`Continue as ${name}`);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+  });
+
   it("takes the session and its cookie from a person whom the provider has removed", async ({ expect }) => {
     const { context, page } = await signIn();
     provider.person = undefined;

@@ -198,7 +198,7 @@ it("shows a command line to copy that is about the same deployment", async ({ ex
   await add("a.b", apiKey);
   await ug(["groups", "create", "acme", "--context", "a.b"]);
   const { stderr } = await ug(["groups", "rotate", "1", "--context", "a.b"]);
-  expect(stderr).toContain("To do it: npx ug groups rotate 1 --yes --context a.b");
+  expect(stderr).toContain("To do it: ug groups rotate 1 --yes --context a.b");
 
   const keyFile = join(home, "it's a key");
   writeFileSync(keyFile, apiKey);

@@ -48,7 +48,7 @@ describe("with an API key", () => {
     const { groups, viewer, teamId } = await start("groups-suspend");
     const suspended = await groups("suspend", "--id", "acme");
     expect(suspended.stdout).toMatch(/^team_id +provided_id +name +state .*\n\d+ +acme +Acme +suspended /);
-    expect(suspended.stdout).toMatch(/Group 1 is suspended\. To undo it: npx ug groups resume 1$/);
+    expect(suspended.stdout).toMatch(/Group 1 is suspended\. To undo it: ug groups resume 1$/);
     await expect(viewer.view()).rejects.toMatchObject({ code: "user_group_suspended" });
 
     const resumed = await groups("resume", String(teamId), "--json");
@@ -85,7 +85,7 @@ describe("with an API key", () => {
     const before = (await groups("export")).stdout;
     const deleted = await groups("delete", "1");
     const [, until = "", undo = ""] =
-      /Group 1 is deleted\. To undo it, until (\S+): npx ug groups (.*)$/.exec(deleted.stdout) ?? [];
+      /Group 1 is deleted\. To undo it, until (\S+): ug groups (.*)$/.exec(deleted.stdout) ?? [];
     expect(Math.abs(Date.parse(until) - Date.now() - 30 * DAY_MS)).toBeLessThan(DAY_MS);
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
 
@@ -111,7 +111,7 @@ describe("with an API key", () => {
     });
     const { stdout } = await groups("restore", "--id", "acme", "--new-id", "acme-old", "--rotate-token");
     expect(stdout).toMatch(/\n1 +acme-old +Acme +active /);
-    expect(stdout).toContain("Group 1 is restored with a new token. To undo it: npx ug groups delete 1");
+    expect(stdout).toContain("Group 1 is restored with a new token. To undo it: ug groups delete 1");
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
   });
 
@@ -161,7 +161,7 @@ describe("with an API key", () => {
       "merger",
     );
     expect(renamed.stdout).toContain(
-      `Group 1, which was group 1, "acme", named "Ann's \\u202e", is renamed. To undo it: npx ug groups rename 1 --name 'Ann'\\''s \\u202e' --new-id acme`,
+      `Group 1, which was group 1, "acme", named "Ann's \\u202e", is renamed. To undo it: ug groups rename 1 --name 'Ann'\\''s \\u202e' --new-id acme`,
     );
     expect((await client.get({ teamId: 1 })).userGroupId).toBe("acme inc");
     expect((await groups("rename", "1", "--new-id", "acme-2")).stderr).toContain("Another group has this id.");
@@ -173,7 +173,7 @@ describe("with an API key", () => {
   it("erases a deleted group for good, and no other", async ({ expect }) => {
     const { groups } = await start("groups-purge");
     expect((await groups("purge", "1", "--yes")).stderr).toBe(
-      "Group 1 is not deleted. Delete it first: npx ug groups delete 1",
+      "Group 1 is not deleted. Delete it first: ug groups delete 1",
     );
     await groups("delete", "1");
     expect(await groups("purge", "--id", "acme", "--yes")).toEqual({
@@ -189,7 +189,7 @@ describe("with an API key", () => {
   it("changes nothing without --yes, and names the group", async ({ expect }) => {
     const { groups, client } = await start("groups-yes");
     await client.update({ userGroupId: "acme", name: "\u202e" });
-    const named = `group 1, "acme", named "\\u202e", at ${url}. Nothing was changed. To do it: npx ug groups`;
+    const named = `group 1, "acme", named "\\u202e", at ${url}. Nothing was changed. To do it: ug groups`;
     await groups("delete", "1");
     expect(await groups("purge", "1")).toEqual({
       status: 1,
@@ -254,7 +254,7 @@ describe("as an operator", () => {
   it("acts in the environment that the options name, within the role", async ({ expect }) => {
     const { as, client } = await start("groups-operator");
     const [support, admin] = await Promise.all([operatorKey("support"), operatorKey("admin")]);
-    const undo = "npx ug groups resume 1 --workspace groups-operator --environment Testing";
+    const undo = "ug groups resume 1 --workspace groups-operator --environment Testing";
     expect((await as(support, "suspend", "--id", "acme")).stdout).toContain(`To undo it: ${undo}`);
     expect((await as(support, "list", "--state", "suspended")).stdout.split("\n")).toHaveLength(2);
     expect((await as(support, "delete", "1")).stderr).toContain("The required role is admin.");
@@ -314,7 +314,7 @@ describe("rotate", () => {
     const { groups, viewer } = await start("groups-rotate");
     const asked = await groups("rotate", "1", "--grace", "10m");
     expect(asked.status).toBe(1);
-    expect(asked.stderr).toContain("To do it: npx ug groups rotate 1 --grace 600s --yes");
+    expect(asked.stderr).toContain("To do it: ug groups rotate 1 --grace 600s --yes");
     expect((await groups("rotate", "1", "--grace", "10m", "--yes")).stdout).toContain("Group 1 has a new token.");
     expect((await viewer.view()).group.userGroupId).toBe("acme");
     await groups("rotate", "1", "--yes");
@@ -328,7 +328,7 @@ describe("rotate", () => {
     const asked = await groups("rotate", "--all", "--progress", file);
     expect([asked.status, asked.stderr]).toEqual([
       1,
-      `This would replace the tokens of 32 groups of groups-rotate-all/Testing, at ${url}. Nothing was changed. To do it: npx ug groups rotate --all --yes`,
+      `This would replace the tokens of 32 groups of groups-rotate-all/Testing, at ${url}. Nothing was changed. To do it: ug groups rotate --all --yes`,
     ]);
     // What a run leaves that was killed: some groups are done, and the record knows of none.
     const rotation = { url, workspace: "groups-rotate-all", environment: "Testing", graceSeconds: 0 };

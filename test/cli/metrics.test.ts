@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { it } from "vitest";
@@ -28,5 +31,24 @@ it("metrics that cannot be measured are 500, and end nothing", async ({ expect }
   for (let scrape = 0; scrape < 2; scrape += 1) {
     const response = await fetch(url);
     expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("ENOENT")]);
+  }
+});
+
+it("each answer has the number and the sizes of the databases as they are then", async ({ expect, onTestFinished }) => {
+  const state = mkdtempSync(join(tmpdir(), "ug-metrics-"));
+  onTestFinished(() => rmSync(state, { recursive: true }));
+  const folder = join(state, "user-group-service-GroupDirectory");
+  mkdirSync(folder);
+  const metrics = new Metrics();
+  const { url } = await metrics.listen(0);
+  metrics.measure({ url: "http://127.0.0.1:1", version: "1.0.0", state, processes: {} });
+  for (const [added, sizes] of [[100], [100, 300]].entries()) {
+    writeFileSync(join(folder, `${added}.sqlite`), "x".repeat(sizes[added] ?? 0));
+    const answer = await (await fetch(url)).text();
+    expect(answer.match(/^ug_\w*database\w*\{.*/gm)?.sort()).toEqual([
+      `ug_database_bytes{class="GroupDirectory"} ${sizes.reduce((sum, size) => sum + size)}`,
+      `ug_databases{class="GroupDirectory"} ${sizes.length}`,
+      `ug_largest_database_bytes{class="GroupDirectory"} ${Math.max(...sizes)}`,
+    ]);
   }
 });

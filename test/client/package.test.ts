@@ -174,8 +174,8 @@ describe("in a CommonJS project", () => {
   });
 });
 
-/** The programs of the page on the server kit, which are for several frameworks, and those of the package's README. */
-const shown = ["docs/integrators/server-kit.md", "client/README.md"].flatMap((file) =>
+/** The programs of the pages on the server kit and on embedding, which are for several frameworks, and those of the package's README. */
+const shown = ["docs/integrators/server-kit.md", "docs/integrators/embedding.md", "client/README.md"].flatMap((file) =>
   [...readFileSync(file, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
 );
 
@@ -189,7 +189,7 @@ describe("the examples in the docstrings", () => {
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     symlinkSync(installed, join(folder, "node_modules", "user-group-service"));
     // Those of the adapters need their frameworks.
-    for (const name of ["express", "fastify", "hono", "pg", "@types"])
+    for (const name of ["express", "fastify", "hono", "@hono", "pg", "@types"])
       symlinkSync(resolve("node_modules", name), join(folder, "node_modules", name));
     for (const [index, { program }] of examples.entries())
       writeFileSync(join(folder, fileOf(index)), program.replaceAll("http://localhost:8787", url));
@@ -200,7 +200,7 @@ describe("the examples in the docstrings", () => {
     "and the programs of the pages compile with the types as %s find them",
     ([, args], { expect }) => {
       const files = [...examples.map((_, index) => fileOf(index)), ...shown.map((_, index) => `shown-${index}.ts`)];
-      expect(shown).toHaveLength(9);
+      expect(shown).toHaveLength(12);
       // The types of Express and Fastify do not compile themselves without this.
       expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
     },

@@ -30,7 +30,6 @@ const anonymous = (text: string) =>
     .replaceAll(/^\d+ +/gm, "N  ")
     .replaceAll(/^id +/gm, "id  ")
     .replaceAll(/ operator \d+ /g, " operator N ")
-    .replaceAll("npx ug ", "ug ")
     .replaceAll(/\b([Gg]roup|ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')

@@ -27,7 +27,7 @@ const PAGES = readdirSync(join(folder, "public/docs"))
   .map((name) => `/docs/${name.replace(".html", "")}`)
   .concat("/docs");
 /** Pages of each kind, which axe-core examines in a short run. */
-const KINDS = ["/docs", "/docs/calls", "/docs/index", "/docs/errors", "/docs/readme", "/docs/lifecycle"];
+const KINDS = ["/docs", "/docs/calls", "/docs/index", "/docs/errors", "/docs/readme", "/docs/lifecycle", "/docs/costs"];
 
 /** An environment of its own, for the calls that erase and restore one: its key, and its backup in a file. */
 async function newSpareEnvironment() {
@@ -103,13 +103,15 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     };
     for (const path of minutes > 0 ? PAGES : KINDS) {
       await page.emulateMedia({ colorScheme: "light" });
+      await page.setViewportSize({ width: 1280, height: 900 });
       await page.goto(url + path);
       await page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })");
       await page.evaluate(AXE);
       await examine(path, "");
-      // The schemes differ in their colours alone.
+      // The schemes differ in their colours alone, and a phone in what it hides, such as the name of the brand.
       await page.emulateMedia({ colorScheme: "dark" });
-      await examine(path, "{ runOnly: ['color-contrast'] }");
+      await page.setViewportSize(PHONE);
+      await examine(path, "{ runOnly: ['color-contrast', 'link-name'] }");
     }
     expect(found).toEqual([]);
     expect(problems).toEqual([]);
@@ -134,6 +136,19 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect((await side.boundingBox())?.y).toBe(0);
     const example = await page.locator("#mintSession aside").boundingBox();
     expect(example?.x).toBeGreaterThan(800);
+  });
+
+  it("leads from a page that is not there to the others, and answers programs with an error", async ({ expect }) => {
+    const { page } = await open("/docs");
+    const response = await page.goto(`${url}/docs/nothing`);
+    expect([response?.status(), await page.getByRole("heading", { level: 1 }).innerText()]).toEqual([
+      404,
+      "There is no such page",
+    ]);
+    await page.getByRole("link", { name: "The index" }).click();
+    expect(page.url()).toBe(`${url}/docs/index`);
+    for (const path of ["/docs/nothing", "/docs/nothing.md"])
+      expect((await call("GET", path)).body.error.code).toBe("route_not_found");
   });
 
   it("has lines that are short enough to read", async ({ expect }) => {

@@ -166,6 +166,19 @@ describe("readers find", () => {
     );
   });
 
+  it("from /llms.txt alone each page as Markdown, and each file of the project that a page names", async ({
+    expect,
+  }) => {
+    const pages = await crawled;
+    const found = new Set(["/llms.txt"]);
+    for (const path of found)
+      if (/\.md$|llms\.txt$/.test(path))
+        for (const link of linksIn(pages.get(path)?.text ?? "")) found.add(link.replace(/#.*/, ""));
+    const texts = [...pages.keys()].filter((path) => /\.(?:md|txt)$/.test(path));
+    expect(texts.filter((path) => path.startsWith("/docs/examples/")).length).toBeGreaterThan(40);
+    expect(texts.filter((path) => !found.has(path))).toEqual([]);
+  });
+
   it("with each call its guide, its fields, what it refuses, and a call of curl", async ({ expect }) => {
     const articles = ((await crawled).get("/docs/calls")?.text ?? "").split("<article ").slice(1);
     expect(articles).toHaveLength(operations.length);
@@ -247,7 +260,7 @@ describe("the program that builds the pages", () => {
     const root = hostileProject();
     expect(build(root)).toMatchObject({ status: 0, stderr: "" });
     const pages = globSync("public/**/*.html", { cwd: root });
-    expect(pages.length).toBe(4);
+    expect(pages.length).toBe(5);
     for (const page of pages) {
       const html = readFileSync(join(root, page), "utf8");
       // What the texts try to add has values without quotes.

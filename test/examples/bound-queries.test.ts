@@ -2,10 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { drizzle } from "drizzle-orm/node-postgres";
+import knex from "knex";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import * as withDrizzle from "../../examples/consumers/drizzle.ts";
+import * as withKnex from "../../examples/consumers/knex.ts";
 import * as withKysely from "../../examples/consumers/kysely.ts";
 import { environmentsOf, sessionOf } from "../support/node/environments.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
@@ -64,6 +66,20 @@ const CONSUMERS: { name: string; isThere: boolean; needs: string; report: Report
       const { audience, own } = environments;
       const backend = { groups: own.groups, audience, db: drizzle(pool) };
       return amounts(await withDrizzle.orders(backend, session, values));
+    },
+  },
+  {
+    name: "Knex",
+    isThere: true,
+    needs: "knex",
+    report: async (session, values) => {
+      const db = knex({ client: "pg", connection: postgres.url("backend") });
+      const { audience, own } = environments;
+      try {
+        return amounts(await withKnex.orders({ groups: own.groups, audience, db }, session, values));
+      } finally {
+        await db.destroy();
+      }
     },
   },
   {

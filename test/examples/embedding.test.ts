@@ -33,6 +33,18 @@ const VERIFIERS = [
     isThere: succeeds("python3", "-c", "import jwt, cryptography"),
   },
   {
+    name: "fast-jwt",
+    needs: "the package fast-jwt",
+    command: [process.execPath, "examples/consumers/verify-fast-jwt.ts"],
+    isThere: true,
+  },
+  {
+    name: "joserfc",
+    needs: "python3 with joserfc",
+    command: ["python3", "examples/consumers/verify_joserfc.py"],
+    isThere: succeeds("python3", "-c", "import joserfc"),
+  },
+  {
     name: "java.security",
     needs: "a JDK, 17 or newer",
     command: inJava.command,
@@ -312,6 +324,7 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "requirements.txt",
     "row-level-security.sql",
     "row-level-security.ts",
+    "session_endpoints.py",
     "sign-up.ts",
     "verify-jose.ts",
     "verify_pyjwt.py",

@@ -59,6 +59,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeProject());
 
+const hasJoserfc = succeeds("python3", "-c", "import joserfc");
 const inJava = compiledVerifySession();
 afterAll(inJava.remove);
 
@@ -165,6 +166,20 @@ const RECIPES: Recipe[] = [
     },
   },
   {
+    file: "verify-fast-jwt.ts",
+    present: async (credential) =>
+      (await run([process.execPath, "examples/consumers/verify-fast-jwt.ts"], credential)).stdout,
+  },
+  {
+    file: "verify_joserfc.py",
+    needs: "joserfc",
+    isThere: hasJoserfc,
+    present: async (credential) => {
+      const { stdout } = await run(["python3", "examples/consumers/verify_joserfc.py"], credential);
+      return stdout.replace(": ", ":");
+    },
+  },
+  {
     file: "VerifySession.java",
     needs: "a JDK, 17 or newer",
     isThere: hasJava,
@@ -232,14 +247,19 @@ it("presents foreign credentials to every recipe that takes one", ({ expect }) =
   expect(RECIPES.map(({ file }) => file)).toEqual(expect.arrayContaining(takes));
 });
 
-it("verifies nothing with jose while the environment is not named", async ({ expect }) => {
-  for (const env of [{ AUDIENCE: "" }, { AUDIENCE: undefined }]) {
-    const { stdout, stderr } = await run([process.execPath, "examples/embedding/verify-jose.ts"], own.session, env);
-    expect({ stdout, isExplained: stderr.includes("Set SERVICE_URL, and AUDIENCE") }).toEqual({
-      stdout: "",
-      isExplained: true,
-    });
-  }
+describe.for([
+  { library: "jose", program: [process.execPath, "examples/embedding/verify-jose.ts"], isThere: true },
+  { library: "fast-jwt", program: [process.execPath, "examples/consumers/verify-fast-jwt.ts"], isThere: true },
+  { library: "joserfc", program: ["python3", "examples/consumers/verify_joserfc.py"], isThere: hasJoserfc },
+])("$library, which takes an empty audience for any", ({ program, isThere, library }) => {
+  const skipped = isThere ? "" : `, skipped: ${library} is missing`;
+
+  it.skipIf(!isThere)(`verifies nothing while the environment is not named${skipped}`, async ({ expect }) => {
+    for (const env of [{ AUDIENCE: "" }, { AUDIENCE: undefined }]) {
+      const { stdout, stderr } = await run(program, own.session, env);
+      expect({ stdout, isExplained: stderr.includes("AUDIENCE") }).toEqual({ stdout: "", isExplained: true });
+    }
+  });
 });
 
 describe("the client of a server", () => {

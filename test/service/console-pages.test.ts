@@ -110,6 +110,16 @@ describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}
     await context.close();
   }, 60_000);
 
+  it("prints the times in UTC, and no form", async ({ expect }) => {
+    const { context, page } = await signedIn();
+    await open(page, "/console/environments/acme/Customer/events");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator("form:visible").count()).toBe(0);
+    const printed = "getComputedStyle(document.querySelector('.feed time'), '::after').content";
+    expect(await page.evaluate(printed)).toMatch(/20\d\d-\d\d-\d\d \d\d:\d\d UTC/);
+    await context.close();
+  }, 60_000);
+
   it("is below 60 KB with its styles", async ({ expect }) => {
     expect(readFileSync("public/styles/ui.css").length).toBeLessThanOrEqual(STYLES_BYTES_MAX);
     const { context } = await signedIn();

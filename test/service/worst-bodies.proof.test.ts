@@ -8,6 +8,7 @@ import { type PlainService, startPlainService } from "../support/node/plain-work
 const { minutes } = inject("effort");
 const IN_FLIGHT = 200;
 const ANSWERS = minutes > 0 ? 2000 : 60;
+const VIEWED = minutes > 0 ? 32 : 1;
 const KIB = 1024;
 
 /** Bodies of nearly 64 KiB. */
@@ -38,19 +39,23 @@ async function call(
   return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, never> };
 }
 
-/** The token of a group in an environment of its own. */
-async function newToken(): Promise<string> {
+/** The tokens of groups in an environment of their own: enough for their views to stay within the limit of a token. */
+async function tokensOfAnother(): Promise<string[]> {
   const body = JSON.stringify({ workspace: "another", environment: "Testing", name: "backend" });
   const issued = await call("POST", "/api/keys", { token: service.operatorToken, body });
-  const group = JSON.stringify({ user_group_id: "acme" });
-  const created = await call("POST", "/api/user_groups", { token: String(issued.body.key), body: group });
-  return Object(created.body.user_group).token;
+  const tokens: string[] = [];
+  for (let group = 1; group <= VIEWED; group += 1) {
+    const body = JSON.stringify({ user_group_id: `acme ${group}` });
+    const created = await call("POST", "/api/user_groups", { token: String(issued.body.key), body });
+    tokens.push(Object(created.body.user_group).token);
+  }
+  return tokens;
 }
 
 it.for(Object.entries(BODIES))(
   "lets another customer's views pass while one key sends %s",
   async ([name, body], { expect }) => {
-    const token = await newToken();
+    const tokens = await tokensOfAnother();
     const of = new Agent({ connections: IN_FLIGHT });
     onTestFinished(() => of.destroy());
     const statuses = new Map<number, number>();
@@ -65,6 +70,7 @@ it.for(Object.entries(BODIES))(
     const times: number[] = [];
     while (parsed < ANSWERS) {
       const startedAt = performance.now();
+      const token = tokens[times.length % VIEWED] ?? "";
       expect((await call("GET", "/api/viewer", { token })).status).toBe(200);
       times.push(performance.now() - startedAt);
     }

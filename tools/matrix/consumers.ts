@@ -21,6 +21,7 @@ export type Consumer = {
 
 const KIT = "[`requireSession`](server-kit.md#requiresession), with `audience`";
 const VERIFIER = "[its recipe](verifying.md#verify-a-session-offline), with `AUDIENCE`";
+const LIBRARY = "[an example](#jwt-libraries), with `AUDIENCE`";
 const BOUND = "[bound SQL](dashboards.md#sql); the service checks `audience`";
 const OWN_SECTION = (section: string) => `[its section](#${section})`;
 
@@ -107,6 +108,20 @@ const VERIFIERS: Consumer[] = [
     how: VERIFIER,
     tests: { file: FOREIGN, named: begins("verify_pyjwt.py") },
     version: () => ofPython("jwt"),
+  },
+  {
+    name: "fast-jwt",
+    verdict: "works",
+    how: LIBRARY,
+    tests: { file: FOREIGN, named: begins("verify-fast-jwt.ts") },
+    version: () => packageVersion("fast-jwt"),
+  },
+  {
+    name: "joserfc",
+    verdict: "works",
+    how: LIBRARY,
+    tests: { file: FOREIGN, named: begins("verify_joserfc.py") },
+    version: () => ofPython("joserfc"),
   },
   {
     name: "Java",
@@ -196,6 +211,7 @@ const DATABASE_APIS: Consumer[] = [
 const QUERY_BUILDERS: Consumer[] = [
   { name: "Kysely", version: () => packageVersion("kysely") },
   { name: "Drizzle", version: () => packageVersion("drizzle-orm") },
+  { name: "Knex", version: () => packageVersion("knex") },
   { name: "SQLAlchemy", version: () => ofPython("sqlalchemy") },
 ].map(({ name, version }) => ({
   name,

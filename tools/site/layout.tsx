@@ -35,7 +35,7 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
           Skip to the content
         </a>
         <div class="bar">
-          <a class="brand" href="/docs">
+          <a class="brand" href="/docs" aria-label="User groups: start">
             <img src="/favicon.svg" alt="" />
             <span>User groups</span>
           </a>

@@ -78,6 +78,7 @@ export class Markdown {
     const headings = addAnchors(tokens);
     for (const token of tokens) this.#rewriteLinks(token, guide.file);
     prepareTables(tokens);
+    clearEmptyHeadings(tokens);
     if (guide.name === "errors") this.#addCodeAnchors(tokens);
     this.#linkCode(tokens, guide.name);
     // The title is the page's own heading.
@@ -85,17 +86,21 @@ export class Markdown {
     return { ...guide, html, headings, summary: summaryOf(tokens, guide) };
   }
 
-  /** The Markdown of a page with links that work where the site has it. */
+  /** The Markdown of a page with links that work where the site has it, also to the files of the project that it names. */
   source({ text, file }: Guide): string {
     const { links } = this.#linked;
+    const linked = (part: string) =>
+      part
+        .replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${links.urlOf(target, file, ".md")})`)
+        .replaceAll(/(\[?)`([^`]+)`/g, (code, bracket: string, name: string) => {
+          // The text of a link stays as it is.
+          const url = bracket === "" ? links.fileUrl(name) : undefined;
+          return url === undefined ? code : `[${code}](${url})`;
+        });
     // Blocks of code may have brackets and parentheses that are no link.
     return text
       .split(/(^ *```[\s\S]*?^ *```)/m)
-      .map((part, index) =>
-        index % 2 === 1
-          ? part
-          : part.replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${links.urlOf(target, file, ".md")})`),
-      )
+      .map((part, index) => (index % 2 === 1 ? part : linked(part)))
       .join("");
   }
 
@@ -172,6 +177,14 @@ function prepareTables(tokens: Token[]): void {
     if (style === null) continue;
     token.attrs = (token.attrs ?? []).filter(([name]) => name !== "style");
     if (String(style).endsWith("right")) token.attrSet("class", "number");
+  }
+}
+
+/** Makes cells of empty headings of tables, which name nothing. */
+function clearEmptyHeadings(tokens: Token[]): void {
+  for (const [index, open] of tokens.entries()) {
+    const [content, close] = tokens.slice(index + 1, index + 3);
+    if (open.type === "th_open" && content?.content === "" && close) open.tag = close.tag = "td";
   }
 }
 

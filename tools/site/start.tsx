@@ -36,6 +36,16 @@ function named(names: string[], guides: RenderedGuide[]): RenderedGuide[] {
   return names.flatMap((name) => byName.get(name) ?? []);
 }
 
+/** What stands in place of a page that is not there. */
+export const MissingPage: FC<Site> = ({ version, guides }) => (
+  <Layout title="There is no such page" path="" version={version} side={<GuideList guides={guides} current="" />}>
+    <h1>There is no such page</h1>
+    <p>
+      Version {version} has no page at this address. <a href="/docs/index">The index</a> has every heading of all pages.
+    </p>
+  </Layout>
+);
+
 /** The page /docs. */
 export const StartPage: FC<Site> = ({ version, guides }) => (
   <Layout title="Documents" path="/docs" version={version} side={<GuideList guides={guides} current="" />}>
@@ -84,7 +94,8 @@ const SUMMARY = `User groups, and the sessions that decide whose data a dashboar
 - Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy data have \`x-destructive: true\`: leave them out of
   tools that run without a person.
 - Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
-- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.`;
+- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.
+- The examples call the service at \`http://localhost:8787\` or \`https://groups.example.com\`. Write the origin of this page in its place.`;
 
 const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
 

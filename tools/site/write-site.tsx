@@ -10,7 +10,7 @@ import { GuidePage } from "./layout.tsx";
 import { Markdown, type RenderedGuide } from "./markdown.ts";
 import { asVersion30 } from "./openapi-3.0.ts";
 import { ReferencePage } from "./reference.tsx";
-import { llmsText, StartPage } from "./start.tsx";
+import { llmsText, MissingPage, StartPage } from "./start.tsx";
 
 const PICTURES = "docs/pictures";
 
@@ -30,6 +30,7 @@ export function writeSite(root: string, output: string): void {
   const guidesOf = guidesByCall(guides, calls);
   const files: Record<string, string> = {
     "docs.html": pageOf(<StartPage {...site} />),
+    "docs-missing.html": pageOf(<MissingPage {...site} />),
     "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
     "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
     "llms.txt": llmsText(guides),

@@ -1,6 +1,6 @@
 /** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
 import { type Command, Option } from "commander";
-import { UsageError } from "../../../common/command-error.ts";
+import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
 import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
@@ -96,7 +96,14 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
   const { partial, finish } = beginFolder(all, new Date());
   const writeIn = (place: Place) => write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient);
   const backups: Awaited<ReturnType<typeof write>>[] = [];
-  for await (const place of environmentsOf(admin)) backups.push(await writeIn(place));
+  for await (const place of environmentsOf(admin))
+    try {
+      backups.push(await writeIn(place));
+    } catch (error) {
+      if (!(error instanceof CommandError && error.code === "environment_not_found")) throw error;
+      // A restore or a first key that has failed leaves an empty one, and one may be erased meanwhile: the others still need their backups.
+      console.error(`${nameOf(place)} is left out: it has no keys and no groups, or was erased meanwhile.`);
+    }
   // The registry comes last: it then knows all that was purged before, and each environment that has a file.
   backups.push(await writeIn(undefined));
   const folder = finish();

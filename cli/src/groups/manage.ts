@@ -5,7 +5,6 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { inShell, type Output, type ReasonOptions } from "../command.ts";
-import { UG } from "../release.ts";
 import { withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
@@ -62,7 +61,7 @@ export async function create({ client, values }: Task<ContentOptions>, id: strin
   const { teamId, name } = group;
   if (!created)
     throw new CommandError(
-      `There is a group with the id ${quoted(id)} already: number ${teamId}. Nothing was changed. To change it: ${UG} groups update ${teamId}`,
+      `There is a group with the id ${quoted(id)} already: number ${teamId}. Nothing was changed. To change it: ug groups update ${teamId}`,
       { code: "user_group_exists" },
     );
   return {

@@ -3,7 +3,6 @@ import type { EnvironmentClient, ListedGroup } from "../../../client/src/index.t
 import { CommandError } from "../../../common/command-error.ts";
 import { announce, type Output, type ServiceOptions } from "../command.ts";
 import { describedTarget, type Target } from "../contexts/target.ts";
-import { UG } from "../release.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
@@ -45,9 +44,8 @@ export function requireYesTo(
 export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>
   `group ${teamId}, ${quoted(userGroupId)}, named ${quoted(name)}`;
 
-/** A command line to type, in the same environment. */
-export const commandLine = ({ where }: Pick<Task, "where">, command: string): string =>
-  `${UG} groups ${command}${where}`;
+/** A command line to type, in the same environment. Never with `npx`, which outside of a clone runs a package of another author. */
+export const commandLine = ({ where }: Pick<Task, "where">, command: string): string => `ug groups ${command}${where}`;
 
 /** The output of a command on one group. */
 export const outputOf = (group: ListedGroup, text: string): Output => ({

@@ -22,6 +22,8 @@ export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
 const SETTINGS = "settings.json";
 const BUNDLES_MAX = 5;
+/** The folder beside the bundles with an empty file `<bundle>-<process id>` for each process that uses one. */
+const USERS = "users";
 /** Everything that the bundle depends on. */
 const SOURCES = [
   "{src,common}/**/*.*",
@@ -66,10 +68,13 @@ export type Bundle = { folder: string; settings: Settings };
  */
 export function bundleOf({ isNew }: { isNew: () => void }): Bundle {
   if (RELEASE !== undefined) return bundleIn(join(RELEASE, "worker"));
-  const folder = join(CACHE, hashOfSources());
-  if (!existsSync(folder)) {
-    build(folder);
-    removeOldBundles();
+  const name = hashOfSources();
+  const folder = join(CACHE, name);
+  const isBuilt = existsSync(folder);
+  if (!isBuilt) build(folder);
+  markAsUsed(name);
+  if (!isBuilt) {
+    removeOldBundles(CACHE);
     isNew();
   }
   return bundleIn(folder);
@@ -80,11 +85,40 @@ const bundleIn = (folder: string): Bundle => ({
   settings: JSON.parse(readFileSync(join(folder, SETTINGS), "utf8")),
 });
 
-/** A bundle that a running service has loaded is no longer needed. */
-function removeOldBundles(): void {
-  const bundles = readdirSync(CACHE).map((name) => ({ name, at: statSync(join(CACHE, name)).mtimeMs }));
+/** Records that this process uses a bundle: workerd reads the files of `public/` from it for as long as it runs. */
+function markAsUsed(bundle: string): void {
+  try {
+    mkdirSync(join(CACHE, USERS), { recursive: true });
+    writeFileSync(join(CACHE, USERS, `${bundle}-${process.pid}`), "");
+    // Other users must be able to read it, whatever the umask.
+    chmodSync(join(CACHE, USERS), 0o755);
+  } catch {
+    // A user who may not write here runs what `npm run build` has built.
+  }
+}
+
+/** Removes all bundles but the newest ones and those that a running process uses. Exported for tests. */
+export function removeOldBundles(cache: string): void {
+  const marks = existsSync(join(cache, USERS)) ? readdirSync(join(cache, USERS)) : [];
+  const [used = [], left = []] = [true, false].map((isUsed) =>
+    marks.filter((mark) => isRunning(Number(mark.split("-")[1])) === isUsed),
+  );
+  for (const mark of left) rmSync(join(cache, USERS, mark), { force: true });
+  const bundles = readdirSync(cache)
+    .filter((name) => name !== USERS)
+    .map((name) => ({ name, at: statSync(join(cache, name)).mtimeMs }));
   const old = bundles.toSorted((one, other) => other.at - one.at).slice(BUNDLES_MAX);
-  for (const { name } of old) rmSync(join(CACHE, name), { recursive: true, force: true });
+  for (const { name } of old)
+    if (!used.some((mark) => mark.startsWith(`${name}-`))) rmSync(join(cache, name), { recursive: true, force: true });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Of another user.
+    return Object(error).code === "EPERM";
+  }
 }
 
 function hashOfSources(): string {

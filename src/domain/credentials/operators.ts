@@ -39,9 +39,11 @@ export function issueWithEmail(
 /** There is no such operator, or it is not valid. */
 export const NO_OPERATOR: Result<never, FailureOf<"operator_not_found">> = fail({ code: "operator_not_found" });
 
-export type RollOperatorFailure = FailureOf<"operator_not_found" | "operator_without_key" | "environment_full">;
+export type RollOperatorFailure = FailureOf<
+  "operator_not_found" | "operator_without_key" | "environment_full" | "email_taken"
+>;
 
-/** Rolls the key of an operator, if it is valid and has one. */
+/** Rolls the key of an operator, if it is valid and has one. In its grace, its address belongs to its successor, so only one may have it. */
 export function rollOperatorKey(
   operators: Keys,
   author: Author,
@@ -50,5 +52,6 @@ export function rollOperatorKey(
 ): Result<StoredKey, RollOperatorFailure> {
   const key = operators.findValid(id);
   if (key && !hasKey(key)) return fail({ code: "operator_without_key" });
+  if (key?.email && operators.findValidByEmail(key.email)?.id !== id) return fail({ code: "email_taken" });
   return operators.roll(author, id, roll) ?? NO_OPERATOR;
 }

@@ -22,6 +22,9 @@ const FILES = {
 const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;
 const AS_IT_IS = /\.(?:md|png|txt)$/;
 
+/** What a browser gets in place of a page that is not there. */
+const MISSING = "/docs-missing.html";
+
 /** Everything comes from this service. No script runs, and nothing is inline. */
 const PROTECTION = {
   "Content-Security-Policy":
@@ -50,5 +53,8 @@ for (const [path, file] of Object.entries(FILES))
 reference.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) => {
   const { path } = c.req;
   if (!DOCUMENT.test(path)) return refuse(c, { code: "route_not_found" });
-  return respondWithFile(c, AS_IT_IS.test(path) ? path : `${path}.html`, PROTECTION);
+  if (AS_IT_IS.test(path)) return respondWithFile(c, path, PROTECTION);
+  return isBrowser(c.req.header("Accept"))
+    ? respondWithFile(c, `${path}.html`, { ...PROTECTION, Vary: "Accept" }, MISSING)
+    : respondWithFile(c, `${path}.html`, PROTECTION);
 });

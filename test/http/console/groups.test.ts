@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { CONSOLE_ROUTES, signIn, visitorOf } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
@@ -42,6 +42,22 @@ describe("the list of groups", () => {
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
   });
 
+  it("says since when each group is suspended or deleted, in the lists of these", async ({ expect }) => {
+    const { visitor, key } = await newVisitor();
+    const timeIn = async (state: string) => {
+      const { body } = await visitor.get(`${ENVIRONMENT}/groups?state=${state}`);
+      const [, heading] = /<th class="fit low">([^<]+)/.exec(body) ?? [];
+      return [heading, /<td class="fit low"><time datetime="([^"]+)/.exec(body)?.[1]];
+    };
+    expect(await timeIn("active")).toEqual(["Edited", (await shownGroup()).updated_at]);
+    vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ["Date"] });
+    const suspended = { suspended: true };
+    await call("PUT", `/api/user_groups/1${inEnvironment()}`, { credential: key, body: suspended });
+    expect(await timeIn("suspended")).toEqual(["Suspended", (await shownGroup()).suspended_at]);
+    await call("DELETE", `/api/user_groups/1${inEnvironment()}`, { credential: key, body: {} });
+    expect(await timeIn("deleted")).toEqual(["Deleted", (await shownGroup("&state=deleted")).deleted_at]);
+  });
+
   it.for([
     ["cursor=%22%3E", "cursor"],
     ["search=acme&search=globex", "search"],
@@ -55,6 +71,7 @@ describe("the list of groups", () => {
     const { status, body } = await visitor.get(`${ENVIRONMENT}/groups?${query}`);
     expect(status).toBe(422);
     expect(body).toContain(issue.message);
+    expect(body).not.toContain("No groups yet");
   });
 
   it("says what is wrong with a filter, at its field", async ({ expect }) => {
@@ -148,7 +165,9 @@ describe("a group", () => {
     for (const operator_key of ["", "ugo_wrong", other])
       expect((await visitor.send(`${GROUP}/purge`, { confirmation: "acme", operator_key })).status).toBe(422);
     expect((await visitor.send(`${GROUP}/purge`, { confirmation: "acme", operator_key: key })).status).toBe(303);
-    expect((await visitor.get(GROUP)).status).toBe(404);
+    const gone = await visitor.get(GROUP);
+    expect([gone.status, gone.body.includes(`href="${GROUP}/events"`)]).toEqual([404, true]);
+    expect((await visitor.get(`${GROUP}/events`)).body).toMatch(/<h1>Events of <bdi>acme<.*Purged/);
     expect((await eventsOf()).map(({ type }: { type: string }) => type).slice(-4)).toEqual([
       "user_group.deleted",
       "user_group.restored",

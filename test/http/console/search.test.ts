@@ -48,6 +48,27 @@ describe("the search", () => {
     expect((await visitor.get("/console/environments?search=nothing-like-it")).body).toContain("Nothing was found");
   });
 
+  it("finds groups of each environment from the start page, and leads on where it has not searched all", async ({
+    expect,
+  }) => {
+    const { visitor } = await newVisitor();
+    for (let number = 2; number <= 9; number += 1) {
+      const body = { workspace: `shop-${number}`, environment: "Testing", name: "backend" };
+      const { key } = (await call("POST", "/api/keys", { credential: operator, body })).body;
+      const name = number === 9 ? "Lotus Marigold" : "Other";
+      await call("POST", "/api/user_groups", { credential: key, body: { user_group_id: "first", name } });
+    }
+    const found = (body: string) => body.match(/<h2>Groups of [^<]+/g)?.map((heading) => heading.split(" ").at(-1));
+    const lotus = await visitor.get("/console/environments?search=lotus");
+    expect([found(lotus.body), lotus.body.includes("Nothing was found")]).toEqual([["shop-9/Testing"], false]);
+
+    const first = await visitor.get("/console/environments?search=marigold");
+    expect(found(first.body)).toEqual(["acme/Testing"]);
+    const [, further = ""] = /href="([^"]+)">Search further/.exec(first.body) ?? [];
+    const second = await visitor.get(further.replaceAll("&amp;", "&"));
+    expect([found(second.body), second.body.includes("Search further")]).toEqual([["shop-9/Testing"], false]);
+  });
+
   it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {
     const { search, key, token, operatorKey } = await newVisitor();
     const session = await sessionOf(key);
@@ -71,14 +92,24 @@ describe("the search", () => {
 
   it.for([
     `SIGNING_KEYS=k1:${"A".repeat(43)}=`,
+    `"k1:${"A".repeat(42)}/="`,
+    `k2:${"b+".repeat(42)}ab==`,
+    `Cookie: console=k1.${"c".repeat(43)}.${"d".repeat(22)}`,
+    `k1.${"c".repeat(41)}-_.${btoa("ada@x.org").replaceAll("=", "")}.${"d".repeat(22)}`,
     `OPERATOR_TOKEN=${"a".repeat(64)}`,
     `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
-  ])("puts no line of a file of secrets into an address: %s", async (text, { expect }) => {
+  ])("puts no signing key, cookie or line of a file of secrets into an address: %s", async (text, { expect }) => {
     const { search } = await newVisitor();
     const { status, body, headers } = await search(text, { environment: "acme/Testing" });
     expect([status, headers.get("Location")]).toEqual([200, null]);
     expect(body).toContain("It looks like a secret of an operator");
-    expect(body).not.toContain(text.slice(-32));
+    expect(body).not.toContain(text.slice(-20));
+  });
+
+  it("takes an id with a hash for no secret", async ({ expect }) => {
+    const { search } = await newVisitor();
+    for (const text of [`sha256:${"0a".repeat(32)}`, `tenant.${"a".repeat(43)}`, `urn:uuid:${crypto.randomUUID()}`])
+      expect([text, (await search(text)).status]).toEqual([text, 303]);
   });
 
   it("says what is known of a session, and of the bootstrap token", async ({ expect }) => {

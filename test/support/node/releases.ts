@@ -13,8 +13,11 @@ export const RELEASES: readonly string[] = readdirSync(FOLDER).toSorted((one, ot
   one.localeCompare(other, "en", { numeric: true }),
 );
 
-/** The newest recorded release before this one. */
-export const PREVIOUS_RELEASE = RELEASES.filter((release) => release !== project.version).at(-1) ?? "";
+const minorOf = (release: string): string => release.split(".").slice(0, 2).join(".");
+
+/** The newest recorded release of an earlier minor version: the one that differs most from this one in what both must bear. */
+export const PREVIOUS_RELEASE =
+  RELEASES.filter((release) => minorOf(release) !== minorOf(project.version)).at(-1) ?? "";
 
 /** The hash of each recorded release. A recording is never changed, because it is what that release was. */
 export const HASHES: Readonly<Record<string, string>> = {

@@ -65,30 +65,20 @@ async function isReady(url: string): Promise<0 | 1> {
   }
 }
 
-/** The number and the sizes of the databases of each class, of which workerd makes a folder. */
+/** The number and the sizes of the databases of each class, of which workerd makes a folder. Each gauge reads the folders itself. */
 function measureDatabases(registry: Registry, state: string): void {
-  const shared = { labelNames: ["class"] as const, registers: [registry] };
-  const count = new Gauge({ ...shared, name: "ug_databases", help: "Databases of each class." });
-  const largest = new Gauge({
-    ...shared,
-    name: "ug_largest_database_bytes",
-    help: "The largest database of each class.",
-  });
-  new Gauge({
-    ...shared,
-    name: "ug_database_bytes",
-    help: "Bytes of all databases of each class.",
-    collect() {
-      for (const { className, sizes } of databasesIn(state)) {
-        this.set(
-          { class: className },
-          sizes.reduce((sum, size) => sum + size, 0),
-        );
-        largest.set({ class: className }, Math.max(0, ...sizes));
-        count.set({ class: className }, sizes.length);
-      }
-    },
-  });
+  const gauge = (name: string, help: string, measure: (sizes: number[]) => number) =>
+    new Gauge({
+      ...{ name, help, labelNames: ["class"], registers: [registry] },
+      collect() {
+        for (const { className, sizes } of databasesIn(state)) this.set({ class: className }, measure(sizes));
+      },
+    });
+  gauge("ug_databases", "Databases of each class.", (sizes) => sizes.length);
+  gauge("ug_largest_database_bytes", "The largest database of each class.", (sizes) => Math.max(0, ...sizes));
+  gauge("ug_database_bytes", "Bytes of all databases of each class.", (sizes) =>
+    sizes.reduce((sum, size) => sum + size, 0),
+  );
 }
 
 /** The databases of each class, each with what SQLite keeps beside it. */

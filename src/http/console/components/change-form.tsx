@@ -1,6 +1,7 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { ASSERTION_RECENT_SECONDS_MAX } from "../../../../common/limits.ts";
+import type { Assertion } from "../../../domain/credentials/assertion.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { SignedInEnv } from "../console-env.ts";
 import type { KeyReason } from "../page-access.ts";
@@ -22,6 +23,7 @@ export const ChangeForm: FC<{
   children?: Child;
 }> = ({ c, effects, button, isDangerous = false, issues = [], cancel, children }) => (
   <>
+    <OldAssertion c={c} />
     <ul class={isDangerous ? "effects bad" : "effects"}>
       {effects.map((effect) => (
         <li>{effect}</li>
@@ -61,16 +63,28 @@ const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, is
   const [reason, assertion] = [c.get("asksForKey"), c.get("assertion")];
   if (!reason) return null;
   if (!assertion) return <OperatorKeyField hint={HINTS[reason]} issues={issues} />;
-  const signedIn = <Time at={assertion.issuedAtSeconds * 1000} />;
   return isRecent(assertion) ? (
     <p class="hint field">
-      You have signed in at your company {signedIn}. For {MINUTES} minutes after that, you need no key here.
+      {signedIn(assertion)} For {MINUTES} minutes after that, you need no key here.
     </p>
-  ) : (
+  ) : null;
+};
+
+/** Says that an assertion is too old, before somebody fills in a form that would be refused. */
+const OldAssertion: FC<{ c: RequestContext<SignedInEnv> }> = ({ c }) => {
+  const assertion = c.get("assertion");
+  if (!c.get("asksForKey") || !assertion || isRecent(assertion)) return null;
+  return (
     <div class="notice warn">
       <p>
-        You have signed in at your company {signedIn}. {SIGN_IN_AGAIN}
+        {signedIn(assertion)} {SIGN_IN_AGAIN}
       </p>
     </div>
   );
 };
+
+const signedIn = ({ issuedAtSeconds }: Assertion): Child => (
+  <>
+    You have signed in at your company <Time at={issuedAtSeconds * 1000} />.
+  </>
+);

@@ -94,8 +94,12 @@ function likeTokensIn(text: string): string[] {
 
 /** More words are no search, whose texts are short. */
 const WORDS_MAX = 16;
-/** Secrets that say what they are: lines of the file of secrets, and the keys that decrypt backups. */
-const OTHER_SECRETS = /SIGNING_KEYS\s*=|OPERATOR_TOKEN\s*=|AGE-SECRET-KEY-1/i;
+/**
+ * Secrets that show what they are: lines of the file of secrets, keys that decrypt backups, a signing key (32 to 64 bytes in base64, of which
+ * only those that end in `=` differ from a hash), and the cookie of a console session.
+ */
+const OTHER_SECRETS =
+  /SIGNING_KEYS\s*=|OPERATOR_TOKEN\s*=|AGE-SECRET-KEY-1|[\w-]:[\w+/]{42,86}=|[\w-]\.[\w-]{43}(?:\.[\w-]+)?\.[\w-]{22}(?![\w-])/i;
 const OTHER_SECRET =
   "It looks like a secret of an operator, so the service has not looked for it. If others may have seen it, replace it.";
 const LENGTH = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;

@@ -39,14 +39,16 @@ export const respondWithMessage = (
 /** The path and the text of a link. */
 type Way = [path: string, text: string];
 
-/** What is wrong, and a page that helps. */
-const WithWay: FC<{ message: string; way: Way }> = ({ message, way: [path, text] }) => (
+/** What is wrong, and the pages that help. */
+const WithWays: FC<{ message: string; ways: Way[] }> = ({ message, ways }) => (
   <>
     <p>{message}</p>
-    <p>
-      <a class="button" href={path}>
-        {text}
-      </a>
+    <p class="row">
+      {ways.map(([path, text]) => (
+        <a class="button" href={path}>
+          {text}
+        </a>
+      ))}
     </p>
   </>
 );
@@ -88,12 +90,13 @@ const NOT_FOUND: Partial<Record<Failure["code"], [title: string, message: string
 };
 
 /** Where to go from a page that is missing. */
-function wayFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way {
+function waysFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way[] {
   const environment = c.get("environment");
-  if (!c.get("session")) return [SIGN_IN, "Sign in"];
-  return code === "user_group_not_found" && environment
-    ? [`${environmentPath(environment)}/groups`, "All groups"]
-    : [ENVIRONMENTS, "All environments"];
+  if (!c.get("session")) return [[SIGN_IN, "Sign in"]];
+  if (code !== "user_group_not_found" || !environment) return [[ENVIRONMENTS, "All environments"]];
+  const groups: Way = [`${environmentPath(environment)}/groups`, "All groups"];
+  // A purged group has no page, and still has events.
+  return /\/groups\/\d+$/.test(c.req.path) ? [groups, [`${c.req.path}/events`, "Events of this number"]] : [groups];
 }
 
 /** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
@@ -103,13 +106,13 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
   if (status === 401) return refuseSession(c);
   if (failure.code === "insufficient_access") {
     const needed = `This needs the role ${failure.required_role ?? "admin"}. Ask an operator who has it.`;
-    const children = <WithWay message={needed} way={[OPERATORS, "See who has it"]} />;
+    const children = <WithWays message={needed} ways={[[OPERATORS, "See who has it"]]} />;
     return respondWithPage(c, { status, title: "Your role does not allow this", children });
   }
   const missing = NOT_FOUND[failure.code];
   if (missing) {
     const [title, message] = missing;
-    return respondWithPage(c, { status, title, children: <WithWay message={message} way={wayFrom(c, failure)} /> });
+    return respondWithPage(c, { status, title, children: <WithWays message={message} ways={waysFrom(c, failure)} /> });
   }
   return respondWithMessage(c, status, "That did not work", message);
 }

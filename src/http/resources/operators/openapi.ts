@@ -85,7 +85,7 @@ export const operatorOperations = {
       example: { grace_seconds: 3600 },
     },
     answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
-    refusals: ["operator_not_found", "operator_without_key"],
+    refusals: ["operator_not_found", "operator_without_key", "email_taken"],
   },
   "DELETE /api/operators/:id": {
     id: "revokeOperator",

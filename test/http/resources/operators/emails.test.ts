@@ -91,6 +91,17 @@ describe("an operator with an email", () => {
     expect((await issue()).status).toBe(201);
   });
 
+  it("keeps it for one successor alone, however often the key is rolled in its grace", async ({ expect }) => {
+    await issue();
+    await roll(1, { grace_seconds: 3600 });
+    expect(codeOf(await roll(1, { grace_seconds: 3600 }))).toEqual([409, "email_taken"]);
+    expect(await list()).toHaveLength(2);
+    await revoke(2);
+    expect((await roll(1)).body.operator).toMatchObject({ id: 3, email: EMAIL });
+    await revoke(3);
+    expect((await issue()).status).toBe(201);
+  });
+
   it("is named by the events of its issue as every operator is", async ({ expect }) => {
     await issue({ key: false, reason: "joined" });
     const { body } = await call("GET", "/api/events", { credential: operator });

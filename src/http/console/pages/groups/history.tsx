@@ -6,6 +6,7 @@ import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.t
 import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/schemas.ts";
 import { Feed, SearchedBackTo } from "../../components/events.tsx";
 import { List } from "../../components/list.tsx";
+import { plainText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
 import { readPageQuery } from "../../request/page-query.ts";
@@ -28,12 +29,19 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
   if (failure) return refuseWithPage(c, failure);
   const { events, next } = read.value;
   const path = groupPath(environment, teamId);
+  // A purged group has no name any more.
+  const id = events[0]?.providedId ?? String(teamId);
   return respondWithPage(c, {
-    title: `Events of group ${teamId}`,
+    title: `Events of ${id}`,
+    heading: (
+      <>
+        Events of <Text value={id} />
+      </>
+    ),
     issues,
     crumbs: [
       [`${environmentPath(environment)}/groups`, "Groups"],
-      [path, `Number ${teamId}`],
+      [path, plainText(id)],
     ],
     subline: <SearchedBackTo page={read.value} rows={limit} />,
     children: (

@@ -51,7 +51,7 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
         label="States"
         tabs={tabsOf(path, fields, counts)}
         isEmpty={groups.length === 0 && others.length === 0}
-        empty={emptyText(fields, next !== null)}
+        empty={query ? emptyText(fields, next !== null) : "Nothing was looked for."}
         paging={{
           path,
           fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },

@@ -247,7 +247,7 @@ const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
         ["Last viewed", <Day day={group.lastViewedOn} none="never, as far as is known" />],
         ["Created", <Time at={group.createdAt} />],
         [
-          "Changed",
+          "Edited",
           <>
             <Time at={group.updatedAt} /> <small>revision {group.revision}</small>
           </>,

@@ -35,7 +35,7 @@ export const Company: FC<{ company: CompanySignIn | undefined; action: string }>
   const { email, operator } = company;
   if (email === undefined)
     return (
-      <p class="hint">
+      <p class="hint field">
         Your company's sign-in has sent no valid assertion with this request. Open the console by the address that your
         company protects, or sign in with a key.
       </p>
@@ -53,7 +53,7 @@ export const Company: FC<{ company: CompanySignIn | undefined; action: string }>
     <form method="post" action={action} class="page">
       <input type="hidden" name="email" value={email} />
       <div class="field">
-        <p class="hint">
+        <p class="hint field">
           Your company's sign-in says that you are <Text value={email} />.
         </p>
         <button type="submit" class="primary">
