@@ -22,6 +22,14 @@ const grantees = (
     FROM aclexplode(${acl}) a LEFT JOIN pg_roles g ON g.oid = a.grantee
     WHERE a.privilege_type IN (${privileges}) AND (a.grantee = 0 OR pg_has_role(r.oid, g.oid, 'USAGE')))`;
 
+/** Whether a view or a function names an object that is in a schema which a role may not use: what was parsed needs no such right. */
+const isNamed = (
+  catalogue: string,
+  oid: string,
+) => `EXISTS (SELECT FROM pg_depend d LEFT JOIN pg_rewrite w ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid
+    WHERE d.refclassid = '${catalogue}'::regclass AND d.refobjid = ${oid} AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)
+      AND w.ev_class IS DISTINCT FROM ${oid})`;
+
 const TYPE = (
   oid: string,
 ) => `(SELECT jsonb_build_object('schema', n.nspname, 'name', coalesce(l.typname, t.typname), 'array', l.oid IS NOT NULL)
@@ -54,7 +62,7 @@ export const RELATIONS = `
         SELECT p FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) p WHERE has_any_column_privilege(r.oid, c.oid, p)
         UNION ALL
         SELECT p FROM unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) p WHERE has_table_privilege(r.oid, c.oid, p)))
-      FROM pg_roles r WHERE r.oid = ANY($1::oid[]) AND has_schema_privilege(r.oid, n.oid, 'USAGE')), '{}') AS privileges,
+      FROM pg_roles r WHERE r.oid = ANY($1::oid[]) AND (has_schema_privilege(r.oid, n.oid, 'USAGE') OR ${isNamed("pg_class", "c.oid")})), '{}') AS privileges,
     ARRAY(SELECT DISTINCT x.privilege_type FROM (
         SELECT a.* FROM aclexplode(c.relacl) a
         UNION ALL SELECT a.* FROM pg_attribute t, aclexplode(t.attacl) a WHERE t.attrelid = c.oid) x
@@ -109,8 +117,15 @@ export const functionsQuery = (version: number): string => `
 
 export const TYPES = `
   SELECT n.nspname::text AS schema, t.typname::text AS name, CASE t.typtype WHEN 'd' THEN ${TYPE("t.typbasetype")} END AS base,
-    coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = t.typcollation), true) AS deterministic
+    coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = t.typcollation), true) AS deterministic,
+    t.typtypmod <> -1 AS limited,
+    EXISTS (SELECT FROM pg_type x WHERE x.typname = t.typname AND x.oid <> t.oid
+      AND (x.typtype NOT IN ('d', 'e') OR x.typnamespace = 'pg_catalog'::regnamespace)) AS hidden
   FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typtype IN ('d', 'e') AND ${OF_USERS("t.oid")}`;
+
+/** Casts that call a function of the integrator or of an extension, or keep the bytes. */
+export const CASTS = `
+  SELECT ${TYPE("c.castsource")} AS "from", ${TYPE("c.casttarget")} AS "to" FROM pg_cast c WHERE c.oid::int8 >= 16384 AND c.castmethod <> 'i'`;
 
 export const FOREIGN_KEYS = `
   SELECT k.conname::text AS name, k.conrelid::int8::float8 AS table, k.confrelid::int8::float8 AS parent,
@@ -118,7 +133,8 @@ export const FOREIGN_KEYS = `
       ORDER BY u.i) AS columns,
     ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY u(n, i) JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.n
       ORDER BY u.i) AS "parentColumns",
-    k.convalidated AND NOT k.condeferrable AS strict, k.confdeltype::text AS "onDelete", k.confupdtype::text AS "onUpdate"
+    k.convalidated AND NOT k.condeferrable
+      AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgconstraint = k.oid AND t.tgenabled NOT IN ('O', 'A')) AS strict, k.confdeltype::text AS "onDelete", k.confupdtype::text AS "onUpdate"
   FROM pg_constraint k WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY k.conname`;
 
 export const MEMBERSHIPS = `
@@ -157,7 +173,11 @@ export const OWNS = `
   WHERE r.oid = ANY($1::oid[]) AND n.nspname !~ '^pg_(?:toast|temp)'
   UNION ALL
   SELECT r.rolname::text, 'DATABASE', quote_ident(d.datname) FROM pg_roles r JOIN pg_database d ON d.datdba = r.oid
-  WHERE r.oid = ANY($1::oid[]) AND d.datname = current_database() ORDER BY 1, 2, 3`;
+  WHERE r.oid = ANY($1::oid[]) AND d.datname = current_database()
+  UNION ALL
+  SELECT r.rolname::text, CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, t.oid::regtype::text
+  FROM pg_roles r JOIN pg_type t ON t.typowner = r.oid JOIN pg_namespace n ON n.oid = t.typnamespace
+  WHERE r.oid = ANY($1::oid[]) AND t.typtype IN ('d', 'e') AND ${OF_USERS("t.oid")} ORDER BY 1, 2, 3`;
 
 export const ROLE_SETTINGS = `
   SELECT r.rolname::text AS role, s.setdatabase <> 0 AS "inDatabase",
@@ -174,13 +194,15 @@ export const SEQUENCES = `
 
 /** Tables of PostgreSQL that it hides from ordinary roles. */
 export const SYSTEM_TABLES = `
-  SELECT r.rolname::text AS role, format('pg_catalog.%I', c.relname) AS object,
+  SELECT r.rolname::text AS role, format('%I.%I', n.nspname, c.relname) AS object,
     ARRAY(SELECT DISTINCT g FROM unnest(${grantees("c.relacl", "'SELECT'")} || ARRAY(
       SELECT unnest(${grantees("t.attacl", "'SELECT'")}) FROM pg_attribute t WHERE t.attrelid = c.oid)) g) AS grantees
-  FROM pg_roles r, pg_class c
-  WHERE r.oid = ANY($1::oid[]) AND c.relnamespace = 'pg_catalog'::regnamespace AND c.oid::int8 < 16384 AND c.relkind IN ('r', 'v')
-    AND EXISTS (SELECT FROM pg_init_privs i WHERE i.classoid = 'pg_class'::regclass AND i.objoid = c.oid)
-    AND NOT ${initiallyPublic("pg_class", "c.oid", "SELECT")}
+  FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE r.oid = ANY($1::oid[])
+    AND CASE WHEN c.relkind = 't' THEN r.oid <> c.relowner AND has_schema_privilege(r.oid, n.oid, 'USAGE')
+      ELSE n.nspname = 'pg_catalog' AND c.oid::int8 < 16384 AND c.relkind IN ('r', 'v')
+        AND EXISTS (SELECT FROM pg_init_privs i WHERE i.classoid = 'pg_class'::regclass AND i.objoid = c.oid)
+        AND NOT ${initiallyPublic("pg_class", "c.oid", "SELECT")} END
     AND (has_table_privilege(r.oid, c.oid, 'SELECT') OR (c.relname <> 'pg_subscription' AND has_any_column_privilege(r.oid, c.oid, 'SELECT')))
   ORDER BY 1, 2`;
 
@@ -191,7 +213,7 @@ export const HIDDEN_FUNCTIONS = `
   WHERE r.oid = ANY($1::oid[]) AND has_function_privilege(r.oid, f.oid, 'EXECUTE')
     AND ((EXISTS (SELECT FROM pg_init_privs i WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = f.oid)
         AND NOT ${initiallyPublic("pg_proc", "f.oid", "EXECUTE")})
-      OR ${extensionOf("pg_proc", "f.oid")} IN ('dblink', 'adminpack') AND has_schema_privilege(r.oid, n.oid, 'USAGE'))
+      OR ${extensionOf("pg_proc", "f.oid")} IN ('dblink', 'adminpack') AND (has_schema_privilege(r.oid, n.oid, 'USAGE') OR ${isNamed("pg_proc", "f.oid")}))
   ORDER BY 1, 2`;
 
 export const SERVERS = `

@@ -1,6 +1,7 @@
 /** What PostgreSQL's catalogue says of the objects that the dashboards' roles can reach. */
 
 import {
+  CASTS,
   CREATABLE,
   DATABASE,
   DEFAULT_PRIVILEGES,
@@ -157,6 +158,8 @@ export type Catalogue = {
   policies: Policy[];
   functions: StoredFunction[];
   types: UserType[];
+  /** Casts of the integrator, by which values that differ may become one. */
+  casts: { from: CatalogueType; to: CatalogueType }[];
   foreignKeys: ForeignKey[];
   /** Whether one of the roles may create temporary tables, which hide others of the same name. */
   mayCreateTemporary: boolean;
@@ -167,8 +170,8 @@ export type Catalogue = {
   defaultPrivileges: { owner: string; grantee: string; schema: string | null; privileges: string[] }[];
   /** Rights to create objects in a schema, or schemas in the database. */
   creatable: (Right & { kind: "SCHEMA" | "DATABASE" })[];
-  /** Schemas and the database that one of the roles owns. */
-  owns: { role: string; kind: "SCHEMA" | "DATABASE"; object: string }[];
+  /** Schemas, types and the database that one of the roles owns. */
+  owns: { role: string; kind: "SCHEMA" | "DATABASE" | "TYPE" | "DOMAIN"; object: string }[];
   roleSettings: { role: string | null; inDatabase: boolean; names: string[] }[];
   readableSequences: string[];
   /** Tables of PostgreSQL itself, with hashes of passwords or samples of all rows. */
@@ -254,6 +257,7 @@ export function readCatalogue(database: Database, roles: Role[]): Promise<Catalo
       policies: await read(POLICIES),
       functions: await read(functionsQuery(version)),
       types: await rowsOf(database, TYPES),
+      casts: await rowsOf(database, CASTS),
       foreignKeys: await rowsOf(database, FOREIGN_KEYS),
       mayCreateTemporary: temporary?.may ?? true,
       memberships: await read(MEMBERSHIPS),

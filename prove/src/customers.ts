@@ -1,6 +1,6 @@
 /** Compares what two customers and nobody see of the integrator's tables. */
 
-import { type Catalogue, qualified, type Relation } from "./catalogue.ts";
+import { type Catalogue, isPathSafe, qualified, type Relation } from "./catalogue.ts";
 import { begin, codeOf, couldNotTell, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 import { type Findings, joined, listed, type Mistake, verb } from "./finding.ts";
 import type { Policies } from "./policies/policies.ts";
@@ -13,7 +13,8 @@ export type Setup = { option: string; statements: readonly string[] };
 
 /** What the tables show to somebody, by the table's oid. */
 type View = Map<number, Seen>;
-export type CustomerView = { caller: Caller; view: View };
+/** What a customer sees, and whether its `search_path` looks into PostgreSQL's own schema first. */
+export type CustomerView = { caller: Caller; view: View; isPathSafe: boolean };
 
 /** How many rows of one table each customer sees, for the report. */
 export type Compared = { table: string; rows: [number, number] };
@@ -106,7 +107,12 @@ export const readAsCustomer = (
 ): Promise<CustomerView> =>
   withSavepoint(database, async () => {
     await runSetup(database, setup);
-    return { caller: await callerOf(database, settings), view: await readAll(database, tables, readTable) };
+    const path = await settingsOf(database, ["search_path"]);
+    return {
+      caller: await callerOf(database, settings),
+      view: await readAll(database, tables, readTable),
+      isPathSafe: path.every(({ value }) => isPathSafe(value?.split(",") ?? [])),
+    };
   });
 
 /** Finds tables of which somebody sees rows without being a customer. */

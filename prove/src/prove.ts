@@ -120,6 +120,7 @@ async function examine(database: Database, question: Question): Promise<Examined
     roles = await readRoles(database, [...wordsIn(sql), ...queries.customers]);
     catalogue = await readCatalogue(database, roles);
   }
+  catalogue.isPathSafe &&= customers.every(({ isPathSafe }) => isPathSafe);
 
   const policies = policiesOf(catalogue, { queries, callers: new Callers([first, second]), accept: question.accept });
   const isNobody = (role: string) => first.role === second.role || role === catalogue.login;

@@ -143,12 +143,12 @@ const checkOwners = (about: About): Mistake[] =>
       ];
     });
 
-/** The owner of a schema can drop all tables in it. */
+/** The owner of a schema can drop all tables in it, and that of an enum rename its labels. */
 const checkSchemas = ({ catalogue, queries }: About): Mistake[] =>
   catalogue.owns.map(({ role, kind, object }) => ({
     code: "owner",
     object,
-    message: `${identifier(role)}, ${wayTo(role, queries)}, owns this ${kind.toLowerCase()}, and can drop the tables in it or replace them.`,
+    message: `${identifier(role)}, ${wayTo(role, queries)}, owns this ${kind.toLowerCase()}, and can ${kind === "TYPE" || kind === "DOMAIN" ? "change what its values mean" : "drop the tables in it or replace them"}.`,
     fix: `ALTER ${kind} ${object} OWNER TO ${identifier(catalogue.bootstrap)};${kind === "SCHEMA" ? ` GRANT USAGE ON SCHEMA ${object} TO ${identifier(role)};` : ""}`,
   }));
 

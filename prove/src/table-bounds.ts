@@ -19,7 +19,7 @@ const SIDES: readonly (readonly [Command, Side])[] = [
   ["d", "using"],
 ];
 
-const UNKNOWN: Judged = { bound: new Map(), problems: [], columns: new Set(), links: new Set() };
+const UNKNOWN: Judged = { bound: new Map(), problems: [], columns: new Set(), links: new Set(), constants: new Map() };
 
 /** The condition of a policy for existing or new rows. Without WITH CHECK, PostgreSQL checks new rows by USING. */
 export const conditionOf = ({ using, check }: Policy, side: Side): string | null =>
@@ -55,8 +55,34 @@ export class TableBounds {
 
   /** What is known of a condition of a policy. */
   judge(policy: Policy, side: Side): Judged {
+    const judged = this.#judgeAlone(policy, side);
+    return this.#isContradicted(policy, judged) ? { ...judged, bound: new Map() } : judged;
+  }
+
+  #judgeAlone(policy: Policy, side: Side): Judged {
     const sql = conditionOf(policy, side);
     return sql === null ? UNKNOWN : this.judgeCondition(sql, policy);
+  }
+
+  /** Whether a policy of one role knows it by another constant than the other policies do. */
+  isContradicted(policy: Policy): boolean {
+    return (["using", "check"] as const).some((side) => this.#isContradicted(policy, this.#judgeAlone(policy, side)));
+  }
+
+  /** Whether a policy of one role knows it by another constant than an earlier policy, or by that of another role. Those for reading come first. */
+  #isContradicted(policy: Policy, { constants }: Judged): boolean {
+    if (constants.size === 0) return false;
+    const rank = ({ command, name }: Policy) => `${"r*".includes(command) ? 0 : 1} ${name}`;
+    const earlier = this.#catalogue.policies.filter(
+      (each) => each.relation === policy.relation && this.#isOfOneCustomer(each) && rank(each) < rank(policy),
+    );
+    return earlier.some((each) =>
+      (["using", "check"] as const).some((side) => {
+        const others = this.#judgeAlone(each, side).constants;
+        const isSame = each.roles[0] === policy.roles[0];
+        return [...constants].some(([key, value]) => others.has(key) && (others.get(key) === value) !== isSame);
+      }),
+    );
   }
 
   /** What is known of a condition, if the policy had it. */
@@ -204,4 +230,4 @@ const isUnbound = ({ superuser, bypassrls }: Role): boolean => superuser || bypa
 
 /** Whether a view reads its tables as the role that queries it. */
 export const isInvoker = ({ options }: Relation): boolean =>
-  options.some((option) => /^security_invoker=(?:true|on|yes|1)$/i.test(option));
+  options.some((option) => /^security_invoker=(?:t(?:r(?:ue?)?)?|y(?:es?)?|on|1)$/i.test(option));

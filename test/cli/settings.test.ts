@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -114,6 +117,38 @@ it("stops with a part of the settings of the sign-in with the company, which ug 
   expect((await diagnosed(file)).levels("failed")).toContainEqual(
     expect.objectContaining({ check: "settings", message: expect.stringContaining(sentence) }),
   );
+});
+
+describe("the keys of the company's provider", () => {
+  const sso = { SSO_HEADER: "X-Assertion", SSO_AUDIENCE: "a", SSO_ISSUER: "https://id.example.com" };
+  const answers: Record<string, (response: ServerResponse) => void> = {
+    "/keys": (response) => response.end(JSON.stringify({ keys: [{ kty: "RSA" }] })),
+    "/none": (response) => response.end(JSON.stringify({ keys: [] })),
+    "/page": (response) => response.end("<h1>Sign in</h1>"),
+    "/moved": (response) => response.writeHead(302, { Location: "/keys" }).end(),
+  };
+
+  it.for([
+    ["/keys", "ok", "SSO_JWKS_URL shows 1 of the provider's keys"],
+    ["/none", "failed", "SSO_JWKS_URL shows no public keys."],
+    ["/page", "failed", "SSO_JWKS_URL shows no public keys."],
+    ["/moved", "failed", "SSO_JWKS_URL cannot be reached from this machine: unexpected redirect."],
+    [undefined, "failed", "SSO_JWKS_URL cannot be reached from this machine: connect ECONNREFUSED"],
+  ] as const)("are fetched by ug doctor: %s is %s", async ([path, level, message], { expect }) => {
+    const provider = createServer(({ url = "" }, response) => answers[url]?.(response)).listen(0, "127.0.0.1");
+    onTestFinished(() => void provider.close());
+    await once(provider, "listening");
+    const { port } = provider.address() as AddressInfo;
+    if (path === undefined) await new Promise((resolve) => provider.close(resolve));
+    const file = fileWith({ ...GOOD, ...sso, SSO_JWKS_URL: `http://127.0.0.1:${port}${path ?? "/keys"}` });
+    const { checks } = await diagnosed(file);
+    expect(checks).toContainEqual({ check: "sign-in", level, message: expect.stringContaining(message) });
+  });
+
+  it("are not asked for where operators do not sign in with a company", async ({ expect }) => {
+    const { checks } = await diagnosed(fileWith(GOOD));
+    expect(checks.map(({ check }) => check)).not.toContain("sign-in");
+  });
 });
 
 it("stops with a mistake in --var, and in the environment", async ({ expect }) => {

@@ -36,7 +36,10 @@ describe("ug prove", () => {
 
   it("has a page that explains each mistake", ({ expect }) => {
     const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
-    const codes = [...PLANTED.map(({ code }) => code), ...KINDS.flatMap(({ found }) => found.code ?? [])];
+    const codes = [
+      ...PLANTED.map(({ code }) => code),
+      ...KINDS.flatMap(({ found }) => [found].flat().flatMap(({ code }) => code ?? [])),
+    ];
     expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 

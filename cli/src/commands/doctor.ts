@@ -9,6 +9,7 @@ import project from "../../../package.json" with { type: "json" };
 import { type ServiceOptions, serviceCommand } from "../command.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
+import { checkProviderKeys } from "../doctor/provider-keys.ts";
 import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError } from "../service-access.ts";
@@ -61,7 +62,8 @@ const lineOf = ({ check, level, message }: Finding): string =>
 
 /** Makes all checks. If the service does not respond, the checks that need it are left out. */
 async function examine(url: URL, options: Options): Promise<Finding[]> {
-  const { file, texts, findings: settings } = examineEnvFile(url, options.envFile);
+  const { file, texts, findings: ofFile } = examineEnvFile(url, options.envFile);
+  const settings = [...ofFile, ...(texts ? await checkProviderKeys(texts) : [])];
   const { findings, isUp } = await checkService(url);
   if (!isUp) return [...settings, ...findings];
   const keys = await checkKeys(url);

@@ -13,6 +13,7 @@ import { checkAlternatives } from "./alternatives.ts";
 import { isMissingAllowed } from "./functions.ts";
 import { isParent, problemMistake, revokeWrites } from "./memberships.ts";
 import { alter, COMMANDS, named, namesIn, type Policies } from "./policies.ts";
+import { checkWrittenRows } from "./written-rows.ts";
 
 const WEAK: Record<Weakness, string> = {
   open: "is true for every row",
@@ -56,6 +57,7 @@ export function checkPolicies(policies: Policies, relation: Relation): Partial<F
       bound.map(({ policy }) => policy),
     ),
     restrictive,
+    checkWrittenRows(policies, relation),
   );
 }
 
@@ -76,6 +78,7 @@ const mayWrite = (relation: Relation, policy: Policy): boolean =>
 
 /** SQL that makes a policy exact, or drops it if nothing shows what its table should be compared with. */
 function fixOf({ suggestions, bounds }: Policies, relation: Relation, policy: Policy): string {
+  if (bounds.isContradicted(policy)) return `DROP POLICY ${identifier(policy.name)} ON ${qualified(relation)};`;
   const condition = suggestions.conditionFor(relation);
   const isExact = (["using", "check"] as const).every((side) => !isUnbound(bounds.judge(policy, side).bound));
   // It keeps the customers apart, and not the two people.
@@ -123,7 +126,7 @@ function checkOpen(
   ];
   if (mistakes.length > 0) return { mistakes };
   const missed = namesOf(new Map(blamed.flatMap((side) => [...atomsIn(policies, policy, side)])));
-  const form = problems.find(({ kind }) => kind === "writable");
+  const form = problems.find(({ kind }) => kind === "writable" || kind === "cast");
   return { notJudged: [notJudgedPolicy(policy, { relation, missed, problem: form, fix }, policies)] };
 }
 
@@ -150,6 +153,14 @@ function notJudgedPolicy(
       message: `This policy binds rows to ${listed(missed)} alone, which is missing or the same in the SQL of both ${callers}.`,
       fix: `${fix.split(" -- ")[0]} -- If both may use the same rows: --allow ${qualified(relation)}`,
     };
+  if (problem?.kind === "cast") {
+    const [from, to] = [problem.from, problem.to].map(qualified);
+    return {
+      object,
+      message: `This policy casts ${from} to ${to}, for which somebody has made a cast of their own: it may give two customers the same value.`,
+      fix: `DROP CAST (${from} AS ${to}); ${accept}`,
+    };
+  }
   if (problem?.kind === "writable" && !isParent(problem, bounds))
     return {
       object,
@@ -220,7 +231,12 @@ function checkRestrictive(
   if (inexact.length === 0) return {};
   const fix = fixOf(policies, relation, policy);
   const problems = inexact.flatMap((side) => policies.bounds.judge(policy, side).problems);
-  const about = { relation, missed: [], problem: problems.find(({ kind }) => kind === "writable"), fix };
+  const about = {
+    relation,
+    missed: [],
+    problem: problems.find(({ kind }) => kind === "writable" || kind === "cast"),
+    fix,
+  };
   if (!isOpen && !policies.arePeople) return { notJudged: [notJudgedPolicy(policy, about, policies)] };
   const object = named(policy, relation);
   const mistakes = [

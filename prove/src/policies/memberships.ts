@@ -24,6 +24,7 @@ export function problemMistake(problem: Problem, object: string, policies: Polic
       },
     ];
   }
+  if (problem.kind === "cast") return [];
   const { table } = problem;
   if (isParent(problem, bounds) || !isOpenToWrites(problem, policies)) return [];
   const written = bounds.writtenBy(table);

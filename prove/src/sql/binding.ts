@@ -5,11 +5,11 @@
 
 import type { Catalogue, Policy, Relation, StoredFunction } from "../catalogue.ts";
 import { type Bound, both, boundBy, either, isUnbound, NOTHING } from "./atoms.ts";
-import { isBuiltIn, Lookup, type TemporaryProblem } from "./lookup.ts";
+import { type CastProblem, isBuiltIn, Lookup, type TemporaryProblem } from "./lookup.ts";
 import { type Closure, type Column, type Place, type Row, type Scope, within } from "./scope.ts";
 import { parseExpression } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
-import type { Expression, Select } from "./sql-tree.ts";
+import { childrenOf, type Expression, type Select } from "./sql-tree.ts";
 import { type Term, Terms } from "./terms.ts";
 import { areComparable, elementOf } from "./types.ts";
 
@@ -27,6 +27,7 @@ type Query = {
 /** Why a known form is not exact after all. */
 export type Problem =
   | TemporaryProblem
+  | CastProblem
   | { kind: "writable"; table: Relation; via: { table: Relation; column: string; parentColumn: string } };
 
 /** What is known of a condition of a policy. */
@@ -37,6 +38,8 @@ export type Judged = {
   columns: ReadonlySet<string>;
   /** The columns that lead to a row of a table, which belongs to the caller: `column table-oid`. */
   links: ReadonlySet<string>;
+  /** The constants by which a role of its own is known, by the table and the column: `table-oid column`. */
+  constants: ReadonlyMap<string, string>;
 };
 
 /** What the engine asks about tables. */
@@ -55,7 +58,7 @@ export class Binding {
   readonly #lookup: Lookup;
   readonly #terms: Terms;
   /** What is noted about the condition that is read. */
-  #noted: { row: Row | undefined; problems: Problem[]; columns: Set<string>; links: Set<string> } = noteOf(undefined);
+  #noted = noteOf(undefined);
 
   constructor(catalogue: Catalogue, tables: Tables) {
     this.#catalogue = catalogue;
@@ -103,10 +106,25 @@ export class Binding {
     const inner = this.#lookup.scopeOf(select, place);
     if (!inner || inner.values.length > 0) return false;
     const at = within(inner, place);
-    return inner.rows.every((row) => {
-      const bound = this.#reached(row, { inner, at, select }, new Set([row]));
-      return !isUnbound(bound);
-    });
+    return (
+      inner.rows.every((row) => !isUnbound(this.#reached(row, { inner, at, select }, new Set([row])))) &&
+      [...select.targets, ...select.conditions].every(
+        (each) => each === "*" || this.#asksOwn({ expression: each, place: at }),
+      )
+    );
+  }
+
+  /** Whether all subqueries and functions in an expression, by which it could tell of other rows, show only rows of the caller. */
+  #asksOwn(closure: Closure): boolean {
+    const { expression, place } = closure;
+    if (expression.kind === "opaque" && expression.parts === undefined) return false;
+    if (expression.kind === "operation" && !ORDINARY.test(expression.operator)) return false;
+    if (expression.kind === "subquery" && expression.select.sources.length > 0) return this.#isOwn(closure);
+    if (expression.kind === "call" && !this.#lookup.isHarmless(expression.name, place)) {
+      const body = this.#lookup.inlined(closure);
+      if (!body || !this.#asksOwn(body)) return false;
+    }
+    return childrenOf(expression).every((each) => this.#asksOwn({ expression: each, place }));
   }
 
   /** Whether a policy calls a function that may write, and that was not understood. */
@@ -158,9 +176,11 @@ export class Binding {
     if (column?.row !== row) return NOTHING;
     const term = this.#terms.term(other);
     if (term && !term.isList && areComparable(column.type, term.type)) return this.#boundTo(term, column);
-    const isOfRole = other.place.ofOneRole && this.#lookup.constant(other) !== undefined;
-    if (isOfRole && areComparable(column.type, column.type))
+    const constant = other.place.ofOneRole ? this.#lookup.constant(other) : undefined;
+    if (constant !== undefined && areComparable(column.type, column.type)) {
+      this.#noted.constants.set(`${column.row.relation.oid} ${column.name}`, constant);
       return boundBy(column.name, [{ kind: "user", of: "current" }]);
+    }
     const selected = this.#lookup.selected(other);
     return selected ? this.#member(row, column, selected) : NOTHING;
   }
@@ -191,11 +211,11 @@ export class Binding {
   #inList(column: Column, many: Closure): Bound {
     const list = this.#terms.term(many);
     const element = list?.isList ? (elementOf(list.type) ?? list.type) : undefined;
-    // The separator may be a part of a text, but of no number or UUID.
+    // The separator may be a part of a text or of an enum's label, but of no number or UUID.
     const isExact =
       element !== undefined &&
       areComparable(column.type, element) &&
-      !(list?.isSplit && areComparable(column.type, "text"));
+      (!list?.isSplit || areComparable(column.type, "int8") || areComparable(column.type, "uuid"));
     if (list && isExact) return this.#boundTo(list, column);
     const selected = this.#lookup.selected(many);
     return selected ? this.#member(column.row, column, selected) : NOTHING;
@@ -333,8 +353,12 @@ export class Binding {
   }
 }
 
+/** Operators of PostgreSQL whose functions read nothing but their arguments. */
+const ORDINARY = /^(?:[-+*/%=<>]|<>|!=|<=|>=|\|\||->>?|#>>?|@>|<@|&&|\?[|&]?|!?~~?\*?)$/;
+
 const noteOf = (row: Row | undefined) => ({
   ...{ row, problems: [] as Problem[], columns: new Set<string>(), links: new Set<string>() },
+  constants: new Map<string, string>(),
 });
 
 const conjunctsOf = (expression: Expression): Expression[] =>

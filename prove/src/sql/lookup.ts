@@ -3,7 +3,7 @@ import { type Closure, type Column, columnOf, type Place, type Row, type Scope }
 import { parseBody } from "./sql-parser.ts";
 import { Unreadable } from "./sql-tokens.ts";
 import { childrenOf, type Expression, type Select, type TypeName } from "./sql-tree.ts";
-import { isInjective, type KnownType, knownType } from "./types.ts";
+import { elementOf, isInjective, type KnownType, knownType } from "./types.ts";
 
 /** How many calls of functions within functions are followed. */
 const DEPTH_MAX = 10;
@@ -15,16 +15,22 @@ const PURE = [
   ...["json_extract_path_text", "jsonb_extract_path_text", "json_array_elements_text", "jsonb_array_elements_text"],
 ];
 
+/** Others that show nothing but their arguments, or the time. */
+const HARMLESS = ["now", "lower", "upper", "length", "date_trunc", "array_length", "cardinality"];
+
 /** A function names a table without its schema, and a temporary table can take its place. */
 export type TemporaryProblem = { kind: "temporary"; stored: StoredFunction; table: Relation };
+
+/** A cast of the integrator, by which values that differ may become one. */
+export type CastProblem = { kind: "cast"; from: CatalogueType; to: CatalogueType };
 
 /** Finds what the names in a condition mean: columns, parameters, tables and functions. */
 export class Lookup {
   readonly #catalogue: Catalogue;
-  readonly #report: (problem: TemporaryProblem) => void;
+  readonly #report: (problem: TemporaryProblem | CastProblem) => void;
 
   /** Reports each table that a temporary one can replace, and then does not find it. */
-  constructor(catalogue: Catalogue, report: (problem: TemporaryProblem) => void) {
+  constructor(catalogue: Catalogue, report: (problem: TemporaryProblem | CastProblem) => void) {
     this.#catalogue = catalogue;
     this.#report = report;
   }
@@ -54,8 +60,10 @@ export class Lookup {
     const found = relations.filter((each) => each.name === name && (schema === undefined || each.schema === schema));
     const stored = place.called?.stored;
     const searched = schema === undefined ? stored?.searchPath : null;
-    const [table] = searched ? searched.flatMap((each) => found.filter((one) => one.schema === each)) : found;
-    if (!table || !"rp".includes(table.kind) || (!searched && found.length !== 1)) return undefined;
+    // Which of several tables is meant depends on the role and its rights.
+    const isSure = searched && !searched.includes("$user");
+    const [table, other] = isSure ? found.filter((one) => searched.includes(one.schema)) : found;
+    if (!table || other || !"rp".includes(table.kind)) return undefined;
     if (schema === undefined && stored?.parsedBody === null && mayCreateTemporary && searched?.at(-1) !== "pg_temp") {
       this.#report({ kind: "temporary", stored, table });
       return undefined;
@@ -154,7 +162,9 @@ export class Lookup {
       const column = this.column({ expression: expression.of, place });
       if (!column && isText(expression.type)) return this.#textColumn({ expression: expression.of, place }, "cast");
       const type = knownType(expression.type, this.#catalogue.types);
-      return column && type !== undefined && isInjective(column.type, type) ? { ...column, type } : undefined;
+      const isExact =
+        column && type !== undefined && isInjective(column.type, type) && !this.isOwnCast(column.type, type);
+      return isExact ? { ...column, type } : undefined;
     }
     const meant = this.meant({ expression, place });
     if (meant) return this.column(meant);
@@ -193,12 +203,24 @@ export class Lookup {
 
   #typeOf({ types, foldedColumns }: Relation, column: string): KnownType | undefined {
     const type = types[column];
-    return type && !foldedColumns.includes(column) ? this.known(type) : undefined;
+    return type && !foldedColumns.includes(column)
+      ? knownType({ ...type, limited: false }, this.#catalogue.types, true)
+      : undefined;
   }
 
-  /** The type of a column or a result, if the prover knows it. */
+  /** The type of a result, if the prover knows it. */
   known(type: CatalogueType): KnownType | undefined {
     return knownType({ ...type, limited: false }, this.#catalogue.types);
+  }
+
+  /** Whether the integrator has defined what a cast of these types does. */
+  isOwnCast(from: KnownType, to: KnownType): boolean {
+    const [source, target] = [elementOf(from) ?? from, elementOf(to) ?? to];
+    const cast = this.#catalogue.casts.find(
+      (each) => this.known(each.from) === source && this.known(each.to) === target,
+    );
+    if (cast) this.#report({ kind: "cast", ...cast });
+    return cast !== undefined;
   }
 
   /** The value of a constant, perhaps one with which a function was called. */
@@ -229,6 +251,11 @@ export class Lookup {
   /** Whether a path names one of the functions of PostgreSQL that only read. */
   #onlyReads(path: readonly string[], place: Place): boolean {
     return PURE.some((name) => this.isBuiltIn(path, name, place));
+  }
+
+  /** Whether a path names a function of PostgreSQL that shows nothing but its arguments and settings. */
+  isHarmless(path: readonly string[], place: Place): boolean {
+    return [...PURE, ...HARMLESS].some((name) => this.isBuiltIn(path, name, place));
   }
 
   /** In a body that PostgreSQL reads at each call, a function of the integrator could be meant. */

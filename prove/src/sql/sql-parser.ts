@@ -6,6 +6,7 @@ import type { Expression, Select, Source, TypeName } from "./sql-tree.ts";
 import { TokenCursor } from "./token-cursor.ts";
 
 const OPAQUE = { kind: "opaque" } as const;
+const opaque = (...parts: Expression[]): Expression => ({ kind: "opaque", parts });
 
 /** Reads an expression. @throws Unreadable */
 export function parseExpression(sql: string): Expression {
@@ -116,7 +117,7 @@ class Parser {
     this.#tokens.expect("(");
     const array = this.#tokens.isWord("select") ? this.#subquery("list") : this.expression();
     this.#tokens.expect(")");
-    return operator === "=" && !isAll ? { kind: "any", left, array } : OPAQUE;
+    return operator === "=" && !isAll ? { kind: "any", left, array } : opaque(left, array);
   }
 
   /** `OPERATOR(schema.=)`, which may mean anything, unless it is of PostgreSQL itself. */
@@ -135,14 +136,13 @@ class Parser {
 
   #test(left: Expression): Expression {
     const first = this.#tokens.next();
-    if (first.text !== "is") return OPAQUE;
+    if (first.text !== "is") return opaque(left);
     const isNot = this.#tokens.take("not");
     if (this.#tokens.take("distinct")) {
       this.#tokens.expect("from");
-      this.expression(BINDS.comparison + 1);
-      return OPAQUE;
+      return opaque(left, this.expression(BINDS.comparison + 1));
     }
-    return this.#tokens.word() === "true" && !isNot ? { kind: "isTrue", of: left } : OPAQUE;
+    return this.#tokens.word() === "true" && !isNot ? { kind: "isTrue", of: left } : opaque(left);
   }
 
   #membership(left: Expression): Expression | undefined {
@@ -152,13 +152,13 @@ class Parser {
     if (!["like", "ilike", "similar", "between"].includes(text)) throw new Unreadable();
     this.#tokens.take("to");
     this.#tokens.take("symmetric");
-    this.expression(BINDS.membership + 1);
+    const parts = [left, this.expression(BINDS.membership + 1)];
     if (text === "between") {
       this.#tokens.expect("and");
-      this.expression(BINDS.membership + 1);
+      parts.push(this.expression(BINDS.membership + 1));
     }
-    if (this.#tokens.take("escape")) this.expression(BINDS.membership + 1);
-    return OPAQUE;
+    if (this.#tokens.take("escape")) parts.push(this.expression(BINDS.membership + 1));
+    return opaque(...parts);
   }
 
   #inList(left: Expression, isNot: boolean): Expression {
@@ -167,7 +167,7 @@ class Parser {
       ? this.#subquery("list")
       : { kind: "array", items: this.#listUntil(")") };
     this.#tokens.expect(")");
-    return isNot ? OPAQUE : { kind: "any", left, array };
+    return isNot ? opaque(left, array) : { kind: "any", left, array };
   }
 
   /** Any other collation may make texts equal that differ, so none is judged. */
@@ -186,8 +186,11 @@ class Parser {
       case "parameter":
         return { kind: "parameter", place: Number(token.text) };
       case "operator":
-        this.expression(BINDS.sign);
-        return OPAQUE;
+        if (!["-", "+"].includes(token.text)) {
+          this.expression(BINDS.sign);
+          return OPAQUE;
+        }
+        return opaque(this.expression(BINDS.sign));
       case "mark":
         if (token.text === "(") return this.#closed(() => this.#valueOrSubquery());
         throw new Unreadable();
@@ -210,8 +213,7 @@ class Parser {
       case "session_user":
         return { kind: "user", of: "session" };
       case "not":
-        this.expression(BINDS.not);
-        return OPAQUE;
+        return opaque(this.expression(BINDS.not));
       case "exists":
         return this.#bracketed(() => this.#subquery("exists"));
       case "cast":
@@ -223,7 +225,7 @@ class Parser {
       case "current_date":
       case "current_timestamp":
       case "localtimestamp":
-        return OPAQUE;
+        return opaque();
       case "select":
       case "from":
       case "where":
@@ -248,15 +250,15 @@ class Parser {
   }
 
   #cases(): Expression {
-    if (!this.#tokens.isWord("when")) this.expression();
+    const parts = this.#tokens.isWord("when") ? [] : [this.expression()];
     while (this.#tokens.take("when")) {
-      this.expression();
+      parts.push(this.expression());
       this.#tokens.expect("then");
-      this.expression();
+      parts.push(this.expression());
     }
-    if (this.#tokens.take("else")) this.expression();
+    if (this.#tokens.take("else")) parts.push(this.expression());
     this.#tokens.expect("end");
-    return OPAQUE;
+    return opaque(...parts);
   }
 
   /** What stands in parentheses, or nothing that is judged. */

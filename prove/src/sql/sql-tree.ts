@@ -30,8 +30,8 @@ export type Expression =
   | { kind: "isTrue"; of: Expression }
   /** `COLLATE "C"`, under which texts are equal only if their bytes are */
   | { kind: "bytes"; of: Expression }
-  /** What the prover does not judge. It narrows what it is joined to with AND. */
-  | { kind: "opaque" };
+  /** What the prover does not judge, with what it consists of, if that was read. It narrows what it is joined to with AND. */
+  | { kind: "opaque"; parts?: Expression[] };
 
 /** What a subquery reads from: a table, or a function that returns rows. */
 export type Source =
@@ -51,6 +51,8 @@ export function childrenOf(expression: Expression): Expression[] {
     case "and":
     case "or":
       return expression.parts;
+    case "opaque":
+      return expression.parts ?? [];
     case "cast":
     case "isTrue":
     case "bytes":

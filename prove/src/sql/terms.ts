@@ -54,7 +54,7 @@ export class Terms {
   }
 
   #cast(term: Term, type: KnownType | undefined): Term | undefined {
-    if (type === undefined || !keepsApart(term.type, type)) return undefined;
+    if (type === undefined || !keepsApart(term.type, type) || this.#lookup.isOwnCast(term.type, type)) return undefined;
     return { ...term, type, isList: term.isList || elementOf(type) !== undefined };
   }
 
@@ -96,7 +96,9 @@ export class Terms {
       const atom = partOf(term.atom, keys);
       return atom && { atom, type: "text", isList: false };
     }
-    if (is("string_to_array") && rest.length === 1 && keys[0] && !term.isList && term.type === "text")
+    // A separator that is a part of a number or UUID would take it apart.
+    const isSeparator = keys[0] !== undefined && /^[^\w+.-]+$/.test(keys[0]);
+    if (is("string_to_array") && rest.length === 1 && isSeparator && !term.isList && term.type === "text")
       return { ...term, type: "text[]", isList: true, isSplit: true };
     if (rest.length > 0) return undefined;
     if (is("json_array_elements_text", "jsonb_array_elements_text")) return { ...term, type: "text", isList: true };

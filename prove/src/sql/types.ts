@@ -8,6 +8,10 @@ export type UserType = {
   base: { schema: string; name: string; array: boolean } | null;
   /** Whether texts that differ are never equal. */
   deterministic: boolean;
+  /** Whether the domain has a length or precision: a cast to it cuts or rounds. */
+  limited: boolean;
+  /** Whether a type of another kind has the same name, which a name without a schema could mean. */
+  hidden: boolean;
 };
 
 /** A type that the prover knows, such as `int8`, `text[]` or `enum public.kind`. */
@@ -17,19 +21,25 @@ const NUMBERS = ["int2", "int4", "int8", "oid"];
 const TEXTS = ["text", "varchar"];
 const KNOWN = [...NUMBERS, ...TEXTS, "numeric", "name", "uuid", "json", "jsonb", "bool"];
 
-/** A type under the name by which the prover knows it; `undefined` for those that round, fold, pad or cut. */
-export function knownType(type: TypeName, types: readonly UserType[]): KnownType | undefined {
+/** Whether a type of the integrator neither folds nor cuts. */
+const isExact = ({ deterministic, limited }: UserType, isStored: boolean): boolean =>
+  deterministic && (isStored || !limited);
+
+/**
+ * A type under the name by which the prover knows it; `undefined` for those that round, fold, pad or cut. What is in a column
+ * (`isStored`) has been cut before.
+ */
+export function knownType(type: TypeName, types: readonly UserType[], isStored = false): KnownType | undefined {
   const { name, schema, limited, array } = type;
   if (limited) return undefined;
   const found = types.filter((each) => each.name === name && (schema === undefined || each.schema === schema));
   const isBuiltIn = schema === undefined || schema === "pg_catalog";
   const suffix = array ? "[]" : "";
   if (found.length === 0) return isBuiltIn && KNOWN.includes(name) ? name + suffix : undefined;
-  const [only] = found;
-  if (!only || found.length > 1 || (schema === undefined && KNOWN.includes(name)) || !only.deterministic)
-    return undefined;
+  const only = found.find((each) => isExact(each, isStored));
+  if (!only || found.length > 1 || (schema === undefined && (KNOWN.includes(name) || only.hidden))) return undefined;
   if (only.base === null) return `enum ${only.schema}.${only.name}${suffix}`;
-  const base = knownType({ ...only.base, limited: false }, types);
+  const base = knownType({ ...only.base, limited: false }, types, isStored);
   return base === undefined || (array && base.endsWith("[]")) ? undefined : base + suffix;
 }
 

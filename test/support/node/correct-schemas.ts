@@ -302,7 +302,51 @@ const OTHERS: readonly CorrectSchema[] = [
   },
 ];
 
-export const CORRECT_SCHEMAS: readonly CorrectSchema[] = [...RECIPES, ...SUPABASES, ...RAILS, ...MEMBERS, ...OTHERS];
+const HOUSES: readonly CorrectSchema[] = [
+  {
+    name: "PostGraphile, Hasura and Prisma, each with a schema of its own, and partitions by hash",
+    sql: `${ROLES} CREATE SCHEMA graph; CREATE SCHEMA hasura; CREATE SCHEMA prisma; GRANT USAGE ON SCHEMA graph, hasura, prisma TO dashboard;
+      CREATE FUNCTION graph.me() RETURNS int AS $$ SELECT nullif(pg_catalog.current_setting('jwt.claims.person_id', true), '')::int; $$ LANGUAGE sql STABLE;
+      CREATE TABLE graph.posts (id serial PRIMARY KEY, author_id int NOT NULL DEFAULT graph.me()); INSERT INTO graph.posts (author_id) VALUES (1), (2);
+      CREATE TABLE hasura.items (id int PRIMARY KEY, org uuid); INSERT INTO hasura.items VALUES (1, '${uuid(1)}'), (2, '${uuid(2)}');
+      CREATE TABLE prisma."User" (id int PRIMARY KEY, "companyId" bigint NOT NULL) PARTITION BY HASH (id); CREATE TABLE prisma.users_0 PARTITION OF prisma."User" FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+      INSERT INTO prisma."User" VALUES (1, 1), (2, 2); ${secured("graph.posts", "hasura.items", 'prisma."User"')}
+      GRANT SELECT, INSERT, UPDATE, DELETE ON graph.posts, hasura.items, prisma."User" TO dashboard;
+      CREATE POLICY s ON graph.posts FOR SELECT USING (author_id = graph.me()); CREATE POLICY i ON graph.posts FOR INSERT WITH CHECK (author_id = graph.me());
+      CREATE POLICY u ON graph.posts FOR UPDATE USING (author_id = graph.me()); CREATE POLICY d ON graph.posts FOR DELETE USING (author_id = graph.me());
+      CREATE POLICY o ON hasura.items USING (org = ((current_setting('hasura.user', true)::json)->>'x-hasura-org-id')::uuid);
+      CREATE POLICY o ON prisma."User" USING ("companyId" = current_setting('app.current_company_id', TRUE)::bigint);
+      CREATE VIEW graph.mine WITH (security_invoker = t, security_barrier) AS SELECT id FROM graph.posts; GRANT SELECT ON graph.mine TO dashboard`,
+    as: (number) =>
+      `SET LOCAL ROLE dashboard; SELECT set_config('jwt.claims.person_id', '${number}', true), set_config('hasura.user', '{"x-hasura-org-id":"${uuid(number)}"}', true), set_config('app.current_company_id', '${number}', true)`,
+  },
+  {
+    name: "authors who write for their team, with a helper that runs as its owner, in a schema that only views name",
+    sql: `${ROLES} CREATE SCHEMA data; CREATE DOMAIN code AS varchar(36); CREATE TABLE shops (id int PRIMARY KEY, person code); INSERT INTO shops VALUES (1, 'p1'), (2, 'p2');
+      CREATE TABLE data.members (team varchar(36), person text, left_at timestamptz, until timestamptz, role text); INSERT INTO data.members VALUES ('t1', 'p1'), ('t2', 'p2');
+      CREATE TABLE docs (id int PRIMARY KEY, team varchar(36), author text); INSERT INTO docs VALUES (1, 't1', 'p1'), (2, 't2', 'p2');
+      CREATE FUNCTION my_teams() RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = '' AS $$
+        SELECT team FROM data.members WHERE person = current_setting('app.p', true) AND left_at IS NULL AND (until IS NULL OR until > now()) AND role NOT IN ('guest', 'bot')
+      $$;
+      ${secured("docs", "data.members", "shops")} GRANT SELECT ON shops TO dashboard; CREATE POLICY own ON shops USING (person = current_setting('app.p', true)); GRANT SELECT, INSERT, UPDATE, DELETE ON docs TO dashboard; GRANT SELECT ON data.members TO dashboard;
+      CREATE POLICY own ON data.members FOR SELECT USING (person = current_setting('app.p', true));
+      CREATE VIEW me WITH (security_invoker) AS SELECT * FROM data.members; GRANT SELECT ON me TO dashboard; UPDATE data.members SET role = 'user';
+      CREATE POLICY r ON docs FOR SELECT USING (team IN (SELECT my_teams()));
+      CREATE POLICY a ON docs FOR INSERT WITH CHECK (author = current_setting('app.p', true) AND team IN (SELECT my_teams()));
+      CREATE POLICY u ON docs FOR UPDATE USING (author = current_setting('app.p', true)) WITH CHECK (author = current_setting('app.p', true) AND team IN (SELECT my_teams()));
+      CREATE POLICY d ON docs FOR DELETE USING (author = current_setting('app.p', true))`,
+    as: setting("app.p", (number) => `p${number}`),
+  },
+];
+
+export const CORRECT_SCHEMAS: readonly CorrectSchema[] = [
+  ...RECIPES,
+  ...SUPABASES,
+  ...RAILS,
+  ...MEMBERS,
+  ...OTHERS,
+  ...HOUSES,
+];
 
 /** The product's schema, in which a person sees one store, or all as `*`: a person must judge that. */
 export const PRODUCT_SCHEMA: CorrectSchema = {

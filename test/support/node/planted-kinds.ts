@@ -1,11 +1,13 @@
 /** Mistakes of each kind by which a customer reaches rows of another one, beyond those of `planted-mistakes.ts`. */
 import { asCustomer } from "./planted-mistakes.ts";
 
+type Found = { code?: string; object: string };
+
 export type PlantedKind = {
   name: string;
   sql: string;
-  /** What the prover must name. Without a code, it is enough that it does not judge the object. */
-  found: { code?: string; object: string };
+  /** What the prover must name: each of several mistakes in one database. Without a code, it is enough that it does not judge the object. */
+  found: Found | readonly Found[];
   as?: (number: number) => string;
 };
 
@@ -497,7 +499,118 @@ const PEOPLE: readonly PlantedKind[] = [
   },
 ];
 
+/** A table with a policy of its own, in a database with others. */
+const table = (name: string, columns: string, { rows, rights = "SELECT" }: { rows: string; rights?: string }) => `
+  CREATE TABLE ${name} (${columns}); INSERT INTO ${name} VALUES ${rows}; ALTER TABLE ${name} OWNER TO owner;
+  ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY; ALTER TABLE ${name} FORCE ROW LEVEL SECURITY; GRANT ${rights} ON ${name} TO dashboard;`;
+const PERSON = "current_setting('app.person', true)";
+const UUIDS = "(1, '00000000-0000-0000-0000-000000000001'), (2, '00000000-0000-0000-0000-000000000002')";
+/** A function that runs as its owner, and tells of other rows by its target or its condition. */
+const helper = (name: string, target: string, condition = "true") => `
+  CREATE FUNCTION ${name}(int) RETURNS text STABLE LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+    $$ SELECT ${target} FROM public.members m WHERE m.person = ${PERSON} AND ${condition} $$;`;
+const HELPERS = {
+  target: helper("target", "(SELECT o.note FROM public.orders o WHERE o.id = $1)"),
+  called: helper("called", "public.note_of($1)"),
+  oracle: helper("oracle", "m.person", "EXISTS (SELECT FROM public.orders o WHERE o.id = $1)"),
+  negated: helper("negated", "m.person", "NOT EXISTS (SELECT FROM public.orders o WHERE o.id = $1)"),
+  asked: helper("asked", "m.person", "public.has_note($1)"),
+  chosen: helper(
+    "chosen",
+    "m.person",
+    "CASE WHEN (SELECT o.store FROM public.orders o WHERE o.id = $1) = 7 THEN true ELSE false END",
+  ),
+  dynamic: helper(
+    "dynamic",
+    "m.person",
+    "query_to_xml('SELECT note FROM public.orders', true, true, '')::text LIKE '%x%'",
+  ),
+};
+
+const BATCHES: readonly PlantedKind[] = [
+  {
+    name: "casts of one's own, by which ids become the same",
+    sql: `CREATE TYPE place AS ENUM ('1', '2', '3');
+      CREATE FUNCTION lie(place) RETURNS text IMMUTABLE LANGUAGE sql RETURN CASE WHEN $1 >= '2'::place THEN '2' ELSE '1' END; CREATE CAST (place AS text) WITH FUNCTION lie(place);
+      CREATE FUNCTION lie(text) RETURNS uuid IMMUTABLE LANGUAGE sql RETURN lpad($1, 32, '0')::varchar::uuid; CREATE CAST (text AS uuid) WITH FUNCTION lie(text);
+      CREATE FUNCTION own_id() RETURNS uuid STABLE LANGUAGE sql AS $$ SELECT ${SETTING}::uuid $$;
+      ${table("a", "id int PRIMARY KEY, customer place", { rows: "(1, '1'), (2, '2')" })} CREATE POLICY own ON a TO dashboard USING (customer::text = ${SETTING});
+      ${table("b", "id int PRIMARY KEY, customer uuid", { rows: UUIDS })} CREATE POLICY own ON b TO dashboard USING (customer = own_id())`,
+    found: [{ object: "public.a.own" }, { object: "public.b.own" }],
+  },
+  {
+    name: "types and lists that cut ids",
+    sql: `CREATE DOMAIN short AS varchar(1); CREATE DOMAIN public.date AS text; CREATE TYPE place AS ENUM ('1', '2', '1,2');
+      CREATE FUNCTION day() RETURNS text STABLE LANGUAGE sql AS $$ SELECT ${SETTING}::date::text $$;
+      ${table("a", "id int PRIMARY KEY, customer text", { rows: "(1, '1'), (2, '2')" })} CREATE POLICY own ON a TO dashboard USING (customer = ${SETTING}::short);
+      ${table("b", "id int PRIMARY KEY, customer place", { rows: "(1, '1'), (2, '2')" })} CREATE POLICY own ON b TO dashboard USING (customer = ANY (string_to_array(${SETTING}, ',')::place[]));
+      ${table("c", "id int PRIMARY KEY, customer int", { rows: "(1, 1), (2, 2)" })} CREATE POLICY own ON c TO dashboard USING (customer = ANY (string_to_array(${SETTING}, '0')::int[]));
+      ${table("d", "id int PRIMARY KEY, customer text", { rows: "(1, '1'), (2, '2')" })} CREATE POLICY own ON d TO dashboard USING (customer = day())`,
+    found: ["a", "b", "c", "d"].map((name) => ({ object: `public.${name}.own` })),
+  },
+  {
+    name: "helpers that run as their owner, and tell of the rows of others",
+    sql: `${members("SELECT 1", IS_MEMBER)}; CREATE FUNCTION note_of(int) RETURNS text STABLE LANGUAGE sql AS 'SELECT note FROM public.orders WHERE id = $1';
+      CREATE FUNCTION has_note(int) RETURNS boolean STABLE LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM public.orders WHERE id = $1); END';
+      ${Object.values(HELPERS).join("")}`,
+    as: asPerson,
+    found: Object.keys(HELPERS).map((name) => ({ code: "security_definer", object: `public.${name}(integer)` })),
+  },
+  {
+    name: "tables and functions in schemas that only views and functions may name",
+    sql: `CREATE SCHEMA hidden; CREATE TABLE hidden.bills AS SELECT * FROM orders; CREATE MATERIALIZED VIEW hidden.sums AS SELECT * FROM orders;
+      CREATE TABLE hidden.bodies AS SELECT * FROM orders; GRANT SELECT ON ALL TABLES IN SCHEMA hidden TO dashboard; CREATE EXTENSION dblink SCHEMA hidden;
+      CREATE VIEW bills WITH (security_invoker = true) AS SELECT * FROM hidden.bills; CREATE VIEW sums WITH (security_invoker = true) AS SELECT * FROM hidden.sums;
+      GRANT SELECT ON bills, sums TO dashboard; CREATE FUNCTION bodies() RETURNS bigint STABLE LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM hidden.bodies; END;
+      CREATE FUNCTION remote(text) RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC SELECT x FROM hidden.dblink('dbname=postgres', $1) AS t (x text); END`,
+    found: [
+      { code: "rls_disabled", object: "hidden.bills" },
+      { code: "materialized_view", object: "hidden.sums" },
+      { code: "rls_disabled", object: "hidden.bodies" },
+      { code: "builtin_function", object: "hidden.dblink(text, text)" },
+    ],
+  },
+  {
+    name: "rows that a person writes for another customer",
+    sql: `${members("SELECT 1", IS_MEMBER)}; ${table("docs", "id int PRIMARY KEY, customer bigint, author text", { rows: "(1, 1, 'p1'), (2, 2, 'p2')", rights: "SELECT, INSERT, UPDATE" })}
+      CREATE POLICY seen ON docs FOR SELECT TO dashboard USING (customer IN (SELECT customer FROM members WHERE person = ${PERSON}));
+      CREATE POLICY added ON docs FOR INSERT TO dashboard WITH CHECK (author = ${PERSON}); CREATE POLICY moved ON docs FOR UPDATE TO dashboard USING (author = ${PERSON})`,
+    as: asPerson,
+    found: [{ object: "public.docs.added" }, { object: "public.docs.moved" }],
+  },
+  {
+    name: "keys that nobody checks, and tables that a path may not mean",
+    sql: `${members("SELECT 1", "customer IN (SELECT mine())").replace("GRANT SELECT ON members", "CREATE SCHEMA hidden; CREATE TABLE hidden.members (LIKE members); CREATE FUNCTION mine() RETURNS SETOF bigint STABLE LANGUAGE sql SET search_path = hidden, public, pg_temp AS 'SELECT customer FROM members WHERE person = current_setting(''app.person'', true)'; GRANT SELECT ON members")};
+      ${table("lines", "order_id int REFERENCES orders, line int", { rows: "(1, 1), (3, 1)" })} ALTER TABLE lines DISABLE TRIGGER ALL;
+      CREATE POLICY own ON lines FOR SELECT TO dashboard USING (EXISTS (SELECT FROM orders WHERE orders.id = lines.order_id AND orders.customer = customer()))`,
+    as: asBoth,
+    found: [{ object: OWN }, { object: "public.lines.own" }],
+  },
+  {
+    name: "an operator in a schema that the customer's SQL puts first",
+    sql: `CREATE SCHEMA shop; GRANT USAGE ON SCHEMA shop TO dashboard; CREATE FUNCTION shop.same(bigint, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 - $2 IN (0, 2);
+      CREATE OPERATOR shop.= (FUNCTION = shop.same, LEFTARG = bigint, RIGHTARG = bigint);
+      CREATE FUNCTION mine(bigint) RETURNS boolean STABLE LANGUAGE sql AS $$ SELECT $1 = nullif(${SETTING}, '')::bigint $$; ALTER POLICY own ON orders USING (mine(customer)) WITH CHECK (mine(customer))`,
+    as: (number) => `SET LOCAL search_path = shop, pg_catalog, public; ${asCustomer(number)}`,
+    found: { object: OWN },
+  },
+  {
+    name: "roles of customers, whose policies name another customer, and one that owns a type",
+    sql: `REVOKE dashboard FROM backend; CREATE ROLE c1; CREATE ROLE c2; GRANT c1, c2 TO backend; CREATE TYPE place AS ENUM ('c1', 'c2'); ALTER TYPE place OWNER TO c1;
+      ${table("notes", "id int PRIMARY KEY, customer int", { rows: "(1, 1), (2, 2)" })} GRANT SELECT, INSERT, UPDATE, DELETE ON notes TO c1, c2;
+      CREATE POLICY c1 ON notes FOR SELECT TO c1 USING (customer = 1); CREATE POLICY c2 ON notes FOR SELECT TO c2 USING (customer = 2);
+      CREATE POLICY gone ON notes FOR DELETE TO c2 USING (customer = 1); CREATE POLICY added ON notes FOR INSERT TO c1 WITH CHECK (customer = 2)`,
+    as: (number) => `SET LOCAL ROLE c${number}`,
+    found: [
+      { object: "gone on public.notes" },
+      { object: "added on public.notes" },
+      { code: "owner", object: "public.place" },
+    ],
+  },
+];
+
 export const KINDS: readonly PlantedKind[] = [
+  ...BATCHES,
   ...RIGHTS,
   ...DEFINERS,
   ...MEMBERSHIPS,
