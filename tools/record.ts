@@ -1,7 +1,7 @@
 /**
  * `npm run record`: records this release for the tests of later ones, in `test/releases/<version>`: the calls of a walk with their
  * answers, the databases and the backup at its end, the credentials that must go on, the built Worker, and all promises of stability.md.
- * Run it once for each release: a test compares the folder with its hash from then on.
+ * Run it once for each minor release: a test compares the folder with its hash from then on. Another release promises nothing new.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { Command } from "commander";
 import { pagesOf } from "../cli/src/backup/service-pages.ts";
 import { bundleOf } from "../cli/src/serve/bundle.ts";
 import { startService } from "../cli/src/serve/service.ts";
+import { METAFILE } from "../cli/src/serve/upload.ts";
 import { CommandError } from "../common/command-error.ts";
 import project from "../package.json" with { type: "json" };
 import { promises } from "../test/support/node/promises.ts";
@@ -24,6 +25,10 @@ async function record(): Promise<void> {
   const folder = join(RELEASES, project.version);
   if (existsSync(folder) || Object.hasOwn(HASHES, project.version))
     throw new CommandError(`${project.version} is recorded. A release is recorded once: raise the version first.`);
+  if (!project.version.endsWith(".0"))
+    throw new CommandError(
+      `${project.version} only corrects a recorded release, whose promises its tests compare it with.`,
+    );
   const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
   const bundle = bundleOf({ isNew: () => undefined });
   const kept = secrets();
@@ -47,7 +52,7 @@ async function record(): Promise<void> {
   writeFileSync(join(folder, "secrets.json"), json({ secrets: kept, credentials }));
   cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });
   mkdirSync(join(folder, "worker"));
-  for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each)))
+  for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each) && each !== METAFILE))
     cpSync(join(bundle.folder, name), join(folder, "worker", name));
   rmSync(state, { recursive: true });
   console.info(`Recorded ${folder}. Add it to HASHES in test/support/node/releases.ts:`);
