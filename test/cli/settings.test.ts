@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -10,7 +11,8 @@ import { checkLoaded } from "../../cli/src/doctor/env-file.ts";
 import type { Finding } from "../../cli/src/doctor/finding.ts";
 import { settingsFileIn } from "../../cli/src/serve/settings-file.ts";
 import { SETTING_NAMES, type SettingName } from "../../common/settings/settings.ts";
-import { runCommand } from "../support/node/commands.ts";
+import { certify, hasOpenssl } from "../support/node/certificate.ts";
+import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
@@ -130,9 +132,9 @@ describe("the keys of the company's provider", () => {
 
   it.for([
     ["/keys", "ok", "SSO_JWKS_URL shows 1 of the provider's keys"],
-    ["/none", "failed", "SSO_JWKS_URL shows no public keys."],
-    ["/page", "failed", "SSO_JWKS_URL shows no public keys."],
-    ["/moved", "failed", "SSO_JWKS_URL cannot be reached from this machine: unexpected redirect."],
+    ["/none", "failed", "SSO_JWKS_URL shows no public keys (status 200)."],
+    ["/page", "failed", "SSO_JWKS_URL shows no public keys (status 200)."],
+    ["/moved", "failed", "SSO_JWKS_URL shows no public keys (status 302)."],
     [undefined, "failed", "SSO_JWKS_URL cannot be reached from this machine: connect ECONNREFUSED"],
   ] as const)("are fetched by ug doctor: %s is %s", async ([path, level, message], { expect }) => {
     const provider = createServer(({ url = "" }, response) => answers[url]?.(response)).listen(0, "127.0.0.1");
@@ -143,6 +145,22 @@ describe("the keys of the company's provider", () => {
     const file = fileWith({ ...GOOD, ...sso, SSO_JWKS_URL: `http://127.0.0.1:${port}${path ?? "/keys"}` });
     const { checks } = await diagnosed(file);
     expect(checks).toContainEqual({ check: "sign-in", level, message: expect.stringContaining(message) });
+  });
+
+  const skipped = hasOpenssl ? "" : ", skipped: openssl is missing";
+  it.skipIf(!hasOpenssl)(`are trusted by the certificates of the machine alone${skipped}`, async ({ expect }) => {
+    const { file: certificate, ...tls } = certify(newFolder());
+    const provider = createTlsServer(tls, (_, response) => answers["/keys"]?.(response)).listen(0, "localhost");
+    onTestFinished(() => void provider.close());
+    await once(provider, "listening");
+    const { port } = provider.address() as AddressInfo;
+    const file = fileWith({ ...GOOD, ...sso, SSO_JWKS_URL: `https://localhost:${port}/keys` });
+    const levelWith = async (env: NodeJS.ProcessEnv) => {
+      const { stdout } = await outcomeOf(startCommand("doctor", ["--json", "--env-file", file], env));
+      return (JSON.parse(stdout) as { checks: Finding[] }).checks.find(({ check }) => check === "sign-in")?.level;
+    };
+    expect(await levelWith({})).toBe("failed");
+    expect(await levelWith({ SSL_CERT_FILE: certificate })).toBe("ok");
   });
 
   it("are not asked for where operators do not sign in with a company", async ({ expect }) => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { certify } from "../support/node/certificate.ts";
 import { environmentsOf, sessionOf } from "../support/node/environments.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
@@ -17,16 +18,6 @@ const MODULES = "/usr/lib/apache2/modules";
 const isThere = existsSync(join(MODULES, "mod_auth_openidc.so")) && spawnSync("apache2", ["-v"]).status === 0;
 const skipped = isThere ? "" : ", skipped: Debian's libapache2-mod-auth-openidc is missing";
 const test = it.skipIf(!isThere);
-
-/** Makes a key and a certificate for `localhost`. */
-function certify(folder: string) {
-  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "certificate.pem")];
-  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...subject], {
-    stdio: "ignore",
-  });
-  return { key: readFileSync(join(folder, "key.pem")), cert: readFileSync(join(folder, "certificate.pem")) };
-}
 
 /** What Debian's configuration has besides the recipe, and a certificate that the module trusts. */
 const configuration = (recipe: string, folder: string, port: number) => `

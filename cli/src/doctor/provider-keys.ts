@@ -1,3 +1,8 @@
+import { once } from "node:events";
+import { type IncomingMessage, request as requestInClear } from "node:http";
+import { request as requestByTls } from "node:https";
+import { text } from "node:stream/consumers";
+import { getCACertificates } from "node:tls";
 import * as z from "zod";
 import { readSetting } from "../../../common/settings/settings.ts";
 import { RESPONSE_MS_MAX } from "../support/service.ts";
@@ -12,21 +17,42 @@ const CHECK = "sign-in";
 export async function checkProviderKeys(texts: NodeJS.Dict<string>): Promise<Finding[]> {
   const url = readSetting(texts, "SSO_JWKS_URL");
   if (!url.ok || url.value === undefined) return [];
+  let answer: { status: number; body: string };
   try {
-    const response = await fetch(url.value, { redirect: "error", signal: AbortSignal.timeout(RESPONSE_MS_MAX) });
-    const { keys } = JwkSet.parse(await response.json());
-    if (response.ok && keys.length > 0) return [ok(CHECK, `SSO_JWKS_URL shows ${keys.length} of the provider's keys`)];
-    return [notKeys()];
+    answer = await fetched(url.value);
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError) return [notKeys()];
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    const cause = error instanceof Error ? error.message : String(error);
     return [failed(CHECK, `SSO_JWKS_URL cannot be reached from this machine: ${cause}. ${KEYS_GO_ON}`)];
   }
+  const count = answer.status === 200 ? keysIn(answer.body) : 0;
+  return [
+    count > 0
+      ? ok(CHECK, `SSO_JWKS_URL shows ${count} of the provider's keys`)
+      : failed(
+          CHECK,
+          `SSO_JWKS_URL shows no public keys (status ${answer.status}). Set it to the provider's jwks_uri. ${KEYS_GO_ON}`,
+        ),
+  ];
 }
 
 const KEYS_GO_ON = "Until then, nobody signs in with the company; sign-in with keys of operators goes on.";
 
-const notKeys = (): Finding =>
-  failed(CHECK, `SSO_JWKS_URL shows no public keys. Set it to the provider's jwks_uri. ${KEYS_GO_ON}`);
+/** Fetches as workerd does for the service: by the certificates that the machine trusts, not by those of Node, and without a redirect. */
+async function fetched(url: string): Promise<{ status: number; body: string }> {
+  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const request = url.startsWith("https:")
+    ? requestByTls(url, { signal, ca: getCACertificates("system") })
+    : requestInClear(url, { signal });
+  const [response] = (await once(request.end(), "response")) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, body: await text(response) };
+}
+
+function keysIn(body: string): number {
+  try {
+    return JwkSet.parse(JSON.parse(body)).keys.length;
+  } catch {
+    return 0;
+  }
+}
 
 const JwkSet = z.object({ keys: z.array(z.unknown()) });

@@ -5,6 +5,7 @@ import { appendFileSync, chmodSync, chownSync, existsSync, mkdtempSync, readdirS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { certify } from "./certificate.ts";
 import { freePort } from "./free-port.ts";
 import { waitUntil } from "./service.ts";
 
@@ -35,17 +36,6 @@ export type Postgres = {
   dump: () => string;
   stop: () => Promise<void>;
 };
-
-/** Makes the server's key and certificate. */
-function certify(folder: string, at: { cwd: string; uid?: number; gid?: number }): string {
-  const files = ["-keyout", "key.pem", "-out", "certificate.pem"];
-  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...subject], {
-    ...at,
-    stdio: "ignore",
-  });
-  return join(folder, "certificate.pem");
-}
 
 /** A connection, once the server accepts it. */
 async function connected(connectionString: string): Promise<pg.Client> {
@@ -78,7 +68,7 @@ export async function startPostgres({ tls = false } = {}): Promise<Postgres> {
     stdio: "ignore",
   });
   const port = tls ? await freePort() : 5432;
-  const certificate = tls ? certify(folder, at) : "";
+  const certificate = tls ? certify(folder, user).file : "";
   const settings = [
     ...[`unix_socket_directories=${folder}`, `port=${port}`, "fsync=off", "jit=off", "max_connections=20"],
     ...(tls
