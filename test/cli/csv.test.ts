@@ -120,13 +120,14 @@ describe("import", () => {
     ["a row without an id", "user_group_id,name\na,1\n,2\n", "row 3: it has no user_group_id."],
     ["another state", "user_group_id,state\na,gone\n", "row 2: give the state active or suspended"],
     ["an open quotation mark", 'user_group_id,name\na,1\nb,"2\n', "a quotation mark is missing"],
+    ["a quotation mark within a cell", 'user_group_id,name\na,1\nb,Screen 12"\n', "from line 3 on"],
     ["two columns of one field", "user_group_id,name,name\na,1,2\n", 'Several columns are about "name"'],
     [
       "bytes that are no UTF-8",
       Buffer.from("user_group_id,name\na,M\xfcller\n", "latin1"),
       "iconv -f WINDOWS-1252 -t UTF-8",
     ],
-    ["UTF-16", Buffer.from("\ufeffuser_group_id\na\n", "utf16le"), "is not in UTF-8"],
+    ["UTF-16", Buffer.from("\ufeffuser_group_id\na\n", "utf16le"), "iconv -f UTF-16 -t UTF-8"],
     ["nothing", "", "no column user_group_id"],
   ] as const)("imports nothing of a CSV with %s, and says what to do", async ([name, text, sentence], { expect }) => {
     const { groups, contents } = await environment(name.replaceAll(/\W/g, "-").toLowerCase());

@@ -47,6 +47,20 @@ it("explains the credential on standard input, and never prints it", async ({ ex
   for (const { stdout, stderr } of [refused, asJson]) expect(stdout + stderr).not.toMatch(CREDENTIAL_PATTERN);
 });
 
+it("waits for whoever writes to standard input, such as a password manager", async ({ expect }) => {
+  const { operatorKey } = await start("why-slow");
+  const slowly = async (...[name, ...args]: [string, ...string[]]) => {
+    const child = startCommand(name, args, { OPERATOR_KEY: operatorKey });
+    // A writer as slow as a person: ug has long tried to read by then.
+    setTimeout(() => child.stdin?.end(operatorKey), 1_000);
+    return (await outcomeOf(child)).stdout;
+  };
+  expect(await Promise.all([slowly("why"), slowly("whoami", "--key-file", "-")])).toEqual([
+    expect.stringMatching(/^Operator \d+: valid/),
+    expect.stringContaining("ada of why-slow"),
+  ]);
+});
+
 it("says of a text that is no credential of the service that it is unknown", async ({ expect }) => {
   const { why } = await start("why-unknown");
   const { status, stdout } = await why("\u2028hunter2\u202e\n");

@@ -1,5 +1,4 @@
 /** `ug why`: why a credential is refused, or a group shows nothing. */
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type {
   Actor,
@@ -21,6 +20,7 @@ import {
 import { findAny, groupNameOf } from "../groups/find-group.ts";
 import { described, toWireGroup } from "../groups/task.ts";
 import { given } from "../support/given.ts";
+import { readStandardInput } from "../support/option-file.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { itemNumber } from "../whole-number.ts";
@@ -80,7 +80,7 @@ function readCredential({ keyFile }: ServiceOptions): string {
 
 function readInput(): string {
   try {
-    return readFileSync(process.stdin.fd, "utf8");
+    return readStandardInput();
   } catch (error) {
     throw new UsageError(`Standard input cannot be read: ${systemErrorCode(error)}.`);
   }

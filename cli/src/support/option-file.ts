@@ -1,12 +1,39 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readSync } from "node:fs";
 import { UsageError } from "../../../common/command-error.ts";
 import { systemErrorCode } from "./output.ts";
+
+const STDIN = 0;
+const WAIT_MS = 10;
+const waiting = new Int32Array(new SharedArrayBuffer(4));
 
 /** The text of the file that an option names, without blanks around it; `-` is standard input. @throws UsageError if it cannot be read. */
 export function textInOptionFile(option: string, file: string): string {
   try {
-    return readFileSync(file === "-" ? process.stdin.fd : file, "utf8").trim();
+    return (file === "-" ? readStandardInput() : readFileSync(file, "utf8")).trim();
   } catch (error) {
     throw new UsageError(`The file of ${option} cannot be read: ${systemErrorCode(error)}.`);
+  }
+}
+
+/**
+ * All of standard input. Each module that imports `node:process` makes Node set a pipe to non-blocking, so a read fails with EAGAIN
+ * while the writer is at work, such as a password manager that asks for its passphrase.
+ */
+export function readStandardInput(): string {
+  const chunks: Buffer[] = [];
+  for (let chunk = readChunk(); chunk?.length !== 0; chunk = readChunk())
+    if (chunk) chunks.push(chunk);
+    else Atomics.wait(waiting, 0, 0, WAIT_MS);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The next bytes of standard input: none at its end, and `undefined` if there are none yet. */
+function readChunk(): Buffer | undefined {
+  const buffer = Buffer.alloc(65_536);
+  try {
+    return buffer.subarray(0, readSync(STDIN, buffer));
+  } catch (error) {
+    if (systemErrorCode(error) === "EAGAIN") return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the groups of a CSV (RFC 4180). */
-import { type CsvError, parse } from "csv-parse/sync";
+import { CsvError, parse } from "csv-parse/sync";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { quoted } from "../../support/printable.ts";
 import { OBJECT_FIELDS, unescapeFormula } from "./csv-cells.ts";
@@ -52,8 +52,10 @@ function decoded(bytes: Buffer): string {
     // It removes a byte order mark.
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
+    // A text in a Windows code page has no NUL.
+    const encoding = bytes.includes(0) ? "UTF-16" : "WINDOWS-1252";
     throw new UsageError(
-      "The CSV is not in UTF-8. Save it as “CSV UTF-8”, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE",
+      `The CSV is not in UTF-8. Save it as “CSV UTF-8”, or convert it: iconv -f ${encoding} -t UTF-8 FILE > NEW_FILE`,
     );
   }
 }
@@ -80,12 +82,12 @@ function recordsOf(text: string, delimiter: string, to?: number): string[][] {
       ...(to !== undefined && { to }),
     });
   } catch (error) {
-    const { code, lines } = error as CsvError & { lines?: number };
-    if (!String(code).startsWith("CSV_")) throw error;
+    if (!(error instanceof CsvError)) throw error;
     // The delimiter of another attempt decides.
     if (to !== undefined) return [];
+    const { lines = "?" } = error as CsvError & { lines?: number };
     throw new CommandError(
-      `The CSV cannot be read from line ${lines ?? "?"} on, and nothing was changed: a quotation mark is missing, or not doubled within quotation marks.`,
+      `The CSV cannot be read from line ${lines} on, and nothing was changed: a quotation mark is missing, or not doubled, or in a cell that has none around it.`,
       { code: "invalid_csv" },
     );
   }
