@@ -70,7 +70,7 @@ export type BindQueryInput = {
   placeholders?: "?" | "$1" | "%s" | "@p1" | undefined;
   /**
    * Values such as the dates of a filter, which the template names `{{value.name}}`: at most 50, of 16 KiB as JSON. A clause without its value
-   * is dropped. They only filter: the person at the page can choose any.
+   * is dropped. They only filter: the person at the page can choose any. A Map or `URLSearchParams` in their place is a `TypeError`.
    */
   values?: Readonly<Record<string, QueryValue>>;
 };
@@ -166,13 +166,15 @@ export class ViewerClient {
     options?: CallOptions,
   ): Promise<BoundQuery | NamedBoundQuery> {
     const { sql, placeholders, values } = input;
-    if ("values" in input) refuseLost({ values, ...values });
+    // JSON has nothing of a Map or URLSearchParams. Their method has a name that no value can have.
+    if ("values" in input) refuseLost({ values: values?.forEach ?? values, ...values });
     const call = {
+      method: "POST" as const,
       path: "/api/viewer/query",
       body: { sql, placeholders, values, audience: this.#audience },
       retryable: true,
     };
-    const { body } = await this.#connection.send({ method: "POST", ...call }, options);
+    const { body } = await this.#connection.send(call, options);
     const params = body[placeholders === "{p1:String}" ? "json" : "values"]("params");
     return { sql: body.text("sql"), params, dropped: body.texts("dropped") } as BoundQuery | NamedBoundQuery;
   }

@@ -6,7 +6,7 @@ import { nameAt, newestBackupAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf } from "../support/node/backups.ts";
 import { newFolder } from "../support/node/new-folder.ts";
-import { startPlainService } from "../support/node/plain-workerd.ts";
+import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
 import { endGroup, runNode, waitUntil } from "../support/node/service.ts";
 
 const OLD = "2020-01-01T03-00-00Z";
@@ -26,31 +26,46 @@ async function start() {
 }
 
 describe("a folder of backups", () => {
+  /** Sends the first page of a restore, without a signature. Returns the status. */
+  async function restore(service: PlainService, workspace: string, rows: object[], nextCursor: string | null) {
+    const place = { workspace, environment: "Testing" };
+    const header = { kind: "header", format: 1, ...place, taken_at: "", release: "", schema: 1 };
+    const lines = [header, ...rows].map((line) => `${JSON.stringify(line)}\n`).join("");
+    const sha256 = createHash("sha256").update(lines).digest("hex");
+    const { status } = await fetch(
+      `${service.url}/api/restore?${new URLSearchParams({ ...place, unsigned: "true" })}`,
+      {
+        method: "POST",
+        headers: { Authorization: `Bearer ${service.operatorToken}`, "Content-Type": "application/x-ndjson" },
+        body: `${lines}${JSON.stringify({ kind: "page", number: 1, next_cursor: nextCursor, sha256 })}\n`,
+      },
+    );
+    return status;
+  }
+
   it("has every other environment although one is empty after a restore that was refused", async ({ expect }) => {
     const { service, run, all } = await start();
-    const header = {
-      kind: "header",
-      format: 1,
-      workspace: "empty",
-      environment: "Testing",
-      taken_at: "",
-      release: "",
-      schema: 1,
-    };
     const footer = { kind: "footer", groups: 1, api_keys: 0, events: 0, ended_sessions: 0 };
-    const lines = [header, footer].map((line) => `${JSON.stringify(line)}\n`).join("");
-    const sha256 = createHash("sha256").update(lines).digest("hex");
-    const { status } = await fetch(`${service.url}/api/restore?workspace=empty&environment=Testing&unsigned=true`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${service.operatorToken}`, "Content-Type": "application/x-ndjson" },
-      body: `${lines}${JSON.stringify({ kind: "page", number: 1, next_cursor: null, sha256 })}\n`,
-    });
-    expect(status).toBe(422);
+    expect(await restore(service, "empty", [footer], null)).toBe(422);
     // Two folders may not have the same second.
     await waitUntil(() => !existsSync(join(all, nameAt(new Date()))), "the next second had begun");
     const { stdout, stderr } = await run("backup", "--all", all, "--json");
     expect(stderr).toContain("empty/Testing is left out");
     expect(readdirSync(JSON.parse(stdout).folder).sort()).toEqual(["acme.Testing.ndjson", "registry.ndjson"]);
+  });
+
+  it("has every other environment while one is being restored, and fails and deletes nothing", async ({ expect }) => {
+    const { service, run, all, folder } = await start();
+    const [, group = ""] = readFileSync(join(folder, "acme.Testing.ndjson"), "utf8").split("\n");
+    expect(await restore(service, "unfinished", [JSON.parse(group)], "more")).toBe(200);
+    await waitUntil(() => !existsSync(join(all, nameAt(new Date()))), "the next second had begun");
+    const { status, stdout, stderr } = await run("backup", "--all", all, "--keep", "1", "--json");
+    expect(status).toBe(1);
+    expect(stderr).toContain("unfinished/Testing is left out: a backup is being restored there.");
+    const made = JSON.parse(stdout);
+    expect(made).toMatchObject({ success: 0, deleted: 0 });
+    expect(readdirSync(made.folder).sort()).toEqual(["acme.Testing.ndjson", "registry.ndjson"]);
+    expect(existsSync(folder)).toBe(true);
   });
 
   it("stands for its newest one, which verify proves file by file", async ({ expect }) => {

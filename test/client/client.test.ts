@@ -209,6 +209,20 @@ describe("viewers", () => {
     );
   });
 
+  it.for([
+    ["a Map", new Map([["from", 1]])],
+    ["a Set", new Set(["from"])],
+    ["the query of an address", new URLSearchParams("from=1")],
+    ["a form", new FormData()],
+    ["a function", () => ({ from: 1 })],
+  ])("take no values from what JSON has nothing of: %s", async ([, content], { expect }) => {
+    const { group } = await groups.ensure({ userGroupId: "client values" });
+    const values = content as unknown as Record<string, string>;
+    await expect(viewer(group.token).bindQuery({ sql: "1 [[AND a = {{value.from}}]]", values })).rejects.toThrow(
+      new TypeError("Give values."),
+    );
+  });
+
   it("bind SQL, and get the position of a template's error", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1" | "%s") =>

@@ -340,6 +340,19 @@ describe("sessionHandler", () => {
     },
   );
 
+  it.for(["viewerProperties", "claims"])("tells people without an id apart by their %s", async (name, { expect }) => {
+    const answerOf = async (now: Person) => {
+      const user = vi.fn<() => Person>().mockReturnValueOnce(person).mockReturnValueOnce(now);
+      const endSessions = vi.fn(async () => {});
+      const mintSession = async () => session;
+      const viewer = ({ id }: Person) => ({ [name]: { role: { of: id } } });
+      const { status } = await handlerOf(mintSession, { user, viewer, client: { mintSession, endSessions } })(post());
+      return [status, endSessions.mock.calls.length];
+    };
+    expect(await answerOf({ ...person })).toEqual([200, 0]);
+    expect(await answerOf({ ...person, id: "joe" })).toEqual([401, 1]);
+  });
+
   it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
     const lost = new Error("The table of sign-ins cannot be read.");
     const user = vi

@@ -95,19 +95,12 @@ async function takeOne(admin: Admin, file: string, options: TakeOptions): Promis
 async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptions): Promise<Output> {
   const { partial, finish } = beginFolder(all, new Date());
   const writeIn = (place: Place) => write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient);
-  const backups: Awaited<ReturnType<typeof write>>[] = [];
-  for await (const place of environmentsOf(admin))
-    try {
-      backups.push(await writeIn(place));
-    } catch (error) {
-      if (!(error instanceof CommandError && error.code === "environment_not_found")) throw error;
-      // A restore or a first key that has failed leaves an empty one, and one may be erased meanwhile: the others still need their backups.
-      console.error(`${nameOf(place)} is left out: it has no keys and no groups, or was erased meanwhile.`);
-    }
+  const { backups, isWhole } = await writeEnvironments(admin, writeIn);
   // The registry comes last: it then knows all that was purged before, and each environment that has a file.
   backups.push(await writeIn(undefined));
   const folder = finish();
-  const { deleted, later } = keep === undefined ? { deleted: 0, later: [] } : prune(all, keep, folder);
+  if (!isWhole) process.exitCode = 1;
+  const { deleted, later } = keep === undefined || !isWhole ? { deleted: 0, later: [] } : prune(all, keep, folder);
   if (later.length > 0)
     console.error(
       `Later than this backup: ${later.join(", ")}. The clock is wrong now, or was wrong then. --keep has neither counted nor deleted them.`,
@@ -115,10 +108,35 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
   const listed = backups.map(({ file, ...each }) => ({ ...each, file: file.replace(partial, folder) }));
   const text = `Backed up the registry and ${backups.length - 1} environments to ${folder}.`;
   return {
-    body: { success: 1, folder, backups: listed, deleted },
+    body: { success: isWhole ? 1 : 0, folder, backups: listed, deleted },
     text: deleted > 0 ? `${text} Deleted ${deleted} older ones.` : text,
   };
 }
+
+type Backup = Awaited<ReturnType<typeof write>>;
+
+/** Writes a backup of each environment, and names those without one. `isWhole` says whether none is missing that will have groups again. */
+async function writeEnvironments(admin: Admin, writeIn: (place: Place) => Promise<Backup>) {
+  const backups: Backup[] = [];
+  let isWhole = true;
+  for await (const place of environmentsOf(admin))
+    try {
+      backups.push(await writeIn(place));
+    } catch (error) {
+      // The others still need their backups.
+      const code = error instanceof CommandError ? error.code : undefined;
+      if (code !== "environment_not_found" && code !== "environment_restoring") throw error;
+      if (code === "environment_restoring") isWhole = false;
+      console.error(`${nameOf(place)} is left out: ${LEFT_OUT[code]}`);
+    }
+  return { backups, isWhole };
+}
+
+const LEFT_OUT = {
+  // A restore or a first key that has failed leaves an empty one.
+  environment_not_found: "it has no keys and no groups, or was erased meanwhile.",
+  environment_restoring: "a backup is being restored there. So this backup lacks it, and no older one is deleted.",
+};
 
 /** Writes one backup. Returns its file, what it is of, and the numbers of its footer. */
 async function write(

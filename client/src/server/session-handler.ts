@@ -30,7 +30,7 @@ export type SessionHandler<Context extends unknown[] = []> = Handler<Context>;
  * retries only the 503.
  *
  * It asks `user` twice: if the person has changed or signed out by the time of the mint, the session is ended, and the answer is
- * `signed_out`.
+ * `signed_out`. Without a `viewerId`, people are told apart by their `viewerProperties` and `claims`.
  *
  * @example
  * import { UserGroupClient } from "user-group-service/client";
@@ -104,7 +104,8 @@ export function sessionHandler<User, Context extends unknown[] = []>(
     const isSame = async () => {
       const now = await options.user(request, ...context);
       if (now === undefined || now === null) return false;
-      return (await options.customer(now)) === userGroupId && (await options.viewer(now)).viewerId === viewer.viewerId;
+      if ((await options.customer(now)) !== userGroupId) return false;
+      return personOf(await options.viewer(now)) === personOf(viewer);
     };
     try {
       if (await isSame()) return sessionAnswer(minted);
@@ -116,6 +117,10 @@ export function sessionHandler<User, Context extends unknown[] = []>(
     return refusal("signed_out");
   };
 }
+
+/** What tells one person from another: the id. Without one, all that the session has of the person. */
+const personOf = ({ viewerId, viewerProperties, claims }: Viewer): string =>
+  viewerId ?? JSON.stringify([viewerProperties, claims]);
 
 /** The answer of the service to a mint, which the page's client reads. */
 const sessionAnswer = ({ token, expiresAt, expiresInSeconds, maxStaleSeconds }: ViewerSession) =>

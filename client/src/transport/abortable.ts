@@ -15,7 +15,7 @@ function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) callback();
   return () => {
     callbacks.delete(callback);
-    if (callbacks.size === 0) signal.removeEventListener("abort", callbacks);
+    if (!callbacks.size) signal.removeEventListener("abort", callbacks);
   };
 }
 

@@ -14,7 +14,7 @@ export type RetryOptions = {
 };
 
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
-export const OPTION_MS_MAX = 24 * 60 * 60 * 1000;
+export const OPTION_MS_MAX = 86_400_000;
 
 /** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
 const TRANSIENT = /\b(429|50[234]|network_error|timeout|T(ype|imeout)Error)\b/;

@@ -14,6 +14,8 @@ export type PageAccess = {
     asksForKey?: KeyReason;
     /** Whether the form is on other pages, and its path shows none. */
     hasNoPage?: true;
+    /** Whether the form only ends its session, which needs no assertion of the company: that may be over, or be for another person by now. */
+    endsSession?: true;
   };
 };
 
@@ -44,7 +46,7 @@ const PAGES = {
   "/console": {},
   "/console/sign-in": { form: {} },
   "/console/sign-in/company": { form: { hasNoPage: true } },
-  "/console/sign-out": { role: "viewer", form: { hasNoPage: true } },
+  "/console/sign-out": { role: "viewer", form: { hasNoPage: true, endsSession: true } },
   "/console/sessions": { role: "viewer", form: {} },
   "/console/environments": { role: "viewer", isList: true },
   "/console/environments/create": { role: "admin", form: { asksForKey: "credential" } },

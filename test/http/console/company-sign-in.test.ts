@@ -14,7 +14,7 @@ import {
   SIGN_IN,
   signedInEmployee,
 } from "../../support/company.ts";
-import { CONSOLE_ROUTES, signIn, visit, visitorOf } from "../../support/console.ts";
+import { CONSOLE_ROUTES, formToken, signIn, visit, visitorOf } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { logLines } from "../../support/each-test.ts";
 import { claimsOf, newPair, type ProviderPair, SSO_HEADER, signed } from "../../support/identity-provider.ts";
@@ -302,6 +302,34 @@ describe("a session that began with an assertion", () => {
     const { headers } = await employee.send("/console/sign-out");
     expect(headers.get("Set-Cookie")).toMatch(/^console=; Max-Age=0/);
     expect(await isSignedIn(employee)).toBe(false);
+  });
+});
+
+describe("its sign-out", () => {
+  it.for(["nobody", "eve@example.com"])(
+    "ends it, too, when the company names %s by then",
+    async (email, { expect }) => {
+      const employee = await signedInEmployee();
+      const own = employee.assertion;
+      employee.assertion = email === "nobody" ? {} : await employee.provider.headersFor(email);
+      const { headers } = await employee.send("/console/sign-out");
+      expect(headers.get("Set-Cookie")).toMatch(/^console=; Max-Age=0/);
+      employee.assertion = own;
+      expect(await isSignedIn(employee)).toBe(false);
+    },
+  );
+
+  it("takes no form of another session or page then", async ({ expect }) => {
+    const employee = await signedInEmployee();
+    const own = employee.assertion;
+    employee.assertion = {};
+    const elsewhere = await formToken(employee.cookie, PAGE);
+    for (const form_token of ["", "forged", elsewhere]) {
+      const answer = await employee.send("/console/sign-out", { form_token });
+      expect([isLedToSignIn(answer), answer.headers.get("Set-Cookie")]).toEqual([true, null]);
+    }
+    employee.assertion = own;
+    expect(await isSignedIn(employee)).toBe(true);
   });
 });
 

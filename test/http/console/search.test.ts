@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { formToken, signIn, type VisitOptions, visit } from "../../support/console.ts";
@@ -15,6 +16,20 @@ async function newVisitor(role: "viewer" | "support" | "admin" = "viewer") {
   const visitor = await signIn(operatorKey);
   const search = (text: string, fields = {}) => visitor.send("/console/environments", { text, ...fields }, SEARCH);
   return { ...integrator, token, operatorKey, visitor, search };
+}
+
+/** The deployment, in which searches of the groups of acme/Testing do something else: `search` gets what they do. */
+function envWithSearch(search: (real: () => Promise<object>) => Promise<object>): Env {
+  const getByName = (name: string) => {
+    const directory = env.GROUP_DIRECTORY.getByName(name);
+    if (name !== "acme/Testing") return directory;
+    const replaced = (...args: unknown[]) =>
+      search(() => Reflect.apply(Reflect.get(directory, "search"), directory, args));
+    return new Proxy(directory, {
+      get: (target, method) => (method === "search" ? replaced : Reflect.get(target, method)),
+    });
+  };
+  return { ...env, GROUP_DIRECTORY: Object.assign(Object.create(env.GROUP_DIRECTORY), { getByName }) };
 }
 
 describe("the search", () => {
@@ -67,6 +82,33 @@ describe("the search", () => {
     const [, further = ""] = /href="([^"]+)">Search further/.exec(first.body) ?? [];
     const second = await visitor.get(further.replaceAll("&amp;", "&"));
     expect([found(second.body), second.body.includes("Search further")]).toEqual([["shop-9/Testing"], false]);
+  });
+
+  it("names an environment that cannot be searched, such as one that is restored, and searches the others", async ({
+    expect,
+  }) => {
+    const { visitor } = await newVisitor();
+    const body = { workspace: "other", environment: "Testing", name: "backend" };
+    const { key } = (await call("POST", "/api/keys", { credential: operator, body })).body;
+    await call("POST", "/api/user_groups", { credential: key, body: { user_group_id: "x", name: "Lotus" } });
+    const restoring = envWithSearch(() => Promise.reject(new Error("Restoring: the backup is not complete.")));
+    const searchFor = async (text: string) => {
+      const page = await visitor.get(`/console/environments?search=${text}`, { env: restoring });
+      return [page.status, page.body.includes("Nothing was found"), page.body.match(/<h2>Groups of [^<]+/g)?.length];
+    };
+    expect(await searchFor("marigold")).toEqual([200, false, 1]);
+    expect(await searchFor("lotus")).toEqual([200, false, 2]);
+  });
+
+  it("shows nothing to an operator whose key was revoked while the search waited", async ({ expect }) => {
+    const { visitor } = await newVisitor();
+    const waiting = envWithSearch(async (real) => {
+      await call("DELETE", "/api/operators/1", { credential: operator });
+      const found = await real();
+      return { ...found, value: { ...Reflect.get(found, "value"), hasWaited: true } };
+    });
+    const page = await visitor.get("/console/environments?search=marigold", { env: waiting });
+    expect([page.status, page.body?.includes("Marigold")]).toEqual([303, undefined]);
   });
 
   it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {

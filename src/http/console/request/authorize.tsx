@@ -27,7 +27,7 @@ import { readSession } from "./session-cookie.ts";
  * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
  * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
  * The operator's own key is checked here too, for the forms that ask for it. A session that began with an assertion of the company's
- * proxy needs one in each request, and for those forms a recent one.
+ * proxy needs one in each request, and for those forms a recent one. The sign-out needs none.
  */
 export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
@@ -44,7 +44,8 @@ export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
     (await limited(c, name, access ?? {})) ??
     (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
   if (refused) return refused;
-  if (!(await isAsserted(c, session))) return refuseSender(c, "credential_expired");
+  const mayGoOn = (access?.form?.endsSession && (await isFormOf(c, session))) || (await isAsserted(c, session));
+  if (!mayGoOn) return refuseSender(c, "credential_expired");
   c.set("presentedOperator", presented(c, session));
   if (!access) return refusePath(c);
   return (await admit(c, access, pattern.includes("/:environment"))) ?? next();
@@ -62,6 +63,10 @@ async function isAsserted(c: RequestContext<SignedInEnv>, { email }: ConsoleSess
   c.set("problem", c.get("problem") ?? `The assertion of this request ${problem}.`);
   return false;
 }
+
+/** Whether a page of this session has offered the form. A thief of the cookie alone has no such form. */
+const isFormOf = async (c: RequestContext<SignedInEnv>, session: ConsoleSession): Promise<boolean> =>
+  (await verifyFormToken(c.get("ring"), session, c.req.path, c.get("form").get(FORM_TOKEN) ?? "")) !== undefined;
 
 /**
  * Leads a browser without a session to the page on which to sign in. A form of this console that comes without a cookie, because its

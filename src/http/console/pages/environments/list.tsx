@@ -34,7 +34,9 @@ export const listEnvironments = createFactory<SignedInEnv>().createHandlers(asyn
   const { next, operator } = listed.value;
   const further = rowsBefore(c.req.query("further"));
   const environments = further === undefined ? listed.value.environments : [];
-  const groups = search === undefined ? undefined : await findGroups(c, operator, { search, start: further ?? 0 });
+  const found = await findGroups(c, operator, { search, start: further });
+  if (!found.ok) return refuseWithPage(c, found.failure);
+  const groups = found.value;
   return respondWithPage(c, {
     title: search === undefined ? "Environments" : "Search",
     subline: search !== undefined && <Searched search={search} />,
