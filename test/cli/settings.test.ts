@@ -192,6 +192,18 @@ it("warns once of names that are no settings, in serve and in doctor, and shows 
   expect(output).not.toContain("c2Vj");
 });
 
+it("warns of a setting that is in the file twice, in serve and in doctor, and shows no value", async ({ expect }) => {
+  const file = fileWith({ ...GOOD, UNDO_DAYS: "7" });
+  const other = Buffer.alloc(32, 7).toString("base64");
+  writeFileSync(file, `# UNDO_DAYS=3\n export SIGNING_KEYS = k2:${other}\n`, { flag: "a" });
+  const sentence = `${file} has SIGNING_KEYS more than once, and only the last line of each counts.`;
+  const { isReady, stderr } = await started(file);
+  expect([isReady, stderr]).toEqual([true, expect.stringContaining(sentence)]);
+  const { levels, output } = await diagnosed(file);
+  expect(levels("warning")).toContainEqual(expect.objectContaining({ check: "settings", message: sentence }));
+  expect(stderr + output).not.toContain(other);
+});
+
 it("warns of an address header that is in the file, where it does nothing", async ({ expect }) => {
   const file = fileWith({ ...GOOD, CLIENT_ADDRESS_HEADER: "X-Real-IP" });
   const sentence = "CLIENT_ADDRESS_HEADER does nothing in";
@@ -258,7 +270,7 @@ describe("settings that were edited after the start", () => {
 
   it("are found by the public keys, where the process cannot be seen", async ({ expect }) => {
     const { url, folder } = inject("service");
-    const texts = settingsFileIn(join(folder, ".dev.vars")) ?? {};
+    const { texts = {} } = settingsFileIn(join(folder, ".dev.vars")) ?? {};
     const { keys } = (await (await fetch(`${url}/.well-known/jwks.json`)).json()) as { keys: unknown[] };
     const check = (given: Texts) =>
       checkLoaded({ file: "env", texts: given }, new URL("https://groups.example.com"), keys);

@@ -34,17 +34,23 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
   });
   afterAll(() => rmSync(releases, { recursive: true, force: true }));
 
-  /** Boots a machine on which the service is installed as one-box.md says, with these settings, but not started. */
-  async function install(settings = SETTINGS): Promise<Systemd> {
+  /** Boots a machine that has the release, these settings, and no unit of the service. */
+  async function boot(settings = SETTINGS): Promise<Systemd> {
     const machine = await Systemd.boot(releases);
     onTestFinished(() => machine.stop());
     await machine.run(`${ROOT}/${version}/deploy/switch`);
+    await machine.run("mkdir", "--mode=0700", "/etc/user-group-service");
+    machine.write(ENV_FILE, settings);
+    return machine;
+  }
+
+  /** Boots a machine on which the units are installed, but not started. */
+  async function install(settings = SETTINGS): Promise<Systemd> {
+    const machine = await boot(settings);
     for (const unit of ["user-group-service.socket", SERVICE])
       await machine.systemctl("enable", `${ROOT}/current/deploy/${unit}`);
     for (const unit of [BACKUP, "user-group-service-backup-failed.service"])
       await machine.systemctl("link", `${ROOT}/current/deploy/${unit}`);
-    await machine.run("mkdir", "--mode=0700", "/etc/user-group-service");
-    machine.write(ENV_FILE, settings);
     return machine;
   }
 
@@ -65,6 +71,15 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     for (const folder of ["/usr", `${ROOT}/${version}`, "/sys/kernel"])
       await expect(machine.run("touch", `${folder}/written`)).rejects.toThrow("Read-only file system");
     expect(await machine.run("cat", "/proc/1/comm")).toBe("systemd");
+  });
+
+  it("starts by the commands of one-box.md, none of which fails", async ({ expect }) => {
+    const machine = await boot();
+    const [, start = ""] = /^## Start$([\s\S]*?)^## /m.exec(readFileSync("docs/operators/one-box.md", "utf8")) ?? [];
+    const commands = start.match(/^ {4}.*$/gm) ?? [];
+    expect(commands.join()).toContain("systemctl enable --now");
+    await machine.run("sh", "-euc", commands.join("\n").replaceAll("sudo ", ""));
+    expect(await health(machine)).toBe("200");
   });
 
   const FAILURES = isLong ? 50 : 6;

@@ -7,7 +7,7 @@ import { isLoopback } from "../../../common/origin.ts";
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
 import { readSetting, SETTING_NAMES, type SettingName, unusableSettings } from "../../../common/settings/settings.ts";
 import { DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
-import { settingsFileIn, unknownNames } from "../serve/settings-file.ts";
+import { repeatedSettings, type SettingsFile, settingsFileIn, unknownNames } from "../serve/settings-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "./finding.ts";
 import { loadedSettings } from "./loaded-settings.ts";
 
@@ -20,19 +20,21 @@ export type EnvFile = { file: string; texts: Texts; findings: Finding[] };
 export function examineEnvFile(url: URL, envFile: string | undefined): Partial<EnvFile> & Pick<EnvFile, "findings"> {
   const file = envFile ?? (isLoopback(url) ? DEFAULT_SECRETS_FILE : undefined);
   if (file === undefined) return { findings: [] };
-  let texts: Texts | undefined;
+  let found: SettingsFile | undefined;
   try {
-    texts = settingsFileIn(file);
+    found = settingsFileIn(file);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     return { findings: [failed("secrets", error.message)] };
   }
-  if (!texts)
+  if (!found)
     return {
       findings: [
         envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`),
       ],
     };
+  const { texts, repeated } = found;
+  const twice = repeatedSettings(file, repeated);
   const isPrivate = (statSync(file).mode & 0o077) === 0;
   return {
     file,
@@ -41,6 +43,7 @@ export function examineEnvFile(url: URL, envFile: string | undefined): Partial<E
       ...checkTexts(file, texts),
       ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
       ...checkToken(file, texts),
+      ...(twice === undefined ? [] : [warning("settings", twice)]),
       ...checkUseless(file, texts, url),
     ],
   };

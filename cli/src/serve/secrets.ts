@@ -7,7 +7,7 @@ import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/
 import { systemErrorCode } from "../support/output.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
-import { settingsFileIn, unknownNames } from "./settings-file.ts";
+import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";
 
 /**
  * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
@@ -29,10 +29,12 @@ export function variablesOf(
     makeSecrets(options, state);
     inFile = settingsFileIn(envFile);
   }
-  const given = { ...inEnvironment, ...inFile, ...options.var };
+  const given = { ...inEnvironment, ...inFile?.texts, ...options.var };
   const variables = { ...defaults, ...valuesIn(given, SETTING_NAMES) };
   requireReadable(variables, options, state);
-  for (const warning of warningsOf({ ...inFile, ...options.var }, variables, options)) console.warn(`${warning}\n`);
+  const twice = repeatedSettings(envFile, inFile?.repeated ?? []);
+  const warnings = warningsOf({ ...inFile?.texts, ...options.var }, variables, options);
+  for (const warning of twice === undefined ? warnings : [twice, ...warnings]) console.warn(`${warning}\n`);
   return { ...variables, CLIENT_ADDRESS_HEADER: options.clientAddressHeader };
 }
 

@@ -5,14 +5,18 @@ import { CommandError } from "../../../common/command-error.ts";
 import { SETTING_NAMES } from "../../../common/settings/settings.ts";
 import { systemErrorCode } from "../support/output.ts";
 
+/** The variables in a file, and the settings that it has more than once: the last line of each counts. */
+export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };
+
 /**
- * The variables in the file; `undefined` if there is no such file.
+ * Reads the file, once, because it may be a pipe; `undefined` if there is no such file.
  *
  * @throws CommandError if there may be one that this user cannot read.
  */
-export function settingsFileIn(file: string): NodeJS.Dict<string> | undefined {
+export function settingsFileIn(file: string): SettingsFile | undefined {
   try {
-    return parseEnv(readFileSync(file, "utf8").replace(/^\ufeff/, ""));
+    const text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
+    return { texts: parseEnv(text), repeated: repeatedIn(text) };
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "ENOENT") return undefined;
@@ -22,6 +26,18 @@ export function settingsFileIn(file: string): NodeJS.Dict<string> | undefined {
     );
   }
 }
+
+/** The settings that begin more than one line. */
+function repeatedIn(text: string): string[] {
+  const names = [...text.matchAll(/^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=/gm)].map(([, name]) => name);
+  return SETTING_NAMES.filter((name) => names.indexOf(name) !== names.lastIndexOf(name));
+}
+
+/** A sentence about the settings that a file has more than once; `undefined` if there are none. */
+export const repeatedSettings = (file: string, repeated: string[]): string | undefined =>
+  repeated.length === 0
+    ? undefined
+    : `${file} has ${repeated.join(", ")} more than once, and only the last line of each counts.`;
 
 /** A name without digits and of few characters, which cannot be a secret on a line that is wrong. */
 const HARMLESS_NAME = /^[A-Za-z][A-Za-z_]{0,29}$/;
