@@ -7,8 +7,8 @@ import { CONSOLE } from "./console/paths.ts";
 
 /**
  * Finds the handlers of a path without parameters once, by going through all routes, and keeps them: most calls have such a path, and a start
- * prepares nothing. Other calls are matched with one regular expression, and pages of the console with a tree, which alone knows patterns
- * where one path has a name at the place of another one's parameter. Hono fills these two at their first match (SmartRouter).
+ * prepares nothing. Other paths of calls are matched with one regular expression, and those of the console with a tree, which alone knows
+ * patterns where one path has a name at the place of another one's parameter. Hono fills these two at their first match (SmartRouter).
  */
 export class SplitRouter<Handler> implements Router<Handler> {
   readonly name = "SplitRouter";
@@ -19,8 +19,11 @@ export class SplitRouter<Handler> implements Router<Handler> {
   readonly #pages = new SmartRouter<Handler>({ routers: [new TrieRouter()] });
 
   add(method: string, path: string, handler: Handler): void {
-    if (!/[:*]/.test(path)) this.#paths.add(path);
     this.#all.add(method, path, handler);
+    if (!/[:*]/.test(path)) {
+      this.#paths.add(path);
+      return;
+    }
     if (!path.startsWith(CONSOLE)) this.#calls.add(method, path, handler);
     if (path.startsWith(CONSOLE) || path.startsWith("/*")) this.#pages.add(method, path, handler);
   }

@@ -47,7 +47,9 @@ it("explains the credential on standard input, and never prints it", async ({ ex
   for (const { stdout, stderr } of [refused, asJson]) expect(stdout + stderr).not.toMatch(CREDENTIAL_PATTERN);
 });
 
-it("waits for whoever writes to standard input, such as a password manager", async ({ expect }) => {
+it("waits until a slow program, such as a password manager, has written the credential to standard input", async ({
+  expect,
+}) => {
   const { operatorKey } = await start("why-slow");
   const slowly = async (...[name, ...args]: [string, ...string[]]) => {
     const child = startCommand(name, args, { OPERATOR_KEY: operatorKey });

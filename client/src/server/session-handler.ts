@@ -30,7 +30,7 @@ export type SessionHandler<Context extends unknown[] = []> = Handler<Context>;
  * retries only the 503.
  *
  * It asks `user` twice: if the person has changed or signed out by the time of the mint, the session is ended, and the answer is
- * `signed_out`. Without a `viewerId`, people are told apart by their `viewerProperties` and `claims`.
+ * `signed_out`. If `viewer` has no `viewerId`, the person has changed when `viewerProperties` or `claims` differ.
  *
  * @example
  * import { UserGroupClient } from "user-group-service/client";
