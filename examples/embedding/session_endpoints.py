@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -51,6 +52,7 @@ def refusal(code, status):
 
 def new_session(environ, signed_in):
     """Mints a session for the person who has signed in."""
+    asked_at = time.monotonic()
     person = signed_in(environ)
     if person is None:
         return refusal("signed_out", 401)
@@ -58,11 +60,16 @@ def new_session(environ, signed_in):
     body = {"user_group_id": customer, "viewer_id": viewer_id, "origins": ORIGINS}
     status, answer = call("/api/viewer_sessions", body, seconds=8)
     if status == 201:
-        # The person may have signed out or changed meanwhile.
-        if signed_in(environ) == person:
-            return 200, answer
+        # The person may have signed out or changed meanwhile, which a framework that reads a sign-in once for each request does not notice.
+        waited_ms = (time.monotonic() - asked_at) * 1000
+        ended_ms_ago = answer.get("viewer_ended_ms_ago")
+        is_ended = ended_ms_ago is not None and ended_ms_ago <= waited_ms + 500
+        is_signed_in = signed_in(environ) == person
+        if is_signed_in and not is_ended:
+            return 200, {"success": 1, "session": answer["session"]}
         end_sessions(customer, {"session": answer["session"]["token"]})
-        return refusal("signed_out", 401)
+        # After a 503, the page asks again: it gets a session if the person is signed in then.
+        return refusal("service_unavailable", 503) if is_signed_in else refusal("signed_out", 401)
     code = answer["error"]["code"]
     if code in ("user_group_suspended", "user_group_not_found"):
         return refusal(code, status)

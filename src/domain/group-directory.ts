@@ -176,13 +176,15 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
-  startSession(caller: Caller, providedId: string): Result<NewSession, StartFailure> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { providedId }));
+  startSession(caller: Caller, providedId: string, viewerId?: string): Result<NewSession, StartFailure> {
+    return this.#as(caller, "sessions:create", ({ keyId }) =>
+      this.#parts.sessions.start(keyId, { providedId }, viewerId),
+    );
   }
 
   /** As `startSession`, of the group with this number. */
-  startSessionByNumber(caller: Caller, teamId: number): Result<NewSession, StartFailure> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }));
+  startSessionByNumber(caller: Caller, teamId: number, viewerId?: string): Result<NewSession, StartFailure> {
+    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }, viewerId));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */

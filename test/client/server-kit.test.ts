@@ -353,6 +353,26 @@ describe("sessionHandler", () => {
     expect(await answerOf({ ...person, id: "joe" })).toEqual([401, 1]);
   });
 
+  it.for([
+    [0, 503],
+    [700, 503],
+    [701, 200],
+    [null, 200],
+    [undefined, 200],
+  ] as const)(
+    "of a wait of 200 ms, an end %j ms before the mint makes the answer %j",
+    async ([viewerEndedMsAgo, status], { expect }) => {
+      const now = vi.spyOn(performance, "now").mockReturnValueOnce(1_000).mockReturnValueOnce(1_200);
+      onTestFinished(() => now.mockRestore());
+      const endSessions = vi.fn(async () => {});
+      const mintSession = async () => ({ ...session, viewerEndedMsAgo });
+      const response = await handlerOf(mintSession, { client: { mintSession, endSessions } })(post());
+      expect([response.status, response.headers.get("Retry-After")]).toEqual([status, status === 503 ? "1" : null]);
+      expect(endSessions).toHaveBeenCalledTimes(status === 503 ? 1 : 0);
+      expect(await response.text()).not.toContain("ended");
+    },
+  );
+
   it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
     const lost = new Error("The table of sign-ins cannot be read.");
     const user = vi

@@ -98,6 +98,33 @@ describe("session_endpoints.py", () => {
     expect(ended).toHaveLength(1);
   });
 
+  it.skipIf(!isThere)(
+    `sends no session to a person who has just signed out elsewhere${skipped}`,
+    async ({ expect }) => {
+      const session = { token: "eyJ.a.b", expires_at: "", expires_in_seconds: 300, max_stale_seconds: 0 };
+      const answers = { "just now": 0, "long ago": 60_000, never: null, "by a service of 1.1": undefined };
+      const { url: minting, received } = await standIn(({ path }) => ({
+        status: path.endsWith("/end") ? 200 : 201,
+        body: { success: 1, session, viewer_ended_ms_ago: Object.values(answers)[endedAt] },
+      }));
+      let endedAt = 0;
+      const { address } = await start(minting, "ugk_customer_any");
+      const outcomes: Record<string, unknown[]> = {};
+      for (const [when] of Object.entries(answers)) {
+        const answer = await post("jane", { to: address });
+        outcomes[when] = [answer.status, Object.keys(Object(await answer.json())), received.splice(0).length];
+        endedAt += 1;
+      }
+      const sent = [200, ["success", "session"], 1];
+      expect(outcomes).toEqual({
+        "just now": [503, ["success", "error"], 2],
+        "long ago": sent,
+        never: sent,
+        "by a service of 1.1": sent,
+      });
+    },
+  );
+
   it.skipIf(!isThere)(`reports a suspension to the page, and whether to try again${skipped}`, async ({ expect }) => {
     await groups.suspend({ userGroupId: "kit" });
     expect((await post("jane")).status).toBe(403);

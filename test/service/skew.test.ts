@@ -135,3 +135,22 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
     await after.stop();
   });
 });
+
+it("a mint by a directory of 1.1 has no viewer_ended_ms_ago, which that does not know", async ({ expect }) => {
+  const mintedBy = async (objects: Bundle) => {
+    const { url, operatorToken, stop } = await startSkewed([thisRelease()], objects);
+    const operator = new OperatorClient({ url, operatorKey: operatorToken });
+    const { key } = await operator.issueKey({ workspace: "acme", environment: null, name: "backend" });
+    const groups = new UserGroupClient({ url, apiKey: key });
+    const person = { userGroupId: "acme", viewerId: "ann" };
+    await groups.ensure({ userGroupId: "acme" });
+    await groups.endSessions(person);
+    const minted = await groups.mintSession(person);
+    await stop();
+    return minted;
+  };
+  expect(await mintedBy(thisRelease())).toHaveProperty("viewerEndedMsAgo", expect.any(Number));
+  const minted = await mintedBy(recorded("1.1.0").worker);
+  expect(minted.token).toMatch(/^eyJ/);
+  expect(minted).not.toHaveProperty("viewerEndedMsAgo");
+});

@@ -82,13 +82,16 @@ const mintCommand = () =>
         const { viewerProperties: json } = options;
         const viewerProperties =
           json === undefined ? undefined : (objectOrNull("--viewer-properties", json) ?? undefined);
-        const session = await withApiKey(client).mintSession({
+        const { viewerEndedMsAgo, ...session } = await withApiKey(client).mintSession({
           ...groupOf({ userGroupId, teamId }),
           ...given({ viewerId, viewerProperties, origins, includeVariables }),
           ...given({ expiresInSeconds: expiresIn, maxStaleSeconds: maxStale }),
         });
         if (!("json" in options)) console.error(`Valid until ${session.expiresAt}.`);
-        return { body: { success: 1, session: toWire(session) }, text: session.token };
+        return {
+          body: { success: 1, session: toWire(session), ...toWire(given({ viewerEndedMsAgo })) },
+          text: session.token,
+        };
       }),
     );
 

@@ -37,6 +37,11 @@ export type ViewerSession = {
   expiresInSeconds: number;
   /** 0 if the session would have been too long for a header otherwise. */
   maxStaleSeconds: number;
+  /**
+   * For a mint with `viewerId`: how many milliseconds before it the person's sessions were ended, such as by a sign-out; `null` if no end
+   * of the last 65 minutes is known. `undefined` without a `viewerId`, and from a service before 1.2.
+   */
+  viewerEndedMsAgo?: number | null | undefined;
 };
 
 /** Mints a session. A retry mints another one, and changes nothing. */
@@ -58,12 +63,14 @@ export async function mintSession(
     claims: input.claims,
   };
   const call = { method: "POST", path: "/api/viewer_sessions", body, retryable: true } as const;
-  const session = (await connection.send(call, options)).body.object("session");
+  const { body: answer } = await connection.send(call, options);
+  const session = answer.object("session");
   return {
     token: session.text("token"),
     expiresAt: session.text("expires_at"),
     expiresInSeconds: session.number("expires_in_seconds"),
     maxStaleSeconds: session.number("max_stale_seconds"),
+    ...(answer.has("viewer_ended_ms_ago") && { viewerEndedMsAgo: answer.numberOrNull("viewer_ended_ms_ago") }),
   };
 }
 

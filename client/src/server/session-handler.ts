@@ -9,6 +9,9 @@ import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./sign
 /** A page waits for its session for 10 seconds. */
 const MINT_MS_MAX = 8_000;
 
+/** For how long your sign-out may run after the end of the person's sessions, and differences between the two clocks. */
+const ENDED_MARGIN_MS = 500;
+
 type Viewer = Pick<MintSessionInput, "viewerId" | "viewerProperties" | "claims">;
 
 /** How the endpoint knows the person, and what it mints. */
@@ -30,7 +33,9 @@ export type SessionHandler<Context extends unknown[] = []> = Handler<Context>;
  * retries only the 503.
  *
  * It asks `user` twice: if the person has changed or signed out by the time of the mint, the session is ended, and the answer is
- * `signed_out`. If `viewer` has no `viewerId`, the person has changed when `viewerProperties` or `claims` differ.
+ * `signed_out`. If `viewer` has no `viewerId`, the person has changed when `viewerProperties` or `claims` differ. Some frameworks read a
+ * sign-in once for each request, and do not notice the sign-out. So if the person's sessions were ended since `user` was first asked, the
+ * session is ended, too, and the page asks again after a second, by `service_unavailable` (503).
  *
  * @example
  * import { UserGroupClient } from "user-group-service/client";
@@ -92,6 +97,7 @@ export function sessionHandler<User, Context extends unknown[] = []>(
   return async (request, ...context) => {
     const refused = refusalOfRequest(request, origins);
     if (refused) return refused;
+    const askedAt = performance.now();
     const user = await options.user(request, ...context);
     if (user === undefined || user === null) return refusal("signed_out");
     const userGroupId = await options.customer(user);
@@ -100,6 +106,7 @@ export function sessionHandler<User, Context extends unknown[] = []>(
 
     const minted = await mint(userGroupId, viewer);
     if (minted instanceof Response) return minted;
+    const waitedMs = performance.now() - askedAt;
     // The person may have signed out meanwhile, and the end of their sessions came before this one.
     const isSame = async () => {
       const now = await options.user(request, ...context);
@@ -107,16 +114,19 @@ export function sessionHandler<User, Context extends unknown[] = []>(
       if ((await options.customer(now)) !== userGroupId) return false;
       return personOf(await options.viewer(now)) === personOf(viewer);
     };
-    try {
-      if (await isSame()) return sessionAnswer(minted);
-    } catch (error) {
+    const isSignedIn = await isSame().catch(async (error: unknown) => {
       await end(minted, userGroupId);
       throw error;
-    }
+    });
+    if (isSignedIn && !isEnded(minted, waitedMs)) return sessionAnswer(minted);
     await end(minted, userGroupId);
-    return refusal("signed_out");
+    return isSignedIn ? refusal("service_unavailable", { headers: { "Retry-After": "1" } }) : refusal("signed_out");
   };
 }
+
+/** Whether the person's sessions were ended while the handler waited. Both times are durations, so the clocks need not agree. */
+const isEnded = ({ viewerEndedMsAgo }: ViewerSession, waitedMs: number): boolean =>
+  typeof viewerEndedMsAgo === "number" && viewerEndedMsAgo <= waitedMs + ENDED_MARGIN_MS;
 
 /** What tells one person from another: the id. Without one, all that the session has of the person. */
 const personOf = ({ viewerId, viewerProperties, claims }: Viewer): string =>

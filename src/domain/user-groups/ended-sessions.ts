@@ -40,6 +40,12 @@ export class EndedSessions {
     return this.#store.row(id) ?? (ofPerson && ofPerson.id > seq ? ofPerson : undefined);
   }
 
+  /** How many milliseconds before `now` a person's sessions so far were ended; `null` if no end of them is known. */
+  msSinceEnd(teamId: number, viewerId: string, now: number): number | null {
+    const ofPerson = this.#store.row(nameOfPerson(teamId, viewerId));
+    return ofPerson ? Math.max(0, now - ofPerson.endedAt) : null;
+  }
+
   /** Whether an end may be stored: while there is room, or if it takes the place of an earlier one. */
   hasRoom(teamId: number, ended: Ended): boolean {
     this.#count ??= this.#store.count();

@@ -17,6 +17,8 @@ export type NewSession = {
   keyEndsAt: number | null;
   /** The number of the newest event: what ends sessions later has a higher one. */
   seq: number;
+  /** How many milliseconds before `readAt` the person's sessions were ended; `null` if no end is known. Only of a person. */
+  viewerEndedMsAgo?: number | null;
 };
 
 /** Which sessions to end, by the id of their group. */
@@ -38,12 +40,13 @@ export class ViewerSessions {
     this.#parts = parts;
   }
 
-  /** The parts of a session for viewers of this group, when the API key `keyId` mints it. */
+  /** The parts of a session for viewers of this group, or for its person `viewerId`, when the API key `keyId` mints it. */
   start(
     keyId: number | null,
     group: SessionGroup,
+    viewerId: string | undefined,
   ): Result<NewSession, FailureOf<"user_group_not_found" | "user_group_suspended">> {
-    const { groups, keys, changes } = this.#parts;
+    const { groups, keys, changes, ended } = this.#parts;
     const found = this.#find(group);
     if (!found) return fail({ code: "user_group_not_found" });
     if (found.suspendedAt !== null) return fail({ code: "user_group_suspended" });
@@ -56,6 +59,7 @@ export class ViewerSessions {
       generation: found.generation,
       keyEndsAt: keys.endOf(keyId),
       seq: changes.newestId,
+      ...(viewerId !== undefined && { viewerEndedMsAgo: ended.msSinceEnd(found.teamId, viewerId, readAt) }),
     });
   }
 

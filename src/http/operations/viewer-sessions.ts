@@ -34,7 +34,14 @@ export type SessionDraft = {
 };
 
 /** A session: its text, its id, its group, and when it starts and expires. */
-export type MintedSession = Times & { token: string; id: string; teamId: number; maxStaleSeconds: number };
+export type MintedSession = Times & {
+  token: string;
+  id: string;
+  teamId: number;
+  maxStaleSeconds: number;
+  /** As in `NewSession`. The directory of 1.1 does not know it. */
+  viewerEndedMsAgo: number | null | undefined;
+};
 
 type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
 
@@ -48,10 +55,10 @@ export async function mintViewerSession(
 ): Promise<Result<MintedSession, Failure>> {
   const started =
     "teamId" in of
-      ? await directory.startSessionByNumber(caller, of.teamId)
-      : await directory.startSession(caller, of.providedId);
+      ? await directory.startSessionByNumber(caller, of.teamId, draft.viewerId)
+      : await directory.startSession(caller, of.providedId, draft.viewerId);
   if (!started.ok) return started;
-  const { group, generation, seq } = started.value;
+  const { group, generation, seq, viewerEndedMsAgo } = started.value;
   const person = personOf(draft);
   const variables = includeVariables ? variablesOf(group, person) : undefined;
   if (variables && !variablesFit(variables)) return fail({ code: "variables_too_large" });
@@ -73,16 +80,16 @@ export async function mintViewerSession(
     ...(variables && { variables }),
     ...(extraClaims !== undefined && { extraClaims: JSON.parse(extraClaims) as object }),
   };
-  const { id, teamId } = claims;
+  const minted = { ...times, id: claims.id, teamId: claims.teamId, viewerEndedMsAgo };
   if (maxStaleSeconds > 0) {
     const { provided_id: _, ...content } = publishedContent(group);
     const stale = { seconds: maxStaleSeconds, group: content };
     const token = await mintSession(ring, { ...claims, stale });
-    if (token.length <= SESSION_UNITS_MAX) return ok({ ...times, token, id, teamId, maxStaleSeconds });
+    if (token.length <= SESSION_UNITS_MAX) return ok({ ...minted, token, maxStaleSeconds });
   }
   const token = await mintSession(ring, claims);
   if (token.length > SESSION_UNITS_MAX) return fail({ code: "variables_too_large" });
-  return ok({ ...times, token, id, teamId, maxStaleSeconds: 0 });
+  return ok({ ...minted, token, maxStaleSeconds: 0 });
 }
 
 /** The person of a session, as its claims have them. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Done, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { EndBody, SessionBody } from "./schemas.ts";
-import type { configurationBody, sessionBody } from "./wire.ts";
+import type { configurationBody, mintedBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =
@@ -19,11 +19,18 @@ const ViewerSession = z
       .min(0)
       .meta({ description: "For how many seconds it may answer its viewer itself.", examples: [0] }),
   })
-  .meta({ id: "ViewerSession", description: "A viewer session, for a page." }) satisfies z.ZodType<
-  ReturnType<typeof sessionBody>
->;
+  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
 
-const Minted = z.strictObject({ success: Success, session: ViewerSession.meta({ description: "The session." }) });
+const Minted = z.strictObject({
+  success: Success,
+  session: ViewerSession.meta({ description: "The session." }),
+  viewer_ended_ms_ago: z.exactOptional(z.int().min(0).nullable()).meta({
+    description:
+      "With viewer_id: how many milliseconds before this mint the sessions of this person were ended, or null if the service knows of no such " +
+      "end in the last 65 minutes. An end of all sessions of the group, and a rotation, do not count.",
+    examples: [null],
+  }),
+}) satisfies z.ZodType<ReturnType<typeof mintedBody>>;
 
 const PublicKey = z
   .strictObject({

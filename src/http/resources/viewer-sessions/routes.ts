@@ -15,7 +15,7 @@ import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { EndBody, SessionBody } from "./schemas.ts";
-import { configurationBody, sessionBody } from "./wire.ts";
+import { configurationBody, mintedBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()
@@ -46,7 +46,7 @@ export const viewerSessions = new Hono<AppEnv>()
     if (!minted.ok) return refuse(c, minted.failure);
     c.set("teamId", minted.value.teamId);
     c.set("sessionId", minted.value.id);
-    return respond(c, { success: 1, session: sessionBody(minted.value) }, {}, 201);
+    return respond(c, mintedBody(minted.value), {}, 201);
   });
 
 /** The failure of a call that must name the issuer, while the service does not know its own address. */

@@ -1,12 +1,22 @@
 import type { MintedSession } from "../../operations/viewer-sessions.ts";
 import { time } from "../times.ts";
 
-/** `session`, whose token is shown only here. */
-export const sessionBody = ({ token, issuedAtSeconds, expiresAtSeconds, maxStaleSeconds }: MintedSession) => ({
+/** The answer to a mint. The token is shown only here. */
+export const mintedBody = ({
   token,
-  expires_at: time(expiresAtSeconds * 1000),
-  expires_in_seconds: expiresAtSeconds - issuedAtSeconds,
-  max_stale_seconds: maxStaleSeconds,
+  issuedAtSeconds,
+  expiresAtSeconds,
+  maxStaleSeconds,
+  viewerEndedMsAgo,
+}: MintedSession) => ({
+  success: 1 as const,
+  session: {
+    token,
+    expires_at: time(expiresAtSeconds * 1000),
+    expires_in_seconds: expiresAtSeconds - issuedAtSeconds,
+    max_stale_seconds: maxStaleSeconds,
+  },
+  ...(viewerEndedMsAgo !== undefined && { viewer_ended_ms_ago: viewerEndedMsAgo }),
 });
 
 /** The metadata of the issuer of sessions (OpenID Connect Discovery). Apart from issuer and keys, it has only the required fields. */

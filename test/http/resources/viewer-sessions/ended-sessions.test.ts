@@ -219,6 +219,37 @@ describe("POST /api/viewer_sessions/end", () => {
     expect((await view(token)).status).toBe(200);
   });
 
+  it("a mint returns how long ago the sessions of its person were ended", async ({ expect }) => {
+    const { key, sessions, token, tokenOf } = await start();
+    await tokenOf("globex");
+    const endedMsAgo = async (body: object) => {
+      const answer = await call("POST", "/api/viewer_sessions", { credential: key, body });
+      expect(answer.status).toBe(201);
+      return answer.body.viewer_ended_ms_ago;
+    };
+    const ann = { user_group_id: "acme", viewer_id: "ann" };
+    // None of these ends the sessions of a person.
+    await end(key, { session: await sessions({ viewer_id: "ann" }) });
+    await end(key, { user_group_id: "acme" });
+    await call("POST", "/api/user", { credential: key, body: { current_token: token } });
+    expect(await endedMsAgo(ann)).toBeNull();
+    expect(await endedMsAgo({ user_group_id: "acme" })).toBeUndefined();
+
+    await end(key, ann);
+    expect(await endedMsAgo(ann)).toBe(0);
+    vi.setSystemTime(NOW.getTime() + 2_500);
+    expect(await endedMsAgo(ann)).toBe(2_500);
+    expect(await endedMsAgo({ team_id: 1, viewer_id: "ann", max_stale_seconds: 60 })).toBe(2_500);
+    expect(await endedMsAgo({ user_group_id: "globex", viewer_id: "ann" })).toBeNull();
+    expect(await endedMsAgo({ user_group_id: "acme", viewer_id: "bob" })).toBeNull();
+    expect(await endedMsAgo({ user_group_id: "acme" })).toBeUndefined();
+    await end(key, ann);
+    expect(await endedMsAgo(ann)).toBe(0);
+    // A clock that was put back.
+    vi.setSystemTime(NOW.getTime());
+    expect(await endedMsAgo(ann)).toBe(0);
+  });
+
   it("remembers an end for 65 minutes, when no session of that time lives", async ({ expect }) => {
     const { key, sessions } = await start();
     const session = await sessions({ viewer_id: "ann" });
