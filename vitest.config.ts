@@ -99,6 +99,16 @@ export default defineConfig({
         },
       },
       {
+        resolve: { alias: CLIENT_ENTRIES },
+        test: {
+          // What `npm run test:all` adds: other people's programs, other languages, mixtures of releases, and more pages in a browser.
+          name: "all",
+          include: ["test/all/**/*.test.ts", "examples/test/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
         test: {
           // Searches the files and logs that all other tests have written, so it runs last.
           name: "node at rest",

@@ -25,10 +25,10 @@ function isSocket(fd) {
   }
 }
 
-requirePackages();
-if (process.argv[2] === "serve") requireSite();
+const node = requirePackages(["serving"]);
+if (process.argv[2] === "serve") requireSite(node);
 // The channel closes when this process ends, however it ends, so the child never outlives it.
-const child = spawn(here("../node_modules/.bin/node"), ["--", here("src/main.ts"), ...process.argv.slice(2)], {
+const child = spawn(node, ["--", here("src/main.ts"), ...process.argv.slice(2)], {
   stdio: ["inherit", "inherit", "inherit", ...passedSockets(), "ipc"],
 });
 // npm passes a signal on to its shell, which does not pass it on: when they have ended, this process has another parent.

@@ -1,73 +1,125 @@
 /**
- * Installs the packages of the lock file if any is missing, before every command of this project. If none is, it uses no
- * network. Then it builds the pages of /docs that are missing, for the commands that may serve them. It runs on the user's own
- * Node, before the project's is installed, so it uses nothing newer than Node 14.
+ * Installs the packages that are missing, before every command of this project. If none is, it uses no network. Then it builds the pages
+ * of /docs that are missing, for the commands that may serve them. It runs on the user's own Node, so it uses nothing newer than Node 14.
+ *
+ * `node common/install.mjs [SET ...]`: the sets below; `testing` by default.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSite } from "./site.mjs";
 
 const NODE_MAJOR_MIN = 20;
+/** That which runs the project itself. */
+const NODE_MAJOR = 24;
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const inRoot = (path) => join(ROOT, path);
+const LINK = inRoot("node_modules/.bin/node");
+
+/** Each set of packages: the folder of its lock file, and whether those that only development needs belong to it. */
+const SETS = {
+  serving: { folder: ".", withDev: false },
+  testing: { folder: ".", withDev: true },
+  // Programs of others that tests connect.
+  examples: { folder: "examples", withDev: false },
+  node: { folder: "tools/node24", withDev: false },
+};
 
 function stop(sentence) {
   console.error(`\n${sentence}\n`);
   process.exit(1);
 }
 
-function packagesOf(lockFile) {
-  return JSON.parse(readFileSync(lockFile, "utf8")).packages;
+const packagesOf = (lockFile) => Object.entries(JSON.parse(readFileSync(lockFile, "utf8")).packages);
+
+/** What npm has recorded of the packages in a folder; nothing if it has installed none. */
+function installedIn(folder) {
+  const record = inRoot(join(folder, "node_modules/.package-lock.json"));
+  return existsSync(record) ? packagesOf(record) : [];
 }
 
-/** Whether npm's own record of what it installed has every package of the lock file that this platform needs. */
-function isInstalled() {
-  if (!existsSync(inRoot("node_modules/.package-lock.json")) || !existsSync(inRoot("node_modules/.bin/node")))
-    return false;
-  const installed = packagesOf(inRoot("node_modules/.package-lock.json"));
-  return Object.entries(packagesOf(inRoot("package-lock.json"))).every(
-    ([path, { version, optional }]) =>
-      path === "" || (installed[path] ? installed[path].version === version : optional),
-  );
+const isDev = ([, { dev, devOptional }]) => Boolean(dev || devOptional);
+
+/** Whether a folder has every package of its lock file that this platform and the set need. */
+function isInstalled({ folder, withDev }) {
+  const installed = new Map(installedIn(folder));
+  return packagesOf(inRoot(join(folder, "package-lock.json"))).every((each) => {
+    const [path, { version, optional }] = each;
+    if (path === "" || (!withDev && isDev(each))) return true;
+    const found = installed.get(path);
+    return found ? found.version === version : optional;
+  });
 }
 
-/** Builds the pages of /docs that are missing, and ends this process with a sentence if that fails. */
-export function requireSite() {
-  if (!buildSite(ROOT))
-    stop("The pages of /docs could not be built. npm run build builds them for users who may not write here.");
+/**
+ * Installs the packages of a set, unless they are there, and ends this process with a sentence if that fails. `npm ci` would first delete
+ * those that a running service uses. Where packages for development are installed, they stay, so that two commands do not install in turns.
+ */
+function requireSet(name) {
+  const set = SETS[name];
+  if (isInstalled(set)) return;
+  // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
+  console.error(`Installing the packages for ${name}, once ...`);
+  const withDev = set.withDev || installedIn(set.folder).some(isDev);
+  const options = [
+    "install",
+    "--no-save",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--fetch-retry-mintimeout=1000",
+    "--fetch-retry-maxtimeout=5000",
+    ...(withDev ? [] : ["--omit=dev"]),
+  ];
+  const npm = process.env.npm_execpath;
+  const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
+  const { status } = spawnSync(command, args, { cwd: inRoot(set.folder), stdio: ["inherit", 2, "inherit"] });
+  if (status !== 0 || !isInstalled(set))
+    stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
 }
 
-/** Installs missing packages, and ends this process with a sentence if that fails. */
-export function requirePackages() {
+const isSameFile = (one, other) => existsSync(one) && realpathSync(one) === realpathSync(other);
+
+/** The Node that runs the project: the user's own, or one that is installed where that is older. */
+function requireNode() {
+  const isNew = Number(process.versions.node.split(".")[0]) >= NODE_MAJOR;
+  if (!isNew) requireSet("node");
+  return isNew ? process.execPath : inRoot("tools/node24/node_modules/.bin/node");
+}
+
+/** Leads `node_modules/.bin/node`, which npm's scripts find first, to the Node that runs the project. */
+function linkNode(node) {
+  if (isSameFile(LINK, node)) return;
+  try {
+    const unfinished = `${LINK}-${process.pid}`;
+    symlinkSync(node, unfinished);
+    renameSync(unfinished, LINK);
+  } catch (error) {
+    // A user who may not write here runs what another has installed.
+    if (!existsSync(LINK)) throw error;
+  }
+}
+
+/** Installs what is missing of these sets, and returns the Node that runs the project. Ends this process with a sentence if that fails. */
+export function requirePackages(names) {
   if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
     stop(
       `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
     );
+  for (const name of names) requireSet(name);
+  const node = requireNode();
+  linkNode(node);
+  return node;
+}
 
-  if (!isInstalled()) {
-    // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
-    console.error("Installing the packages of package-lock.json, once ...");
-    const npm = process.env.npm_execpath;
-    const options = [
-      "ci",
-      "--no-audit",
-      "--no-fund",
-      "--loglevel=error",
-      "--fetch-retry-mintimeout=1000",
-      "--fetch-retry-maxtimeout=5000",
-    ];
-    const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
-    const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ["inherit", 2, "inherit"] });
-    if (status !== 0 || !isInstalled())
-      stop(
-        "The packages could not be installed. Check that the npm registry can be reached, and run the command again.",
-      );
-  }
+/** Builds the pages of /docs that are missing, and ends this process with a sentence if that fails. */
+export function requireSite(node) {
+  if (!buildSite(ROOT, node))
+    stop("The pages of /docs could not be built. npm run build builds them for users who may not write here.");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  requirePackages();
-  requireSite();
+  const names = process.argv.slice(2);
+  requireSite(requirePackages(names.length > 0 ? names : ["testing"]));
 }

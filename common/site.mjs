@@ -27,6 +27,7 @@ function filesAt(path) {
   if (!statSync(path).isDirectory()) return [path];
   return [].concat(
     ...readdirSync(path)
+      .filter((name) => name !== "node_modules")
       .sort()
       .map((name) => filesAt(join(path, name))),
   );
@@ -41,12 +42,11 @@ function hashOfSources(root) {
   return hash.digest("hex");
 }
 
-/** Builds the pages unless they are there. Returns whether they are there now. */
-export function buildSite(root) {
+/** Builds the pages with this Node unless they are there. Returns whether they are there now. */
+export function buildSite(root, node) {
   const stamp = join(root, STAMP);
   const hash = hashOfSources(root);
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === hash) return true;
-  const node = join(root, "node_modules/.bin/node");
   // Standard output belongs to the command that needs the pages.
   const { status } = spawnSync(node, ["--", join(root, "tools/site.ts"), root], { stdio: ["ignore", 2, "inherit"] });
   if (status === 0) writeFileSync(stamp, hash);

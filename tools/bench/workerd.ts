@@ -1,8 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { ROOT } from "../../cli/src/serve/bundle.ts";
 import { makePrivateFolder, writePrivateFile } from "../../cli/src/serve/private-files.ts";
-import { buildUpload } from "../../cli/src/serve/upload.ts";
 import { startWorkerd, type WorkerdOptions } from "../../cli/src/serve/workerd.ts";
 import { configOf, textOf } from "../../cli/src/serve/workerd-config.ts";
 
@@ -27,9 +27,24 @@ export type WorkerOptions = {
 
 export type RunningWorker = { url: string; pid: number; stop: () => Promise<void> };
 
-/** Builds the Worker of a wrangler configuration exactly as it is deployed, minified, into `outdir`. */
-export const buildWorker = (config: string, outdir: string): void =>
-  buildUpload(join(ROOT, config), outdir, compatibilityDate);
+/**
+ * Builds the Worker of a wrangler configuration as `wrangler deploy` uploads it, into `outdir`. Without a date of its own, the Worker gets
+ * that of the service.
+ */
+export function buildWorker(config: string, outdir: string): void {
+  const date = ["--compatibility-date", compatibilityDate];
+  execFileSync(
+    process.execPath,
+    [
+      join(ROOT, "node_modules/wrangler/bin/wrangler.js"),
+      ...["deploy", "--dry-run", "--env=", "--config", join(ROOT, config), "--outdir", outdir, ...date],
+    ],
+    {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: { ...process.env, WRANGLER_SEND_METRICS: "false", WRANGLER_WRITE_LOGS: "false" },
+    },
+  );
+}
 
 /** Where a Worker of this folder has its databases. */
 export const stateOf = (folder: string): string => join(folder, "data");

@@ -60,7 +60,7 @@ export function packageVersion(name: string): string | undefined {
 
 /** A client of Node, from a package of its own or from Node itself. */
 function ofNode(name: string, file: string, version = nodeVersion) {
-  const lose = (way: string): Command => [process.execPath, "tools/clients/lost-body.ts", name, way];
+  const lose = (way: string): Command => [process.execPath, "examples/lost-body/lost-body.ts", name, way];
   return {
     name,
     needs: `the package ${name}`,
@@ -77,7 +77,7 @@ const ofPythonModule = (module: string, file: string): Client => ({
   needs: `python3 with the module ${module}`,
   version: () => versionBy(["python3", "-c", `import ${module}; print(${module}.__version__)`]),
   example: ["python3", `examples/${file}.py`],
-  chunked: { command: ["python3", "tools/clients/lost_body.py", module, "chunked"] },
+  chunked: { command: ["python3", "examples/lost-body/lost_body.py", module, "chunked"] },
   noLength: { cannot: "sends every body with a length or in chunks" },
 });
 
@@ -106,15 +106,15 @@ export const CLIENTS: readonly Client[] = [
     needs: "curl or bash",
     version: () => versionBy(["bash", "-c", "curl --version"]),
     example: ["bash", "examples/curl.sh"],
-    chunked: { command: ["bash", "tools/clients/lost-body.sh", "chunked"] },
-    noLength: { command: ["bash", "tools/clients/lost-body.sh", "no-length"] },
+    chunked: { command: ["bash", "examples/lost-body/lost-body.sh", "chunked"] },
+    noLength: { command: ["bash", "examples/lost-body/lost-body.sh", "no-length"] },
   },
   {
     name: "Python urllib.request",
     needs: "python3",
     version: () => versionBy(["python3", "--version"]),
     example: ["python3", "examples/urllib_request.py"],
-    chunked: { command: ["python3", "tools/clients/lost_body.py", "urllib.request", "chunked"] },
+    chunked: { command: ["python3", "examples/lost-body/lost_body.py", "urllib.request", "chunked"] },
     noLength: { cannot: "sends every body with a length or in chunks" },
   },
   {
@@ -122,8 +122,8 @@ export const CLIENTS: readonly Client[] = [
     needs: "python3",
     version: () => versionBy(["python3", "--version"]),
     example: ["python3", "examples/http_client.py"],
-    chunked: { command: ["python3", "tools/clients/lost_body.py", "http.client", "chunked"] },
-    noLength: { command: ["python3", "tools/clients/lost_body.py", "http.client", "no-length"] },
+    chunked: { command: ["python3", "examples/lost-body/lost_body.py", "http.client", "chunked"] },
+    noLength: { command: ["python3", "examples/lost-body/lost_body.py", "http.client", "no-length"] },
   },
   ofPythonModule("requests", "requests_session"),
   ofPythonModule("httpx", "httpx_client"),
@@ -133,7 +133,7 @@ export const CLIENTS: readonly Client[] = [
     needs: "perl with HTTP::Tiny and JSON::PP",
     version: () => versionBy(["perl", "-MHTTP::Tiny", "-MJSON::PP", "-e", "print HTTP::Tiny->VERSION"]),
     example: ["perl", "examples/http-tiny.pl"],
-    chunked: { command: ["perl", "tools/clients/lost-body.pl"] },
+    chunked: { command: ["perl", "examples/lost-body/lost-body.pl"] },
     noLength: { cannot: "sends every body with a length or in chunks" },
   },
   {
@@ -141,7 +141,7 @@ export const CLIENTS: readonly Client[] = [
     needs: `a JDK, ${JAVA_MAJOR_MIN} or newer`,
     version: javaVersion,
     example: [...JAVA, "examples/UserGroups.java"],
-    chunked: { command: [...JAVA, "tools/clients/LostBody.java"] },
+    chunked: { command: [...JAVA, "examples/lost-body/LostBody.java"] },
     noLength: { cannot: "sends every body with a length or in chunks, and does not let a program set Content-Length" },
   },
   ofNode("Node http", "node-http"),

@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { bundleOf, ROOT } from "../../cli/src/serve/bundle.ts";
-import { METAFILE } from "../../cli/src/serve/upload.ts";
+import { bundleOf, METAFILE, ROOT } from "../../cli/src/serve/bundle.ts";
 import { bundleCli } from "./bundle-cli.ts";
 import { type Component, componentsOf, licencesOf } from "./components.ts";
 

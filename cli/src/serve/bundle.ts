@@ -21,6 +21,8 @@ import { RELEASE } from "../release.ts";
 export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
 const SETTINGS = "settings.json";
+/** What esbuild has written about the contents of a bundle. */
+export const METAFILE = "bundle-meta.json";
 const BUNDLES_MAX = 5;
 /** The folder beside the bundles with an empty file `<bundle>-<process id>` for each process that uses one. */
 const USERS = "users";
@@ -28,7 +30,7 @@ const USERS = "users";
 const SOURCES = [
   "{src,common}/**/*.*",
   "public/**/*.*",
-  "cli/src/serve/{build-worker,bundle,upload}.ts",
+  "cli/src/serve/{build-worker,bundle}.ts",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
@@ -155,7 +157,7 @@ function build(folder: string): void {
   }
 }
 
-/** In a process of its own: wrangler would take its memory for as long as the service runs. */
+/** In a process of its own, so that a release contains neither esbuild nor a reader of TOML. */
 const run = (script: string, outdir: string) =>
   execFileSync(process.execPath, ["--", join(import.meta.dirname, script), outdir], {
     cwd: ROOT,
