@@ -1,215 +1,20 @@
 import { once } from "node:events";
-import { connect } from "node:http2";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { build } from "esbuild";
-import express from "express";
-import Fastify from "fastify";
-import type { Browser } from "playwright-core";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
-import { OperatorClient, UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
-import {
-  expressHandler,
-  fastifyHandler,
-  requireSession,
-  sessionHandler,
-  type VerifiedSession,
-} from "../../client/src/server.ts";
-import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
-import { freePort } from "../support/node/free-port.ts";
+import { describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
+import { expressHandler, requireSession, sessionHandler, type VerifiedSession } from "../../client/src/server.ts";
 import { type Person, SERVERS } from "../support/node/kit-servers.ts";
+import { AUDIENCE, errorIn, groups, JWKS, newMintingKey, testSites } from "../support/node/kit-site.ts";
 import { forgedSessions, mintSessions } from "../support/node/sessions.ts";
 import { refusal, standIn } from "../support/node/stand-in.ts";
 
-const { url, operatorToken } = inject("service");
-const operator = new OperatorClient({ url, operatorKey: operatorToken });
-const ENVIRONMENT = { workspace: "kit", environment: "Customer" } as const;
-const AUDIENCE = "kit/Customer";
-const JWKS = `${url}/.well-known/jwks.json`;
+const { url } = inject("service");
 const ORIGIN = "https://app.example.com";
 
-let groups: UserGroupClient;
-let viewerScript: string;
-beforeAll(async () => {
-  groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...ENVIRONMENT, name: "writer" })).key });
-  const { outputFiles } = await build({
-    entryPoints: ["client/src/viewer.ts"],
-    bundle: true,
-    format: "esm",
-    write: false,
-  });
-  viewerScript = outputFiles[0]?.text ?? "";
-});
-
-/** A key that can mint sessions and nothing else. */
-const newMintingKey = async () => {
-  const { apiKey, key } = await operator.issueKey({ ...ENVIRONMENT, name: "backend", scopes: ["sessions:create"] });
-  return { id: apiKey.id, key };
-};
-
-const errorIn = async (response: Response) => {
-  const { error } = (await response.json()) as { error: { code: string; message: string } };
-  return { status: response.status, code: error.code, cached: response.headers.get("Cache-Control") };
-};
-
-/** A page that shows the group, and what the site's own API says of its session, or the code of the error. */
-const pageOf = (serviceUrl: string) => `<!doctype html><title>Kit</title><p role="status"></p><script type="module">
-  import { ViewerClient } from "/viewer.js";
-  const session = () => fetch("/session", { method: "POST" });
-  const viewer = new ViewerClient({ url: "${serviceUrl}", session, backoffMs: 20 });
-  try {
-    const { group } = await viewer.view();
-    const headers = { Authorization: "Bearer " + (await viewer.session()).token };
-    const response = await fetch("/orders", { headers });
-    document.querySelector("p").textContent = group.name + " " + response.status + " " + (await response.text());
-  } catch (error) {
-    document.querySelector("p").textContent = "code " + error.code;
-  }
-</script>`;
-
-describe.for(Object.keys(SERVERS))("in a server of %s", (kind) => {
-  let browser: Browser;
-  beforeAll(async () => {
-    if (hasChromium) browser = await startChromium();
-  });
-  afterAll(() => browser?.close());
-
-  /** Starts a site in which the cookie of Jane is valid, if she has a customer. `requests` counts those of the page. */
-  async function startSite(customer: string | undefined, options: { checksOnline?: boolean } = {}) {
-    const minting = await newMintingKey();
-    const port = await freePort();
-    const address = `http://localhost:${port}`;
-    let isDown = false;
-    const client = new UserGroupClient({
-      url,
-      apiKey: minting.key,
-      retries: 0,
-      fetch: (target, init) => (isDown ? Promise.reject(new TypeError("refused")) : fetch(target, init)),
-    });
-    const rules = { audience: AUDIENCE, origins: [address] };
-    const onFailure = vi.fn();
-    await SERVERS[kind]?.({
-      port,
-      people: new Map(customer === undefined ? [] : [["sid=1", { id: "jane", customer }]]),
-      options: {
-        client,
-        customer: (person) => person.customer,
-        viewer: (person) => ({ viewerId: person.id }),
-        origins: [address],
-        onFailure,
-      },
-      check: requireSession(options.checksOnline ? { client, ...rules } : { jwks: JWKS, ...rules }),
-      page: pageOf(url),
-      viewerScript,
-    });
-    const requests: string[] = [];
-    const context = await browser.newContext();
-    onTestFinished(() => context.close());
-    await context.addCookies([{ name: "sid", value: "1", url: address }]);
-    const page = await context.newPage();
-    page.on("response", (response) => {
-      if (response.request().method() !== "OPTIONS")
-        requests.push(`${response.request().method()} ${new URL(response.url()).pathname} ${response.status()}`);
-    });
-    const open = async () => {
-      requests.length = 0;
-      await page.goto(address);
-      const shown = page.getByRole("status").filter({ hasText: /./ });
-      return shown.innerText();
-    };
-    return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
-  }
-
-  it.skipIf(!hasChromium)(
-    `a page sees its customer, and its API knows who asks${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
-      const { open, requests, onFailure } = await startSite(`shop ${kind}`);
-      expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
-      expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
-        "GET / 200",
-        "GET /viewer.js 200",
-        "POST /session 200",
-        "GET /api/viewer 200",
-        "GET /orders 200",
-      ]);
-      expect(onFailure).not.toHaveBeenCalled();
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `a page that has no session says why, and asks once${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
-      const signedOut = await startSite(undefined);
-      expect(await signedOut.open()).toBe("code signed_out");
-      expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
-
-      const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
-      await groups.suspend({ userGroupId: `ending ${kind}` });
-      const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
-      expect(await open()).toBe("code user_group_suspended");
-      expect(asked(requests)).toEqual(["POST /session 403"]);
-      await groups.removeByNumber({ teamId: group.teamId });
-      expect(await open()).toBe("code user_group_not_found");
-      expect(asked(requests)).toEqual(["POST /session 404"]);
-      expect(onFailure).not.toHaveBeenCalled();
-      await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
-      expect(await open()).toBe("code service_unavailable");
-      expect(asked(requests)).toEqual(["POST /session 500"]);
-      expect(onFailure).toHaveBeenCalledExactlyOnceWith(
-        expect.objectContaining({ code: "credential_revoked" }),
-        `ending ${kind}`,
-      );
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `a page tries again while the service is down${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      await groups.ensure({ userGroupId: `down ${kind}` });
-      const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
-      goDown();
-      expect(await open()).toBe("code service_unavailable");
-      expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
-      expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `an API that asks the service sees the end of a session at once${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const userGroupId = `online ${kind}`;
-      const { group } = await groups.ensure({ userGroupId, name: "Online" });
-      const { open, address } = await startSite(userGroupId, { checksOnline: true });
-      expect(await open()).toBe(`Online 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
-      const { token } = await groups.mintSession({ userGroupId, viewerId: "jane", maxStaleSeconds: 300 });
-      const ask = async () => {
-        const response = await fetch(`${address}/orders`, { headers: { Authorization: `Bearer ${token}` } });
-        return response.status === 200 ? 200 : errorIn(response);
-      };
-      expect(await ask()).toBe(200);
-      await groups.suspend({ userGroupId });
-      expect(await ask()).toEqual({ status: 403, code: "user_group_suspended", cached: "no-store" });
-      await groups.resume({ userGroupId });
-      expect(await ask()).toBe(200);
-      await groups.endSessions({ userGroupId, viewerId: "jane" });
-      expect(await ask()).toEqual({ status: 401, code: "credential_revoked", cached: "no-store" });
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `a request without a session never reaches the API${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const { address } = await startSite(undefined);
-      const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
-      const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
-      for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
-        expect(await ask({ ...headers })).toEqual(refused);
-      expect(await ask({ Origin: "https://thief.example" })).toMatchObject({ status: 403, code: "origin_not_allowed" });
-    },
-  );
-});
+// The others are in examples/test.
+testSites({ "plain Request and Response": SERVERS["plain Request and Response"] });
 
 describe("sessionHandler", () => {
   const person: Person = { id: "jane", customer: "handled", store: 7 };
@@ -422,36 +227,25 @@ describe("sessionHandler", () => {
   });
 });
 
-describe("an adapter", () => {
-  const handler = sessionHandler({
-    client: groups,
-    user: () => undefined,
-    customer: () => undefined,
-    viewer: () => ({}),
-    origins: [ORIGIN],
-  });
-
-  it("of Express answers a method that no Request may have", async ({ expect }) => {
-    const server = express().use(expressHandler(handler)).listen(0, "localhost");
-    onTestFinished(() => void server.close());
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const { statusCode } = await request(`http://localhost:${port}/`, { method: "TRACE" });
-    expect(statusCode).toBe(405);
-  });
-
-  it("of Fastify takes requests of HTTP/2", async ({ expect }) => {
-    const app = Fastify({ http2: true });
-    app.post("/session", fastifyHandler(handler));
-    const address = await app.listen({ port: 0, host: "localhost" });
-    const client = connect(address);
-    onTestFinished(async () => {
-      client.destroy();
-      await app.close();
-    });
-    const [headers] = await once(client.request({ ":method": "POST", ":path": "/session" }), "response");
-    expect(headers[":status"]).toBe(401);
-  });
+it("the adapter of Express answers a method that no Request may have", async ({ expect }) => {
+  const handler = expressHandler(
+    sessionHandler({
+      client: groups,
+      user: () => null,
+      customer: () => undefined,
+      viewer: () => ({}),
+      origins: [ORIGIN],
+    }),
+  );
+  const server = createServer((incoming, outgoing) => void handler(incoming, outgoing, () => {})).listen(
+    0,
+    "localhost",
+  );
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const { statusCode } = await request(`http://localhost:${port}/`, { method: "TRACE" });
+  expect(statusCode).toBe(405);
 });
 
 describe("requireSession offline", () => {

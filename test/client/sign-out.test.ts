@@ -1,69 +1,17 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { beforeAll, describe, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
-import { OperatorClient, UserGroupClient, UserGroupServiceError, ViewerClient } from "../../client/src/index.ts";
-import { requireSession, type SignOutHandlerOptions, sessionHandler, signOutHandler } from "../../client/src/server.ts";
+import { describe, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { UserGroupClient, UserGroupServiceError, ViewerClient } from "../../client/src/index.ts";
+import { type SignOutHandlerOptions, sessionHandler, signOutHandler } from "../../client/src/server.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { type Person, SERVERS } from "../support/node/kit-servers.ts";
+import { apiKey, codeOf, groups, refusalIn, signOut, startSite, testSignOuts } from "../support/node/sign-out-site.ts";
 
-const { url, operatorToken } = inject("service");
-const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const { url } = inject("service");
 const ORIGIN = "https://app.example.com";
-const COOKIE = "sid=1";
 /** How long a sign-out may take, of which the kit gives the service 2 seconds. */
 const SIGN_OUT_MS_MAX = 3_000;
-
-let apiKey: string;
-let groups: UserGroupClient;
-beforeAll(async () => {
-  const issued = await operator.issueKey({ workspace: "sign-out", environment: "Customer", name: "writer" });
-  apiKey = issued.key;
-  groups = new UserGroupClient({ url, apiKey });
-});
-
-const codeOf = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => "success",
-    (error) => error.code ?? error.name,
-  );
-
-const refusalIn = async (response: Response): Promise<string> => Object(await response.json()).error.code;
-
-/** Starts an integrator's server, in which the cookie of Jane is valid. */
-async function startSite(kind: string, customer: string, client: UserGroupClient = groups) {
-  const port = await freePort();
-  const address = `http://localhost:${port}`;
-  const people = new Map<string, Person>([[COOKIE, { id: "jane", customer }]]);
-  const onFailure = vi.fn();
-  await SERVERS[kind]?.({
-    port,
-    people,
-    options: {
-      client,
-      customer: (person) => person.customer,
-      viewer: (person) => ({ viewerId: person.id }),
-      origins: [address],
-      onFailure,
-    },
-    check: requireSession({ client, audience: "sign-out/Customer", origins: [address] }),
-    page: "",
-    viewerScript: "",
-  });
-  const post = (path: string, headers = {}) =>
-    fetch(`${address}${path}`, { method: "POST", headers: { Cookie: COOKIE, Origin: address, ...headers } });
-  const tab = () => new ViewerClient({ url, session: () => post("/session") });
-  return { people, onFailure, post, tab };
-}
-
-const cookiesOf = (response: Response) => response.headers.getSetCookie().map((cookie) => cookie.split(";")[0]);
-
-/** Signs out, and measures how long that takes. */
-async function signOut({ post }: Awaited<ReturnType<typeof startSite>>) {
-  const startedAt = performance.now();
-  const response = await post("/sign-out");
-  return { status: response.status, cookies: cookiesOf(response), ms: performance.now() - startedAt };
-}
 
 /** A server that accepts connections, and never answers. */
 async function silentService(): Promise<string> {
@@ -73,45 +21,15 @@ async function silentService(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe.for(Object.keys(SERVERS))("a sign-out in a server of %s", (kind) => {
-  it("ends the sessions of the person, and of nobody else", async ({ expect }) => {
-    const customer = `left ${kind}`;
-    await groups.ensure({ userGroupId: customer });
-    const site = await startSite(kind, customer);
-    const tab = site.tab();
-    expect(await codeOf(tab.view())).toBe("success");
-    const other = new ViewerClient({
-      url,
-      session: () => groups.mintSession({ userGroupId: customer, viewerId: "joe" }),
-    });
-    await other.view();
-    const before = await other.session();
-
-    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
-    expect(await codeOf(tab.view())).toBe("signed_out");
-    expect(await codeOf(groups.asViewer({ session: before.token }).view())).toBe("success");
-    expect(site.onFailure).not.toHaveBeenCalled();
-
-    // Nobody is signed in any more: only the integrator's own sign-out runs.
-    expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
-    expect(await codeOf(groups.asViewer({ session: before.token }).view())).toBe("success");
-  });
-
-  it("is refused to pages of other origins", async ({ expect }) => {
-    const site = await startSite(kind, `never called ${kind}`);
-    const response = await site.post("/sign-out", { Origin: "https://thief.example" });
-    expect([response.status, await refusalIn(response)]).toEqual([403, "origin_not_allowed"]);
-    expect(site.people.size).toBe(1);
-  });
-});
+testSignOuts(SERVERS);
 
 describe("while the service has no answer, the person is signed out", () => {
-  const KIND = "plain Request and Response";
+  const startServer = SERVERS["plain Request and Response"];
   const clientOf = (address: string) => new UserGroupClient({ url: address, apiKey: "ugk_customer_x" });
 
   it("if the group was deleted, which is no failure", async ({ expect }) => {
     const { group } = await groups.ensure({ userGroupId: "deleted" });
-    const site = await startSite(KIND, "deleted");
+    const site = await startSite(startServer, "deleted");
     await groups.removeByNumber({ teamId: group.teamId });
     expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
     expect(site.people.size).toBe(0);
@@ -122,7 +40,7 @@ describe("while the service has no answer, the person is signed out", () => {
     ["it is down", async () => `http://127.0.0.1:${await freePort()}`, "network_error"],
     ["it hangs", silentService, "timeout"],
   ] as const)("if %s, within 2 seconds", async ([, address, code], { expect }) => {
-    const site = await startSite(KIND, "acme", clientOf(await address()));
+    const site = await startSite(startServer, "acme", clientOf(await address()));
     const { ms, ...answer } = await signOut(site);
     expect(answer).toEqual({ status: 204, cookies: ["sid=", "csrf="] });
     expect(ms).toBeLessThan(SIGN_OUT_MS_MAX);
@@ -131,7 +49,7 @@ describe("while the service has no answer, the person is signed out", () => {
   });
 
   it("if it refuses the API key", async ({ expect }) => {
-    const site = await startSite(KIND, "acme", clientOf(url));
+    const site = await startSite(startServer, "acme", clientOf(url));
     expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
     expect(site.onFailure).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ status: 401 }), "acme");
   });
@@ -157,7 +75,7 @@ describe("tabs that ask every 20 ms", () => {
     for (let run = 0; run < 20; run += 1) {
       const customer = `asked ${run}`;
       await groups.ensure({ userGroupId: customer });
-      const site = await startSite("plain Request and Response", customer, farClient());
+      const site = await startSite(SERVERS["plain Request and Response"], customer, farClient());
       const first = site.tab();
       await first.view();
       // Each time, the tabs that are open ask, and another one is opened, which has to mint first.

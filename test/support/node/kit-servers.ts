@@ -1,15 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { serve } from "@hono/node-server";
-import express from "express";
-import Fastify from "fastify";
 import { type Context, Hono } from "hono";
 import { onTestFinished } from "vitest";
 import {
-  expressHandler,
-  expressSession,
-  fastifyHandler,
-  fastifySession,
   type SessionCheck,
   type SessionHandler,
   type SessionHandlerOptions,
@@ -33,17 +27,18 @@ export type Site = {
 };
 
 /** Ends a sign-in, and answers with two cookies, which a server must not join. */
-const signOutOf = (people: Site["people"]) => (request: Request) => {
+export const signOutOf = (people: Site["people"]) => (request: Request) => {
   people.delete(request.headers.get("Cookie") ?? "");
   const headers = new Headers();
   for (const name of ["sid", "csrf"]) headers.append("Set-Cookie", `${name}=; Max-Age=0`);
   return new Response(null, { status: 204, headers });
 };
 
-const HTML = "text/html";
-const SCRIPT = "text/javascript";
+export const HTML = "text/html";
+export const SCRIPT = "text/javascript";
 
-async function listening(server: Server): Promise<void> {
+/** Resolves when a server listens. It is closed when the test ends. */
+export async function listening(server: Server): Promise<void> {
   if (!server.listening) await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
@@ -51,46 +46,10 @@ async function listening(server: Server): Promise<void> {
   });
 }
 
-/** Each builds a server of its kind around the kit, which listens on localhost until the test ends. */
-export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
-  Express: ({ port, people, options, check, page, viewerScript }) => {
-    const signedIn = {
-      ...options,
-      user: (_: Request, request: express.Request) => people.get(request.get("Cookie") ?? ""),
-    };
-    const app = express()
-      .get("/", (_, response) => response.type(HTML).send(page))
-      .get("/viewer.js", (_, response) => response.type(SCRIPT).send(viewerScript))
-      .post("/session", expressHandler(sessionHandler(signedIn)))
-      .post("/sign-out", expressHandler(signOutHandler({ ...signedIn, signOut: signOutOf(people) })))
-      .get(
-        "/orders",
-        expressSession(check, (_, response: express.Response, { teamId, viewerId }) =>
-          response.json({ teamId, viewerId }),
-        ),
-      );
-    return listening(app.listen(port, "localhost"));
-  },
+/** Builds a server around the kit, which listens on localhost until the test ends. */
+export type StartServer = (site: Site) => Promise<void>;
 
-  Fastify: async ({ port, people, options, check, page, viewerScript }) => {
-    const app = Fastify();
-    const signedIn = {
-      ...options,
-      user: (_: Request, request: { headers: { cookie?: string | undefined } }) =>
-        people.get(request.headers.cookie ?? ""),
-    };
-    app.get("/", (_, reply) => reply.type(HTML).send(page));
-    app.get("/viewer.js", (_, reply) => reply.type(SCRIPT).send(viewerScript));
-    app.post("/session", fastifyHandler(sessionHandler(signedIn)));
-    app.post("/sign-out", fastifyHandler(signOutHandler({ ...signedIn, signOut: signOutOf(people) })));
-    app.get(
-      "/orders",
-      fastifySession(check, async (_request, _reply, { teamId, viewerId }) => ({ teamId, viewerId })),
-    );
-    await app.listen({ port, host: "localhost" });
-    return listening(app.server);
-  },
-
+export const SERVERS = {
   Hono: ({ port, people, options, check, page, viewerScript }) => {
     const signedIn = { ...options, user: (_: Request, c: Context) => people.get(c.req.header("Cookie") ?? "") };
     const handler = sessionHandler(signedIn);
@@ -136,4 +95,4 @@ export const SERVERS: Record<string, (site: Site) => Promise<void>> = {
     });
     return listening(server.listen(port, "localhost"));
   },
-};
+} satisfies Record<string, StartServer>;
