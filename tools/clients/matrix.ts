@@ -54,8 +54,10 @@ function javaVersion(): string | undefined {
 const nodeVersion = (): string | undefined => process.versions.node;
 
 export function packageVersion(name: string): string | undefined {
-  const file = `node_modules/${name}/package.json`;
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).version : undefined;
+  const file = ["examples/node_modules", "node_modules"]
+    .map((folder) => `${folder}/${name}/package.json`)
+    .find(existsSync);
+  return file && JSON.parse(readFileSync(file, "utf8")).version;
 }
 
 /** A client of Node, from a package of its own or from Node itself. */

@@ -27,7 +27,7 @@ const OWN_SECTION = (section: string) => `[its section](#${section})`;
 
 const FOREIGN = "test/examples/foreign-credentials.test.ts";
 const GATEWAYS = "test/examples/gateways.test.ts";
-const GENERATED = "test/client/generated-clients.test.ts";
+const GENERATED = "examples/test/generated-clients.test.ts";
 const CLAIMS = "test/examples/claims-consumers.test.ts";
 const QUERIES = "test/examples/bound-queries.test.ts";
 const DRIVERS = "test/examples/database-recipes.test.ts";
@@ -54,7 +54,7 @@ const HTTP_CLIENTS: Consumer[] = CLIENTS.map(({ name, version }) => ({
   name,
   verdict: "works",
   how: "[an example](clients.md) for each",
-  tests: { file: "test/tools/clients.test.ts", named: begins(name) },
+  tests: { file: "test/all/tools/clients.test.ts", named: begins(name) },
   version,
 }));
 
@@ -90,7 +90,7 @@ const SERVERS: Consumer[] = ["Express", "Fastify", "Hono"].map((name) => ({
   name,
   verdict: "works",
   how: KIT,
-  tests: { file: "test/client/server-kit.test.ts", named: begins(`in a server of ${name}`) },
+  tests: { file: "examples/test/kit.test.ts", named: begins(`in a server of ${name}`) },
   version: () => packageVersion(name.toLowerCase()),
 }));
 
@@ -134,7 +134,7 @@ const VERIFIERS: Consumer[] = [
     name: "express-oauth2-jwt-bearer",
     verdict: "works",
     how: "`auth({ issuerBaseURL, audience })`",
-    tests: { file: "test/examples/discovery.test.ts", named: /^a verifier that knows only the issuer/ },
+    tests: { file: "examples/test/discovery.test.ts", named: /^a verifier that knows only the issuer/ },
     version: () => packageVersion("express-oauth2-jwt-bearer"),
   },
   {

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
-import { type Reply, standIn } from "../support/node/stand-in.ts";
-import { succeeds } from "../support/node/verify-session.ts";
+import { OperatorClient, UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
+import { type Reply, standIn } from "../../support/node/stand-in.ts";
+import { succeeds } from "../../support/node/verify-session.ts";
 
 /** The endpoints of a page's sessions in another language than the kit's, in a real WSGI server, with the page's client. */
 

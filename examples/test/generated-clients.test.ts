@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { outcomeOf } from "../support/node/commands.ts";
-import { runIn } from "../support/node/service.ts";
-import { keyOfWorkspace } from "../support/node/workspace.ts";
+import { outcomeOf } from "../../test/support/node/commands.ts";
+import { runIn } from "../../test/support/node/service.ts";
+import { keyOfWorkspace } from "../../test/support/node/workspace.ts";
 
 const { url } = inject("service");
 
@@ -148,7 +148,7 @@ const CLIENTS = [
 ] as const;
 
 beforeAll(async () => {
-  symlinkSync(resolve("node_modules"), join(project, "node_modules"));
+  symlinkSync(resolve("examples/node_modules"), join(project, "node_modules"));
   for (const file of ["openapi.json", "openapi-3.0.json"])
     writeFileSync(join(project, file), await (await fetch(`${url}/${file}`)).text());
 });
@@ -171,19 +171,24 @@ const SHOWN = {
 
 describe.for(CLIENTS)("a client generated for %s", ([name, generator, args, program]) => {
   it("compiles, and creates, rotates, views and deletes a group", async ({ expect }) => {
-    const generate = [
-      "--import",
-      resolve("test/support/node/typescript-6.ts"),
-      resolve("node_modules", generator),
-      ...args,
-    ];
-    expect((await run(process.execPath, generate)).status).toBe(0);
+    const generated = await run(process.execPath, [resolve("examples/node_modules", generator), ...args]);
+    expect(generated.status, generated.stderr).toBe(0);
     const file = `${name}.ts`;
     writeFileSync(join(project, file), program);
 
     const compiled = await run(resolve("node_modules/.bin/tsc"), [
       ...["--ignoreConfig", "--noEmit", "--strict", "--target", "esnext", "--module", "esnext"],
-      ...["--skipLibCheck", "--moduleResolution", "bundler", "--allowImportingTsExtensions", "--types", "node", file],
+      ...[
+        "--skipLibCheck",
+        "--moduleResolution",
+        "bundler",
+        "--allowImportingTsExtensions",
+        "--typeRoots",
+        resolve("node_modules/@types"),
+        "--types",
+        "node",
+        file,
+      ],
     ]);
     expect(compiled).toEqual({ status: 0, stdout: "", stderr: "" });
 

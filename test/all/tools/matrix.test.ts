@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "vitest";
-import { CONSUMERS } from "../../tools/matrix/consumers.ts";
-import { consumerOutcome, type TestRun } from "../../tools/matrix/outcomes.ts";
-import { type LastRuns, TABLE, tableOf } from "../../tools/matrix/table.ts";
-import { outcomeOf } from "../support/node/commands.ts";
-import { runNode } from "../support/node/service.ts";
+import { CONSUMERS } from "../../../tools/matrix/consumers.ts";
+import { consumerOutcome, type TestRun } from "../../../tools/matrix/outcomes.ts";
+import { type LastRuns, TABLE, tableOf } from "../../../tools/matrix/table.ts";
+import { outcomeOf } from "../../support/node/commands.ts";
+import { runNode } from "../../support/node/service.ts";
 
 const LAST_RUNS: LastRuns = JSON.parse(readFileSync("tools/matrix/last-runs.json", "utf8"));
 const PAGE = readFileSync("docs/integrators/consumers.md", "utf8");

@@ -6,10 +6,10 @@ import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { certify } from "../support/node/certificate.ts";
-import { environmentsOf, sessionOf } from "../support/node/environments.ts";
-import { freePort } from "../support/node/free-port.ts";
-import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
+import { certify } from "../../support/node/certificate.ts";
+import { environmentsOf, sessionOf } from "../../support/node/environments.ts";
+import { freePort } from "../../support/node/free-port.ts";
+import { endGroup, runIn, waitUntil } from "../../support/node/service.ts";
 
 /** The recipe for Apache with mod_auth_openidc, before an app that shows what reaches it. */
 

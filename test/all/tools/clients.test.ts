@@ -4,10 +4,10 @@ import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
-import { OperatorClient } from "../../client/src/index.ts";
-import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../tools/clients/matrix.ts";
-import { newFolder } from "../support/node/new-folder.ts";
-import { runNode } from "../support/node/service.ts";
+import { OperatorClient } from "../../../client/src/index.ts";
+import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../../tools/clients/matrix.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { runNode } from "../../support/node/service.ts";
 
 const { url, key, operatorToken } = inject("service");
 const service = { url, key };
