@@ -29,9 +29,9 @@ const FOREIGN = "test/examples/foreign-credentials.test.ts";
 const GATEWAYS = "test/examples/gateways.test.ts";
 const GENERATED = "examples/test/generated-clients.test.ts";
 const CLAIMS = "test/examples/claims-consumers.test.ts";
-const QUERIES = "test/examples/bound-queries.test.ts";
-const DRIVERS = "test/examples/database-recipes.test.ts";
-const ORACLE = "test/service/sql-oracle.test.ts";
+const QUERIES = "examples/test/bound-queries.test.ts";
+const DRIVERS = "test/all/examples/database-recipes.test.ts";
+const ORACLE = "examples/test/sql-oracle.test.ts";
 
 /** Tests whose full names begin with these titles, which `>` separates. */
 const begins = (titles: string) => new RegExp(`^${RegExp.escape(titles)}(?: >|,|$)`);
@@ -169,7 +169,7 @@ const PROXIES: Consumer[] = [
     name: "Apache with mod_auth_openidc",
     verdict: "works",
     how: `${OWN_SECTION("apache")}; \`Require claim aud:…\``,
-    tests: { file: "test/examples/apache.test.ts", named: begins("mod_auth_openidc") },
+    tests: { file: "test/all/examples/apache.test.ts", named: begins("mod_auth_openidc") },
     version: () => printedVersion("dpkg-query", "--show", "libapache2-mod-auth-openidc"),
   },
   { name: "Traefik", verdict: "documented", how: "[gateways.md](gateways.md#others); `audience` is in the call" },

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { runReport } from "../../examples/embedding/customer-databases.ts";
-import { bindTemplate } from "../../src/domain/sql/template.ts";
-import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
+import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { runReport } from "../../../examples/embedding/customer-databases.ts";
+import { bindTemplate } from "../../../src/domain/sql/template.ts";
+import { hasPostgres, type Postgres, startPostgres } from "../../support/node/postgres.ts";
 
 /** The recipes of verifying.md in real databases, and the placeholders in real drivers of Python. */
 

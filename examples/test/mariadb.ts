@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { type Connection, createConnection } from "mysql2/promise";
-import { waitUntil } from "./service.ts";
+import { waitUntil } from "../../test/support/node/service.ts";
 
 const SERVER = "/usr/sbin/mariadbd";
 const INSTALL = "/usr/bin/mariadb-install-db";

@@ -6,12 +6,12 @@ import knex from "knex";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import * as withDrizzle from "../../examples/consumers/drizzle.ts";
-import * as withKnex from "../../examples/consumers/knex.ts";
-import * as withKysely from "../../examples/consumers/kysely.ts";
-import { environmentsOf, sessionOf } from "../support/node/environments.ts";
-import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
-import { succeeds } from "../support/node/verify-session.ts";
+import { environmentsOf, sessionOf } from "../../test/support/node/environments.ts";
+import { hasPostgres, type Postgres, startPostgres } from "../../test/support/node/postgres.ts";
+import { succeeds } from "../../test/support/node/verify-session.ts";
+import * as withDrizzle from "../consumers/drizzle.ts";
+import * as withKnex from "../consumers/knex.ts";
+import * as withKysely from "../consumers/kysely.ts";
 
 /** Query builders that run what the service has bound, in a real PostgreSQL. */
 

@@ -7,7 +7,7 @@ import pgPromise from "pg-promise";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
 import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
-import { hasMariadb, type Mariadb, startMariadb } from "../support/node/mariadb.ts";
+import { hasMariadb, type Mariadb, startMariadb } from "./mariadb.ts";
 
 /**
  * Bound templates in real databases: with parameters, and as drivers run them that write the values into the SQL text. A
