@@ -97,10 +97,15 @@ export const EMAIL_UNITS_MAX = 254;
 export const ASSERTION_UNITS_MAX = 16 * 1024;
 /** How far the clock of the provider may differ, for `exp`, `iat` and `nbf`. */
 export const ASSERTION_CLOCK_SECONDS_MAX = 30;
+/** How old an assertion may be, and how far ahead its end: a month, the longest session of Cloudflare Access, and a minute for the clocks. */
+export const ASSERTION_SPAN_DAYS_MAX = 31;
+export const ASSERTION_SPAN_SECONDS_MAX = ASSERTION_SPAN_DAYS_MAX * 24 * 60 * 60 + 60;
 /** Where a page asks for the operator's own key, an assertion that is not older stands for it. */
 export const ASSERTION_RECENT_SECONDS_MAX = 15 * 60;
-/** The provider's public keys are fetched once in this time, and once more for an unknown `kid`. */
+/** The provider's public keys are fetched once in this time. */
 export const PROVIDER_KEYS_SECONDS = 5 * 60;
+/** Besides, they are fetched for an unknown `kid` once in this time, so five times in five minutes. */
+export const PROVIDER_KEYS_UNKNOWN_SECONDS = 60;
 /** For how long they are used while the provider does not answer. */
 export const PROVIDER_KEYS_STALE_SECONDS_MAX = 24 * 60 * 60;
 export const PROVIDER_KEYS_FETCH_SECONDS_MAX = 2;

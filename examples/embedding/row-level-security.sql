@@ -16,7 +16,9 @@ GRANT SELECT ON orders TO dashboard;
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
 -- The table's owner sees no row either. Policies never bind superusers and roles with BYPASSRLS.
 ALTER TABLE orders FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_orders ON orders FOR SELECT TO dashboard USING (customer = session_claim('team_id')::bigint);
+-- In another environment, the same number is another customer: replace acme/Customer by the environment of these rows.
+CREATE POLICY own_orders ON orders FOR SELECT TO dashboard
+  USING (customer = session_claim('team_id')::bigint AND session_claim('aud') = 'acme/Customer');
 
 -- The role with which the dashboards' backend logs in. It has no right but to become dashboard.
 CREATE ROLE backend LOGIN NOINHERIT;

@@ -33,7 +33,8 @@ function monthBefore(count: number, now = new Date()): string {
 /** Makes the database, in memory, with a year of sales for each customer of an environment such as `acme/Customer`. */
 export async function openSales(customers: readonly Customer[], audience: string) {
   const database = await PGlite.create();
-  await database.exec(readFileSync(new URL("schema.sql", import.meta.url), "utf8"));
+  const schema = readFileSync(new URL("schema.sql", import.meta.url), "utf8");
+  await database.exec(schema.replaceAll("'acme/Customer'", () => `'${audience.replaceAll("'", "''")}'`));
   const rows = customers.flatMap(salesOf);
   await database.query(
     `INSERT INTO sales (customer, store, product, month, orders, amount)

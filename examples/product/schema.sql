@@ -19,8 +19,9 @@ GRANT SELECT ON sales TO dashboard;
 ALTER TABLE sales ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sales FORCE ROW LEVEL SECURITY;
 
--- Each customer sees their own rows.
-CREATE POLICY own_sales ON sales FOR SELECT TO dashboard USING (customer = session_claim('team_id')::bigint);
+-- Each customer of this environment sees their own rows. In another one, the same number is another customer.
+CREATE POLICY own_sales ON sales FOR SELECT TO dashboard
+  USING (customer = session_claim('team_id')::bigint AND session_claim('aud') = 'acme/Customer');
 -- Within them, a person sees one store, or all of them as '*'. A session without the property shows no row.
 CREATE POLICY own_store ON sales AS RESTRICTIVE FOR SELECT TO dashboard
   USING (session_claim('viewer_properties')::jsonb ->> 'store' IN (store, '*'));

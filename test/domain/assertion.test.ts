@@ -6,16 +6,19 @@ import { AUDIENCE, claimsOf, ISSUER, newPair, type ProviderPair, signed } from "
 
 const EXPECTED = { issuer: ISSUER, audience: AUDIENCE };
 const NOW_SECONDS = NOW.getTime() / 1000;
+const DAY_SECONDS = 24 * 60 * 60;
+/** A month of the longest sessions at Cloudflare Access, and a minute for both clocks. */
+const SPAN_SECONDS = 31 * DAY_SECONDS + 60;
 const utf8 = new TextEncoder();
 const base64url = (value: string | Uint8Array) =>
   (typeof value === "string" ? utf8.encode(value) : value).toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** What the service makes of an assertion: the person, or why it is refused. */
-async function verified(text: string, ...pairs: ProviderPair[]): Promise<unknown> {
-  const read = readAssertion(text, EXPECTED, NOW.getTime());
+async function verified(text: string, { jwk }: ProviderPair, expected = EXPECTED): Promise<unknown> {
+  const read = readAssertion(text, expected, NOW.getTime());
   if (!read.ok) return read.failure;
   const { keyId, algorithm, email, issuedAtSeconds } = read.value;
-  const keys = await importProviderKeys({ keys: pairs.map(({ jwk }) => jwk) });
+  const keys = await importProviderKeys({ keys: [jwk] });
   const key = keys.find((each) => each.id === keyId && each.algorithm === algorithm);
   if (!key) return "no key";
   return (await hasSigned(key, read.value)) ? { email, issuedAtSeconds } : "no signature";
@@ -38,8 +41,12 @@ describe("an assertion", () => {
     const verifiedAs = async (fields: object) => verified(await signed(pair, at(fields)), pair);
     for (const fields of [
       { aud: AUDIENCE },
-      { aud: ["other", AUDIENCE] },
+      { aud: AUDIENCE, azp: AUDIENCE },
+      { aud: AUDIENCE, azp: "a client that asks the provider for this audience" },
+      { aud: [AUDIENCE, AUDIENCE] },
+      { aud: ["other", AUDIENCE], azp: AUDIENCE },
       { nbf: NOW_SECONDS },
+      { nbf: 0 },
       { email_verified: true },
       { email_verified: "true" },
       { groups: Array(400).fill("engineering") },
@@ -62,6 +69,114 @@ describe("an assertion", () => {
     for (const fields of [{ iat: NOW_SECONDS + 31 }, { nbf: NOW_SECONDS + 31 }])
       expect(await verifiedAs(fields)).toBe("its iat or nbf is in the future");
   });
+
+  it("may be 31 days and a minute old, last as long, and have fractions of seconds", async ({ expect }) => {
+    const pair = await newPair("k");
+    const verifiedAs = async (fields: object) => verified(await signed(pair, at(fields)), pair);
+    for (const iat of [NOW_SECONDS - SPAN_SECONDS, NOW_SECONDS - 0.5])
+      expect(await verifiedAs({ iat, exp: NOW_SECONDS + 0.5 })).toEqual({ email: ADA.email, issuedAtSeconds: iat });
+    expect(await verifiedAs({ exp: NOW_SECONDS + SPAN_SECONDS })).toEqual(ADA);
+    for (const fields of [{ iat: NOW_SECONDS - SPAN_SECONDS - 1 }, { exp: NOW_SECONDS + SPAN_SECONDS + 1 }])
+      expect(await verifiedAs(fields)).toMatch(/31 days/);
+  });
+});
+
+const ACCESS = {
+  iss: "https://team.cloudflareaccess.com",
+  aud: ["32eafc7626e974616deaf0dc3ce63d7bcbed58a2731e84d06bc3cdf1b53c4228"],
+  type: "app",
+  identity_nonce: "6ei69kawdKzMIAPF",
+  sub: "7335d417-61da-459d-899c-0a01c76a2f94",
+  country: "US",
+};
+const KEYCLOAK = {
+  iss: "https://id.example.com/realms/staff",
+  aud: "user-groups",
+  azp: "user-groups",
+  typ: "ID",
+  jti: "6d1c9a3f",
+  sid: "5a8e0c1b",
+  auth_time: NOW_SECONDS - 60,
+  acr: "1",
+  email_verified: true,
+  preferred_username: "ada",
+};
+const IAP_AUDIENCE = "/projects/1234567890/global/backendServices/1234567890123456789";
+
+/** What the proxies of docs/operators/company-sign-in.md send: `iss`, `aud`, the times in seconds from now, and what else they sign. */
+const PROXIES: [
+  proxy: string,
+  algorithm: "ES256" | "RS256",
+  claims: { iss: string; aud: string | string[] },
+  iat: number,
+  exp: number,
+][] = [
+  ["Cloudflare Access, after a sign-in", "RS256", ACCESS, 0, 31 * DAY_SECONDS],
+  ["Cloudflare Access, at the end of a month", "RS256", ACCESS, -31 * DAY_SECONDS + 1, 1],
+  ["oauth2-proxy or mod_auth_openidc, with Keycloak", "RS256", KEYCLOAK, 0, 300],
+  ["the same, with an audience more", "RS256", { ...KEYCLOAK, aud: ["account", "user-groups"] }, 0, 300],
+  [
+    "the same, with Google",
+    "RS256",
+    {
+      ...{
+        iss: "https://accounts.google.com",
+        aud: "7-a.apps.googleusercontent.com",
+        azp: "7-a.apps.googleusercontent.com",
+      },
+      ...{ sub: "1103", hd: "example.com", email_verified: true, at_hash: "HK6E_P6Dh8Y93mRNtsDB1Q" },
+    },
+    0,
+    3600,
+  ],
+  [
+    "the same, with Okta",
+    "RS256",
+    {
+      ...{ iss: "https://example.okta.com", aud: "0oa1", sub: "00u1", ver: 1, jti: "ID.4", amr: ["pwd"], idp: "00o1" },
+      ...{ auth_time: NOW_SECONDS, at_hash: "fc1", email_verified: true },
+    },
+    0,
+    3600,
+  ],
+  [
+    "the same, with Entra ID",
+    "RS256",
+    {
+      ...{ iss: "https://login.microsoftonline.com/9122/v2.0", aud: "6cb0", nbf: NOW_SECONDS - 300, ver: "2.0" },
+      ...{ oid: "690a", tid: "9122", sub: "HKZp", rh: "0.AX", uti: "4nS", preferred_username: "ada@example.com" },
+    },
+    -300,
+    3600,
+  ],
+  [
+    "Pomerium",
+    "ES256",
+    {
+      ...{ iss: "https://groups.example.com/", aud: "groups.example.com", jti: "9a3b", sub: "7", user: "7" },
+      ...{ groups: ["staff"], name: "Ada" },
+    },
+    0,
+    300,
+  ],
+  [
+    "Google IAP",
+    "ES256",
+    {
+      ...{ iss: "https://cloud.google.com/iap", aud: IAP_AUDIENCE, azp: IAP_AUDIENCE, hd: "example.com" },
+      ...{ sub: "accounts.google.com:1103", identity_source: "GOOGLE", google: { access_levels: [] } },
+    },
+    0,
+    600,
+  ],
+];
+
+it.for(PROXIES)("an assertion is taken as it is signed by %s", async ([, algorithm, claims, iat, exp], { expect }) => {
+  const pair = await newPair("k", algorithm);
+  const times = { iat: NOW_SECONDS + iat, exp: NOW_SECONDS + exp };
+  const text = await signed(pair, { ...claims, ...times, email: ADA.email });
+  const expected = { issuer: claims.iss, audience: [claims.aud].flat().at(-1) ?? "" };
+  expect(await verified(text, pair, expected)).toEqual({ email: ADA.email, issuedAtSeconds: times.iat });
 });
 
 const WRONG_CLAIMS: [what: string, fields: object, reason: RegExp][] = [
@@ -74,11 +189,24 @@ const WRONG_CLAIMS: [what: string, fields: object, reason: RegExp][] = [
   ["a part of the audience", { aud: AUDIENCE.slice(0, -1) }, /aud/],
   ["an object as audience", { aud: { 0: AUDIENCE } }, /aud/],
   ["no audience", { aud: undefined }, /aud/],
+  ["an empty list of audiences", { aud: [] }, /aud/],
+  ["a list of audiences in a list", { aud: [[AUDIENCE]] }, /aud/],
+  ["an audience that is no text", { aud: [AUDIENCE, 7], azp: AUDIENCE }, /aud/],
+  ["two audiences, and no client that it was issued to", { aud: ["other", AUDIENCE] }, /azp/],
+  ["two audiences, issued to another client", { aud: [AUDIENCE, "other"], azp: "other" }, /azp/],
+  ["two audiences, and a list of clients that it was issued to", { aud: ["other", AUDIENCE], azp: [AUDIENCE] }, /azp/],
+  ["two audiences, and null as the client", { aud: ["other", AUDIENCE], azp: null }, /azp/],
   ["an end that has passed", { exp: NOW_SECONDS - 60 }, /expired/],
   ["no end", { exp: undefined }, /missing/],
   ["an end as text", { exp: String(NOW_SECONDS + 600) }, /no number/],
   ["no time of its making", { iat: undefined }, /missing/],
+  ["an end in the year 9999", { exp: 253_402_300_799 }, /31 days/],
+  ["an end in milliseconds", { exp: NOW.getTime() + 600_000 }, /31 days/],
+  ["a time of its making in 2001", { iat: 1_000_000_000 }, /31 days/],
+  ["a time of its making before 1970", { iat: -1 }, /no number/],
+  ["a beginning before 1970", { nbf: -1 }, /no number/],
   ["a beginning as text", { nbf: "0" }, /no number/],
+  ["a beginning of null", { nbf: null }, /no number/],
   ["no address", { email: undefined }, /email/],
   ["an empty address", { email: "" }, /email/],
   ["a list of addresses", { email: ["ada@example.com"] }, /email/],

@@ -1,12 +1,22 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
-import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
+import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from "jose";
 import pg from "pg";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { type Pool, withSession } from "../../client/src/postgres.ts";
+import { requireSession } from "../../client/src/server.ts";
 import { graphqlApp } from "../../examples/consumers/postgraphile.ts";
+import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { poolOf } from "../../examples/product/pool.ts";
+import { outcomeOf } from "../support/node/commands.ts";
 import { type Customer, environmentsOf, sessionOf } from "../support/node/environments.ts";
+import { integratorProject } from "../support/node/integrator-project.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
+import { runIn } from "../support/node/service.ts";
+import { succeeds } from "../support/node/verify-session.ts";
 
 /** Programs that decide by the claims of a session, with a real PostgreSQL. None of them takes a session of another environment. */
 
@@ -20,58 +30,165 @@ beforeAll(async () => {
 });
 
 /** A recipe, for this service and the environment of these tests. */
-const recipe = (file: string) =>
-  readFileSync(`examples/${file}`, "utf8")
-    .replaceAll("https://groups.example.com", url)
-    .replaceAll("acme/Customer", environments.audience);
+const recipe = (file: string) => adapted(readFileSync(`examples/${file}`, "utf8"));
+const adapted = (text: string) =>
+  text.replaceAll("https://groups.example.com", url).replaceAll("acme/Customer", environments.audience);
+
+/** The number of a customer and an amount, for each row. */
+const rows = () => {
+  const { own, other } = environments;
+  return `(${own.teamId}, 1), (${own.teamId}, 2), (${other.teamId}, 4)`;
+};
 
 /** Starts a PostgreSQL with these schemas and the orders of both customers. */
 async function startOrders(...schemas: string[]): Promise<Postgres> {
   const postgres = await startPostgres();
-  const { own, other } = environments;
-  await postgres.run(`${schemas.join("\n")}
-    INSERT INTO orders (customer, amount) VALUES (${own.teamId}, 1), (${own.teamId}, 2), (${other.teamId}, 4)`);
+  await postgres.run(`${schemas.join("\n")} INSERT INTO orders (customer, amount) VALUES ${rows()}`);
   return postgres;
 }
 
-describe("PostGraphile", () => {
+/** The environment of a session, which a backend with the wrong settings takes for that of its database. */
+const audienceOf = (session: string) => String(decodeJwt(session).aud);
+
+/** A session of a person who may see all rows of the customer. */
+const ownerOf = async ({ groups, userGroupId }: Customer) =>
+  (await groups.mintSession({ userGroupId, viewerProperties: { store: "*" } })).token;
+
+const ORIGIN = "https://app.example.com";
+const amountsOf = (rows: unknown[]) => rows.map((row) => Object(row).amount);
+
+const sessionsOf = (audience: string) => ({ jwks: `${url}/.well-known/jwks.json`, audience, origins: [ORIGIN] });
+
+describe("row-level security", () => {
   let postgres: Postgres;
-  let graphql: Awaited<ReturnType<typeof graphqlApp>>;
-  let server: ReturnType<typeof serve>;
+  let pool: pg.Pool;
+  let product: PGlite;
+  let project: Awaited<ReturnType<typeof integratorProject>>;
   beforeAll(async () => {
     if (!hasPostgres) return;
-    postgres = await startOrders(recipe("embedding/row-level-security.sql"));
-    const { audience } = environments;
-    const sessions = { jwks: `${url}/.well-known/jwks.json`, audience, origins: ["https://app.example.com"] };
-    graphql = await graphqlApp({ databaseUrl: postgres.url("backend"), sessions });
-    server = serve({ fetch: graphql.app.fetch, hostname: "127.0.0.1", port: 0 });
-    await once(server, "listening");
+    postgres = await startOrders(recipe("embedding/row-level-security.sql"), "ALTER TABLE orders ADD store int;");
+    pool = new pg.Pool({ connectionString: postgres.url("backend") });
+    product = await PGlite.create();
+    await product.exec(`${recipe("product/schema.sql")}
+      INSERT INTO sales (customer, store, product, month, orders, amount)
+        SELECT customer, '7', 'tea', '2026-11-01', 1, amount FROM (VALUES ${rows()}) AS row (customer, amount)`);
+    project = await integratorProject("examples/embedding");
+    symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
   });
   afterAll(async () => {
-    server?.close();
-    await graphql?.close();
-    await postgres?.stop();
+    await pool?.end();
+    await Promise.all([postgres?.stop(), product?.close()]);
+    project?.remove();
   });
 
-  const QUERY = { query: "{ allOrders { nodes { amount } } }" };
-  const ask = async (session?: string) => {
+  /** The rows that `requireSession` and `withSession` show to a session. */
+  async function askKit(database: Pool, session: string, sql: string) {
+    const audience = audienceOf(session);
+    const request = new Request(ORIGIN, { headers: { Authorization: `Bearer ${session}` } });
+    const checked = await requireSession(sessionsOf(audience))(request);
+    if (checked instanceof Response) throw new Error(await checked.text());
+    return (await withSession(database, checked, (client) => client.query(sql), { audience })).rows;
+  }
+
+  async function runProgram(program: string, file: string, session: string): Promise<unknown[]> {
+    const env = { SERVICE_URL: url, AUDIENCE: audienceOf(session), DATABASE_URL: postgres.url("backend") };
+    const child = runIn(".", [program, file], env);
+    child.stdin?.end(session);
+    return JSON.parse((await outcomeOf(child)).stdout);
+  }
+
+  const orders = "SELECT amount FROM orders ORDER BY amount";
+  type Program = { program: string; needs?: string; isThere?: boolean; ask: (session: string) => Promise<unknown[]> };
+  /** Each takes sessions of every environment, as if its settings were wrong: the policies alone decide. */
+  const PROGRAMS: Program[] = [
+    { program: "withSession", ask: (session) => askKit(pool, session, orders) },
+    {
+      program: "queryAs",
+      ask: (session) => {
+        const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
+        const verification = { keys, issuer: url, audience: audienceOf(session), origin: undefined };
+        return queryAs(pool, session, verification, { sql: orders });
+      },
+    },
+    {
+      program: "orders.ts",
+      ask: (session) => runProgram(process.execPath, join(project.project, "embedding/orders.ts"), session),
+    },
+    {
+      program: "orders.py",
+      needs: "PyJWT, psycopg or Debian's PostgreSQL",
+      isThere: hasPostgres && succeeds("python3", "-c", "import jwt, cryptography, psycopg"),
+      ask: (session) => runProgram("python3", "examples/embedding/orders.py", session),
+    },
+    {
+      program: "the product's schema",
+      ask: async (session) => askKit(poolOf(product), session, "SELECT amount FROM sales ORDER BY amount"),
+    },
+  ];
+
+  for (const { program, needs = "Debian's PostgreSQL", isThere = hasPostgres, ask } of PROGRAMS)
+    it.skipIf(!isThere)(
+      `shows no row to sessions of other environments through ${program}${isThere ? "" : `, skipped: ${needs} is missing`}`,
+      async ({ expect }) => {
+        expect(amountsOf(await ask(await ownerOf(environments.own)))).toEqual([1, 2]);
+        for (const [name, customer] of Object.entries(environments.foreign))
+          expect(await ask(await ownerOf(customer)), name).toEqual([]);
+      },
+    );
+
+  test(`binds the environment in a policy of 1.1 with the statement of verifying.md${skipped}`, async ({ expect }) => {
+    const [statement = ""] =
+      /^ALTER POLICY own_orders[^;]*;/m.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
+    await postgres.run("ALTER POLICY own_orders ON orders USING (customer = session_claim('team_id')::bigint)");
+    const [foreign = environments.other] = Object.values(environments.foreign);
+    const seen = async (customer: Customer) => amountsOf(await askKit(pool, await sessionOf(customer), orders));
+    expect(await seen(foreign)).toEqual([1, 2]);
+    await postgres.run(adapted(statement));
+    expect([await seen(foreign), await seen(environments.own)]).toEqual([[], [1, 2]]);
+  });
+});
+
+describe("PostGraphile", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    if (hasPostgres) postgres = await startOrders(recipe("embedding/row-level-security.sql"));
+  });
+  afterAll(() => postgres?.stop());
+
+  /** Serves PostGraphile for the environment, and asks it. */
+  async function ask(session: string | undefined, audience: string) {
+    const graphql = await graphqlApp({ databaseUrl: postgres.url("backend"), sessions: sessionsOf(audience) });
+    const server = serve({ fetch: graphql.app.fetch, hostname: "127.0.0.1", port: 0 });
+    await once(server, "listening");
     const headers = { "Content-Type": "application/json", ...(session && { Authorization: `Bearer ${session}` }) };
+    const body = JSON.stringify({ query: "{ allOrders { nodes { amount } } }" });
     const address = `http://127.0.0.1:${Object(server.address()).port}/graphql`;
-    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(QUERY) });
-    return { status: response.status, nodes: Object(await response.json()).data?.allOrders.nodes };
-  };
+    const response = await fetch(address, { method: "POST", headers, body });
+    const nodes = Object(await response.json()).data?.allOrders.nodes;
+    server.close();
+    await graphql.close();
+    return { status: response.status, nodes };
+  }
 
   test(`shows a customer their rows alone${skipped}`, async ({ expect }) => {
-    const { own, other } = environments;
-    expect(await ask(await sessionOf(own))).toEqual({ status: 200, nodes: [{ amount: 1 }, { amount: 2 }] });
-    expect(await ask(await sessionOf(other))).toEqual({ status: 200, nodes: [{ amount: 4 }] });
+    const { own, other, audience } = environments;
+    expect(await ask(await sessionOf(own), audience)).toEqual({ status: 200, nodes: [{ amount: 1 }, { amount: 2 }] });
+    expect(await ask(await sessionOf(other), audience)).toEqual({ status: 200, nodes: [{ amount: 4 }] });
   });
 
   test(`refuses sessions of other environments, and requests without one${skipped}`, async ({ expect }) => {
-    expect((await ask()).status).toBe(401);
-    for (const [name, customer] of Object.entries(environments.foreign))
+    const { audience, foreign } = environments;
+    expect((await ask(undefined, audience)).status).toBe(401);
+    for (const [name, customer] of Object.entries(foreign))
       for (const credential of [await sessionOf(customer), customer.token])
-        expect(await ask(credential), name).toEqual({ status: 401, nodes: undefined });
+        expect(await ask(credential, audience), name).toEqual({ status: 401, nodes: undefined });
+  });
+
+  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async ({ expect }) => {
+    for (const [name, customer] of Object.entries(environments.foreign)) {
+      const session = await sessionOf(customer);
+      expect(await ask(session, audienceOf(session)), name).toEqual({ status: 200, nodes: [] });
+    }
   });
 });
 
@@ -129,6 +246,14 @@ describe("PostgREST", () => {
     for (const [name, customer] of Object.entries(environments.foreign))
       await expect(ask(customer), name).rejects.toMatchObject({ code: "ERR_JWT_CLAIM_VALIDATION_FAILED" });
     await expect(postgrest(postgres, configuration, await sessionOf(environments.own))).rejects.toThrow("PGRST302");
+  });
+
+  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async ({ expect }) => {
+    const { keys } = configuration;
+    for (const [name, customer] of Object.entries(environments.foreign)) {
+      const session = await sessionOf(customer, { role: "dashboard" });
+      expect(await postgrest(postgres, { keys, audience: audienceOf(session) }, session), name).toEqual([]);
+    }
   });
 
   test(`lets a session become no other role${skipped}`, async ({ expect }) => {

@@ -318,7 +318,9 @@ describe("a session of the service", () => {
   it("is verified offline, and selects rows in PostgreSQL", async ({ expect }) => {
     const postgres = new PGlite();
     onTestFinished(() => postgres.close());
-    await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+    await postgres.exec(
+      readFileSync("examples/embedding/row-level-security.sql", "utf8").replaceAll("acme/Customer", AUDIENCE),
+    );
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
     const [a, b] = [await groups.ensure({ userGroupId: "row a" }), await groups.ensure({ userGroupId: "row b" })];
@@ -341,7 +343,9 @@ describe("a session of the service", () => {
 it("selects the rows of one person by viewer_properties, and none without them", async ({ expect }) => {
   const postgres = new PGlite();
   onTestFinished(() => postgres.close());
-  await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+  await postgres.exec(
+    readFileSync("examples/embedding/row-level-security.sql", "utf8").replaceAll("acme/Customer", AUDIENCE),
+  );
   const [policy = ""] =
     /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
   const { group } = await groups.ensure({ userGroupId: "rows of persons" });

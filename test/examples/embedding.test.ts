@@ -176,7 +176,9 @@ describe("row-level security", () => {
   let postgres: PGlite;
   beforeAll(async () => {
     postgres = new PGlite();
-    await postgres.exec(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
+    await postgres.exec(
+      readFileSync("examples/embedding/row-level-security.sql", "utf8").replaceAll("acme/Customer", AUDIENCE),
+    );
     const rows = [
       [1, 1],
       [1, 2],

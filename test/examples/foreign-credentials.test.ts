@@ -10,6 +10,8 @@ import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { type RequireSessionOptions, requireSession } from "../../client/src/server.ts";
 import { runReport } from "../../examples/embedding/customer-databases.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
+import { CUSTOMERS } from "../../examples/product/people.ts";
+import { openSales } from "../../examples/product/sales.ts";
 import { integratorProject } from "../support/node/integrator-project.ts";
 import { compiledVerifySession, hasJava, succeeds } from "../support/node/verify-session.ts";
 
@@ -29,6 +31,7 @@ type Credentials = { session: string; token: string };
 let groups: UserGroupClient;
 let own: Credentials;
 let foreign: Record<keyof typeof OTHERS, Credentials>;
+let sales: Awaited<ReturnType<typeof openSales>>;
 let project: string;
 let removeProject: () => void;
 
@@ -38,7 +41,11 @@ async function newCustomer(environment: typeof OWN | (typeof OTHERS)[keyof typeo
   const { key } = await operator.issueKey({ ...environment, name: "backend" });
   const client = new UserGroupClient({ url, apiKey: key });
   const { group } = await client.ensure({ userGroupId: "acme", mapping: { sales: "eu-1" } });
-  const { token: session } = await client.mintSession({ userGroupId: "acme", viewerId: "jane" });
+  const { token: session } = await client.mintSession({
+    userGroupId: "acme",
+    viewerId: "jane",
+    viewerProperties: { store: "*" },
+  });
   return { client, teamId: group.teamId, credentials: { session, token: group.token ?? "" } };
 }
 
@@ -46,6 +53,7 @@ beforeAll(async () => {
   const { client, teamId, credentials } = await newCustomer(OWN);
   groups = client;
   own = credentials;
+  sales = await openSales([{ ...CUSTOMERS[0], teamId }], AUDIENCE);
   const others = await Promise.all(
     Object.entries(OTHERS).map(async ([name, environment]) => {
       const other = await newCustomer(environment);
@@ -57,7 +65,10 @@ beforeAll(async () => {
   ({ project, remove: removeProject } = await integratorProject("examples/embedding", "examples/product"));
   symlinkSync(resolve("node_modules/pg"), join(project, "node_modules/pg"));
 });
-afterAll(() => removeProject());
+afterAll(async () => {
+  removeProject();
+  await sales.close();
+});
 
 const hasJoserfc = succeeds("python3", "-c", "import joserfc");
 const inJava = compiledVerifySession();
@@ -97,7 +108,7 @@ const presentToKit = (options: () => RequireSessionOptions) => async (credential
 const NO_DATABASE = { DATABASE_URL: "postgresql://127.0.0.1:1/none" };
 
 /** What every recipe shows of its own customer. */
-const SHOWN = /"team_id":1\b|"amount":7|amount.*7/;
+const SHOWN = /"team_id":1\b|"amount":7|amount.*7|"stores":\[\{/;
 
 const RECIPES: Recipe[] = [
   {
@@ -209,11 +220,6 @@ const RECIPES: Recipe[] = [
     file: "the product",
     present: async (credential) => {
       const { productApp } = await import(join(project, "product/app.ts"));
-      const amounts = [{ label: "acme", amount: 7 }];
-      const sales = {
-        report: async () => ({ orders: 1, months: amounts, stores: [], products: [] }),
-        close: async () => {},
-      };
       const app = productApp({ origin: ORIGIN, serviceUrl: url, audience: AUDIENCE, groups, sales });
       return (await app.request("/report", bearer(credential))).text();
     },

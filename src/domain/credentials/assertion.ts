@@ -1,5 +1,7 @@
 import {
   ASSERTION_CLOCK_SECONDS_MAX,
+  ASSERTION_SPAN_DAYS_MAX,
+  ASSERTION_SPAN_SECONDS_MAX,
   ASSERTION_UNITS_MAX,
   KEY_ID_UNITS_MAX,
   PROVIDER_KEYS_MAX,
@@ -73,9 +75,8 @@ export function readAssertion(
   if ("crit" in head) return fail("it has the header crit");
   if (typeof kid !== "string" || kid === "") return fail("it has no kid");
   if (claims.iss !== issuer) return fail("its iss is not SSO_ISSUER");
-  if (![claims.aud].flat().includes(audience)) return fail("its aud is not SSO_AUDIENCE");
-  const untimely = untimelinessOf(claims, now / 1000);
-  if (untimely !== undefined) return fail(untimely);
+  const problem = audienceProblemOf(claims, audience) ?? untimelinessOf(claims, now / 1000);
+  if (problem !== undefined) return fail(problem);
   if (![undefined, true, "true"].some((verified) => verified === claims.email_verified))
     return fail("its email_verified is not true");
   const email = normalizeEmail(claims.email);
@@ -84,16 +85,33 @@ export function readAssertion(
   return ok({ email, issuedAtSeconds: Number(claims.iat), keyId: kid, algorithm: alg, signed, signature });
 }
 
+/**
+ * Why the assertion is for somebody else, if it is. Of several audiences, `azp` is the one that it was issued to (OpenID Connect Core,
+ * sections 2 and 3.1.3.7). Otherwise another client of the provider could have it issued, and present it here.
+ */
+function audienceProblemOf({ aud, azp }: Record<string, unknown>, audience: string): string | undefined {
+  const audiences = [aud].flat();
+  if (!audiences.includes(audience) || audiences.some((each) => typeof each !== "string"))
+    return "its aud is not SSO_AUDIENCE";
+  const isOurs = azp === audience || audiences.every((each) => each === audience);
+  return isOurs ? undefined : "it has several aud, and its azp is not SSO_AUDIENCE";
+}
+
 /** Why the assertion is not valid at this time, in seconds since 1970, if it is not. */
 function untimelinessOf({ exp, iat, nbf }: Record<string, unknown>, now: number): string | undefined {
   if (!isTime(exp) || !isTime(iat) || !(nbf === undefined || isTime(nbf)))
-    return "its exp, iat or nbf is missing or no number";
+    return "its exp, iat or nbf is missing, or no number of seconds since 1970";
   if (exp + ASSERTION_CLOCK_SECONDS_MAX <= now) return "it has expired";
   const isEarly = [iat, nbf ?? iat].some((time) => time - ASSERTION_CLOCK_SECONDS_MAX > now);
-  return isEarly ? "its iat or nbf is in the future" : undefined;
+  if (isEarly) return "its iat or nbf is in the future";
+  const span = Math.max(now - iat, exp - now);
+  return span > ASSERTION_SPAN_SECONDS_MAX
+    ? `its iat or exp is more than ${ASSERTION_SPAN_DAYS_MAX} days from now`
+    : undefined;
 }
 
-const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+/** A NumericDate, which may have a fraction (RFC 7519, section 2). */
+const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0;
 
 /** The JSON object in a part of a JWT. */
 function jsonIn(part: string): Record<string, unknown> | undefined {

@@ -24,7 +24,7 @@ const uuid = (number: number) => `00000000-0000-0000-0000-00000000000${number}`;
 const RECIPE = readFileSync("examples/embedding/row-level-security.sql", "utf8");
 const PRODUCT = readFileSync("examples/product/schema.sql", "utf8");
 const asSession = (number: number) =>
-  `SELECT set_config('viewer_session.claims', '{"team_id":${number},"viewer_properties":{"store":"7"}}', true); SET LOCAL ROLE dashboard`;
+  `SELECT set_config('viewer_session.claims', '{"team_id":${number},"aud":"acme/Customer","viewer_properties":{"store":"7"}}', true); SET LOCAL ROLE dashboard`;
 
 const RECIPES: readonly CorrectSchema[] = [
   { name: "the recipe", sql: `${RECIPE} INSERT INTO orders (customer, amount) VALUES (1, 1), (2, 2)`, as: asSession },

@@ -4,16 +4,16 @@ import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 /** A customer, by the client of their environment, and the token of their group. */
 export type Customer = { groups: UserGroupClient; userGroupId: string; teamId: number; token: string };
 
-const ORIGINAL = { tag: "Customer", suffix: "" } as const;
+const ORIGINAL = { tag: "Testing", suffix: "" } as const;
 const OTHERS = {
-  "another tag": { tag: "Testing", suffix: "" },
+  "another tag": { tag: "Customer", suffix: "" },
   "no tag": { tag: null, suffix: "" },
-  "another workspace": { tag: "Customer", suffix: "-too" },
+  "another workspace": { tag: "Testing", suffix: "-too" },
 } as const;
 
 /**
- * Makes the environment `<workspace>/Customer` with two customers, and with the id and the number of the first one a customer in
- * each of three other environments, whose sessions must be refused.
+ * Makes the environment `<workspace>/Testing` with two customers, and two with the same ids and numbers in each of three other
+ * environments, whose sessions must be refused.
  */
 export async function environmentsOf(workspace: string) {
   const newClient = async ({ tag, suffix }: { tag: "Customer" | "Testing" | null; suffix: string }) => {
@@ -31,10 +31,14 @@ export async function environmentsOf(workspace: string) {
   const other = await newCustomer(groups, "hooli");
   const foreign: Record<string, Customer> = {};
   for (const [name, environment] of Object.entries(OTHERS)) {
-    foreign[name] = await newCustomer(await newClient(environment), "acme");
-    if (foreign[name].teamId !== own.teamId) throw new Error("The customers have different numbers.");
+    const client = await newClient(environment);
+    for (const { userGroupId, teamId } of [own, other]) {
+      const customer = await newCustomer(client, userGroupId);
+      if (customer.teamId !== teamId) throw new Error("The customers have different numbers.");
+      foreign[`${name}, number ${teamId}`] = customer;
+    }
   }
-  return { audience: `${workspace}/Customer`, own, other, foreign };
+  return { audience: `${workspace}/Testing`, own, other, foreign };
 }
 
 /** Mints a session for a person of a customer. */

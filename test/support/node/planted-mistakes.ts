@@ -463,7 +463,7 @@ export const CORRECT_TOO: readonly { name: string; sql: string; as: (number: num
         USING (store = (session_claim('viewer_properties')::jsonb ->> 'store')::int);
       INSERT INTO orders (customer, amount) VALUES (1, 1), (2, 2)`,
     as: (number) =>
-      `SELECT set_config('viewer_session.claims', '{"team_id":${number},"viewer_properties":{"store":7}}', true); SET LOCAL ROLE dashboard`,
+      `SELECT set_config('viewer_session.claims', '{"team_id":${number},"aud":"acme/Customer","viewer_properties":{"store":7}}', true); SET LOCAL ROLE dashboard`,
   },
   {
     name: "a login that queries itself, with a setting that must be there",

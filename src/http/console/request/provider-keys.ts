@@ -4,6 +4,7 @@ import {
   PROVIDER_KEYS_POLL_MS,
   PROVIDER_KEYS_SECONDS,
   PROVIDER_KEYS_STALE_SECONDS_MAX,
+  PROVIDER_KEYS_UNKNOWN_SECONDS,
 } from "../../../../common/limits.ts";
 import {
   importProviderKeys,
@@ -20,14 +21,14 @@ declare global {
   }
 }
 
-/** The keys of one URL, when they were fetched, and when the last try began, in milliseconds since 1970. */
+/** The keys of one URL. All times are in milliseconds since 1970. */
 type KnownKeys = {
   url: string;
   keys: ProviderKey[];
   fetchedAt: number;
+  /** When the last try of schedule began, and the last one for an unknown `kid`. */
   triedAt: number;
-  /** Whether the one more try for an unknown `kid` has been made since the last try of schedule. */
-  hasTriedMore: boolean;
+  triedForUnknownAt: number;
   isFetching: boolean;
 };
 
@@ -36,7 +37,7 @@ const noKeys = (url: string): KnownKeys => ({
   keys: [],
   fetchedAt: Number.NEGATIVE_INFINITY,
   triedAt: Number.NEGATIVE_INFINITY,
-  hasTriedMore: false,
+  triedForUnknownAt: Number.NEGATIVE_INFINITY,
   isFetching: false,
 });
 
@@ -45,8 +46,8 @@ let last = noKeys("");
 
 /**
  * Finds the public key that an assertion names; `undefined` if the provider has none, or could not be asked. The provider is asked at
- * most once in `PROVIDER_KEYS_SECONDS`, and once more for an unknown `kid`, however many of those come. While it does not answer, its
- * last keys are used for a day.
+ * most once in `PROVIDER_KEYS_SECONDS`, and for unknown `kid`s once in `PROVIDER_KEYS_UNKNOWN_SECONDS`, however many of those come. While it
+ * does not answer, its last keys are used for a day.
  */
 export async function findProviderKey(
   env: Env,
@@ -56,10 +57,11 @@ export async function findProviderKey(
   if (last.url !== url) last = noKeys(url);
   const known = last;
   const isDue = isOlder(known.triedAt, PROVIDER_KEYS_SECONDS);
-  if (!known.isFetching && isDue) await refresh(env, known, false);
+  if (!known.isFetching && isDue) await refresh(env, known, "triedAt");
   if (known.isFetching && !findIn(known, assertion)) await waitForKeys(known);
   const isUnknown = !isDue && !findIn(known, assertion);
-  if (isUnknown && !known.isFetching && !known.hasTriedMore) await refresh(env, known, true);
+  const isUnknownDue = isUnknown && isOlder(known.triedForUnknownAt, PROVIDER_KEYS_UNKNOWN_SECONDS);
+  if (isUnknownDue && !known.isFetching) await refresh(env, known, "triedForUnknownAt");
   return findIn(known, assertion);
 }
 
@@ -80,12 +82,11 @@ async function waitForKeys(known: KnownKeys): Promise<void> {
   for (let tries = 0; known.isFetching && tries < triesMax; tries += 1) await scheduler.wait(PROVIDER_KEYS_POLL_MS);
 }
 
-/** Fetches the keys. A failure leaves those from before. */
-async function refresh(env: Env, known: KnownKeys, isForUnknown: boolean): Promise<void> {
+/** Fetches the keys, and notes when in the field of the reason. A failure leaves those from before. */
+async function refresh(env: Env, known: KnownKeys, reason: "triedAt" | "triedForUnknownAt"): Promise<void> {
   const now = Date.now();
   known.isFetching = true;
-  known.hasTriedMore = isForUnknown;
-  if (!isForUnknown) known.triedAt = now;
+  known[reason] = now;
   const controller = new AbortController();
   try {
     known.keys = await withTimeout(fetchKeys(env, known.url, controller.signal), PROVIDER_KEYS_FETCH_SECONDS_MAX);
