@@ -1,20 +1,18 @@
-import { once } from "node:events";
 import { readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { serve } from "@hono/node-server";
-import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from "jose";
+import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import pg from "pg";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { type Pool, withSession } from "../../client/src/postgres.ts";
 import { requireSession } from "../../client/src/server.ts";
-import { graphqlApp } from "../../examples/consumers/postgraphile.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
 import { outcomeOf } from "../support/node/commands.ts";
-import { type Customer, environmentsOf, sessionOf } from "../support/node/environments.ts";
+import { type Customer, sessionOf } from "../support/node/environments.ts";
 import { integratorProject } from "../support/node/integrator-project.ts";
-import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
+import { adapted, audienceOf, ORIGIN, ordersOf, sessionsOf } from "../support/node/orders-database.ts";
+import { hasPostgres, type Postgres } from "../support/node/postgres.ts";
 import { runIn } from "../support/node/service.ts";
 import { succeeds } from "../support/node/verify-session.ts";
 
@@ -24,40 +22,13 @@ const { url } = inject("service");
 const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
 const test = it.skipIf(!hasPostgres);
 
-let environments: Awaited<ReturnType<typeof environmentsOf>>;
-beforeAll(async () => {
-  environments = await environmentsOf("claims-consumers");
-});
-
-/** A recipe, for this service and the environment of these tests. */
-const recipe = (file: string) => adapted(readFileSync(`examples/${file}`, "utf8"));
-const adapted = (text: string) =>
-  text.replaceAll("https://groups.example.com", url).replaceAll("acme/Customer", environments.audience);
-
-/** The number of a customer and an amount, for each row. */
-const rows = () => {
-  const { own, other } = environments;
-  return `(${own.teamId}, 1), (${own.teamId}, 2), (${other.teamId}, 4)`;
-};
-
-/** Starts a PostgreSQL with these schemas and the orders of both customers. */
-async function startOrders(...schemas: string[]): Promise<Postgres> {
-  const postgres = await startPostgres();
-  await postgres.run(`${schemas.join("\n")} INSERT INTO orders (customer, amount) VALUES ${rows()}`);
-  return postgres;
-}
-
-/** The environment of a session, which a backend with the wrong settings takes for that of its database. */
-const audienceOf = (session: string) => String(decodeJwt(session).aud);
+const { environments, recipe, rows, startOrders } = await ordersOf("claims-consumers");
 
 /** A session of a person who may see all rows of the customer. */
 const ownerOf = async ({ groups, userGroupId }: Customer) =>
   (await groups.mintSession({ userGroupId, viewerProperties: { store: "*" } })).token;
 
-const ORIGIN = "https://app.example.com";
-const amountsOf = (rows: unknown[]) => rows.map((row) => Object(row).amount);
-
-const sessionsOf = (audience: string) => ({ jwks: `${url}/.well-known/jwks.json`, audience, origins: [ORIGIN] });
+const amountsOf = (rowsSeen: unknown[]) => rowsSeen.map((row) => Object(row).amount);
 
 describe("row-level security", () => {
   let postgres: Postgres;
@@ -71,7 +42,7 @@ describe("row-level security", () => {
     product = await PGlite.create();
     await product.exec(`${recipe("product/schema.sql")}
       INSERT INTO sales (customer, store, product, month, orders, amount)
-        SELECT customer, '7', 'tea', '2026-11-01', 1, amount FROM (VALUES ${rows()}) AS row (customer, amount)`);
+        SELECT customer, '7', 'tea', '2026-11-01', 1, amount FROM (VALUES ${rows}) AS row (customer, amount)`);
     project = await integratorProject("examples/embedding");
     symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
   });
@@ -143,52 +114,8 @@ describe("row-level security", () => {
     const [foreign = environments.other] = Object.values(environments.foreign);
     const seen = async (customer: Customer) => amountsOf(await askKit(pool, await sessionOf(customer), orders));
     expect(await seen(foreign)).toEqual([1, 2]);
-    await postgres.run(adapted(statement));
+    await postgres.run(adapted(statement, environments.audience));
     expect([await seen(foreign), await seen(environments.own)]).toEqual([[], [1, 2]]);
-  });
-});
-
-describe("PostGraphile", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    if (hasPostgres) postgres = await startOrders(recipe("embedding/row-level-security.sql"));
-  });
-  afterAll(() => postgres?.stop());
-
-  /** Serves PostGraphile for the environment, and asks it. */
-  async function ask(session: string | undefined, audience: string) {
-    const graphql = await graphqlApp({ databaseUrl: postgres.url("backend"), sessions: sessionsOf(audience) });
-    const server = serve({ fetch: graphql.app.fetch, hostname: "127.0.0.1", port: 0 });
-    await once(server, "listening");
-    const headers = { "Content-Type": "application/json", ...(session && { Authorization: `Bearer ${session}` }) };
-    const body = JSON.stringify({ query: "{ allOrders { nodes { amount } } }" });
-    const address = `http://127.0.0.1:${Object(server.address()).port}/graphql`;
-    const response = await fetch(address, { method: "POST", headers, body });
-    const nodes = Object(await response.json()).data?.allOrders.nodes;
-    server.close();
-    await graphql.close();
-    return { status: response.status, nodes };
-  }
-
-  test(`shows a customer their rows alone${skipped}`, async ({ expect }) => {
-    const { own, other, audience } = environments;
-    expect(await ask(await sessionOf(own), audience)).toEqual({ status: 200, nodes: [{ amount: 1 }, { amount: 2 }] });
-    expect(await ask(await sessionOf(other), audience)).toEqual({ status: 200, nodes: [{ amount: 4 }] });
-  });
-
-  test(`refuses sessions of other environments, and requests without one${skipped}`, async ({ expect }) => {
-    const { audience, foreign } = environments;
-    expect((await ask(undefined, audience)).status).toBe(401);
-    for (const [name, customer] of Object.entries(foreign))
-      for (const credential of [await sessionOf(customer), customer.token])
-        expect(await ask(credential, audience), name).toEqual({ status: 401, nodes: undefined });
-  });
-
-  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async ({ expect }) => {
-    for (const [name, customer] of Object.entries(environments.foreign)) {
-      const session = await sessionOf(customer);
-      expect(await ask(session, audienceOf(session)), name).toEqual({ status: 200, nodes: [] });
-    }
   });
 });
 

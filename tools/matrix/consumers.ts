@@ -185,7 +185,7 @@ const DATABASE_APIS: Consumer[] = [
     name: "PostGraphile",
     verdict: "works",
     how: `${OWN_SECTION("postgraphile")}; the kit checks \`audience\``,
-    tests: { file: CLAIMS, named: begins("PostGraphile") },
+    tests: { file: "examples/test/postgraphile.test.ts", named: begins("PostGraphile") },
     version: () => packageVersion("postgraphile"),
   },
   {
