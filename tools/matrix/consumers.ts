@@ -25,7 +25,7 @@ const LIBRARY = "[an example](#jwt-libraries), with `AUDIENCE`";
 const BOUND = "[bound SQL](dashboards.md#sql); the service checks `audience`";
 const OWN_SECTION = (section: string) => `[its section](#${section})`;
 
-const FOREIGN = "test/examples/foreign-credentials.test.ts";
+const FOREIGN = "test/all/examples/foreign-credentials.test.ts";
 const GATEWAYS = "test/examples/gateways.test.ts";
 const GENERATED = "examples/test/generated-clients.test.ts";
 const CLAIMS = "test/examples/claims-consumers.test.ts";
@@ -99,7 +99,7 @@ const VERIFIERS: Consumer[] = [
     name: "jose",
     verdict: "works",
     how: VERIFIER,
-    tests: { file: FOREIGN, named: begins("verify-jose.ts") },
+    tests: { file: "test/examples/foreign-credentials.test.ts", named: begins("verify-jose.ts") },
     version: () => packageVersion("jose"),
   },
   {
