@@ -77,18 +77,6 @@ export default defineConfig({
         },
       },
       {
-        plugins: [inWorkerd()],
-        test: {
-          ...WITH_SOURCE_MAPS,
-          ...IN_ONE_RUNTIME,
-          name: "runtime without KV",
-          // The files with calls that must not depend on KV.
-          include: ["test/http/resources/{user-groups/{user-groups,idempotency},viewers/viewers}.test.ts"],
-          setupFiles: [...IN_ONE_RUNTIME.setupFiles, "test/support/without-kv.ts"],
-          testTimeout: 60_000,
-        },
-      },
-      {
         resolve: { alias: CLIENT_ENTRIES },
         test: {
           name: "node",

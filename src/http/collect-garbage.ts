@@ -9,7 +9,7 @@ let collectedAt = 0;
  * freed with the request's objects, but V8 does not know its size, and sees no reason to collect them: a second burst of requests would
  * add to the memory of the first one.
  */
-export function collectGarbage(c: RequestContext): void {
+export function collectGarbage({ executionCtx }: Pick<RequestContext, "executionCtx">): void {
   const gc: unknown = Reflect.get(globalThis, "gc");
   answers += 1;
   if (typeof gc !== "function" || answers < GARBAGE_ANSWERS_MIN) return;
@@ -17,5 +17,5 @@ export function collectGarbage(c: RequestContext): void {
   if (now - collectedAt < GARBAGE_SECONDS_MIN * 1000) return;
   answers = 0;
   collectedAt = now;
-  c.executionCtx.waitUntil(scheduler.wait(GARBAGE_DELAY_MS).then(() => gc()));
+  executionCtx.waitUntil(scheduler.wait(GARBAGE_DELAY_MS).then(() => gc()));
 }

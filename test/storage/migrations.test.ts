@@ -43,6 +43,12 @@ describe.for([
     expect(seen).toEqual({ before: [false, 0], after: [true, true] });
   });
 
+  it("lets each release that made one of its migrations open the database again", async ({ expect }) => {
+    await issueKey();
+    for (const index of migrations.keys())
+      expect(await inObject((storage) => new Schema(storage, migrations.slice(0, index + 1)).exists)).toBe(true);
+  });
+
   it("runs on a database of the next release that says it may, and refuses one that may not", async ({ expect }) => {
     await issueKey();
     const newest = migrations.at(-1)?.number ?? 0;

@@ -3,3 +3,6 @@ declare module "*?raw" {
   const text: string;
   export default text;
 }
+
+/** A file of tests whose tests run once more, with a KV that fails. */
+declare module "*?without-kv";

@@ -2,10 +2,12 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
+import { NOW } from "../../support/clock.ts";
 import { signIn, visit } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
+const DAY_MS = 24 * 60 * 60 * 1000;
 const ENVIRONMENT = "/console/environments/acme/Testing";
 const KEYS = `${ENVIRONMENT}/keys`;
 
@@ -22,6 +24,21 @@ async function newVisitor(role: "viewer" | "support" | "admin" = "admin") {
 }
 
 describe("API keys", () => {
+  it("stand out on the environment's page when nobody used them for 90 days, from their creation", async ({
+    expect,
+  }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    await issueKey({ name: "spare" });
+    const operatorKey = await issueOperator("viewer");
+    const noticedAfter = async (milliseconds: number) => {
+      vi.setSystemTime(NOW.getTime() + milliseconds);
+      const { body } = await (await signIn(operatorKey)).get(ENVIRONMENT);
+      return /<bdi>spare<\/bdi><\/a> not used since <time datetime="([^"]*)"/.exec(body)?.[1];
+    };
+    expect(await noticedAfter(90 * DAY_MS - 1)).toBeUndefined();
+    expect(await noticedAfter(90 * DAY_MS)).toBe(NOW.toISOString());
+  });
+
   it("are issued with preset or chosen scopes, and shown once", async ({ expect }) => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const fields = { name: "backend", preset: "sessions", reason: "new page", operator_key };

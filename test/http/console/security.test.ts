@@ -110,6 +110,21 @@ describe.for(SIGNED_IN)("$name", (route) => {
   });
 });
 
+it("only the pages that read much at once count as lists", async ({ expect }) => {
+  const cookie = await adminCookie();
+  const withoutLists = { ...env, LIST_LIMIT: limiter(0) };
+  const listed: string[] = [];
+  for (const route of SIGNED_IN.filter(({ method }) => method === "GET"))
+    if ((await request(route, cookie, { env: withoutLists })).status === 429) listed.push(route.path);
+  const inAcme = ["", "/events", "/groups", "/groups/1/events", "/keys"];
+  expect(listed.toSorted()).toEqual([
+    "/console/environments",
+    ...inAcme.map((path) => `/console/environments/acme/Testing${path}`),
+    "/console/events",
+    "/console/operators",
+  ]);
+});
+
 it("no page takes a session that was ended, is idle, or is eight hours old", async ({ expect }) => {
   const takenBy = async (cookie: string) => {
     const taken: string[] = [];

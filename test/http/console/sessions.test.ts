@@ -11,6 +11,9 @@ import { issueKey, issueOperator, operator } from "../../support/states.ts";
 const PAGE = "/console/sessions";
 const MINUTE_MS = 60_000;
 
+const inRegistry = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
+  runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => job(storage));
+
 const isSignedIn = async (visitor: Visitor, path = PAGE): Promise<boolean> => (await visitor.get(path)).status === 200;
 
 const operatorId = async (): Promise<number> =>
@@ -122,9 +125,7 @@ describe("signing in", () => {
   it("stores no cookie, and only a hash of it", async ({ expect }) => {
     const { cookie } = await signIn(await issueOperator("viewer"));
     const [, secret = ""] = cookie.split(".");
-    const rows = await runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
-      storage.sql.exec("SELECT * FROM console_sessions").toArray(),
-    );
+    const rows = await inRegistry(({ sql }) => sql.exec("SELECT * FROM console_sessions").toArray());
     expect(rows).toHaveLength(1);
     const stored = Object.values(rows[0] ?? {}).map((value) =>
       value instanceof ArrayBuffer ? new TextDecoder().decode(value) + new Uint8Array(value).toHex() : String(value),
@@ -205,6 +206,20 @@ describe("a session", () => {
     expect(await isSignedIn(session)).toBe(false);
   });
 
+  it("notes its use once a minute, and on a full disk never again", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const session = await signIn(await issueOperator("viewer"));
+    const lastUsedAfter = async (milliseconds: number) => {
+      vi.setSystemTime(NOW.getTime() + milliseconds);
+      expect(await isSignedIn(session)).toBe(true);
+      return inRegistry(({ sql }) => Number(sql.exec("SELECT last_used_at FROM console_sessions").one().last_used_at));
+    };
+    expect(await lastUsedAfter(MINUTE_MS - 1)).toBe(NOW.getTime());
+    expect(await lastUsedAfter(MINUTE_MS)).toBe(NOW.getTime() + MINUTE_MS);
+    await env.REGISTRY.getByName(REGISTRY_NAME).stopNotingUse();
+    expect(await lastUsedAfter(3 * MINUTE_MS)).toBe(NOW.getTime() + MINUTE_MS);
+  });
+
   it("ends after 8 hours, however much it is used", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const session = await signIn(await issueOperator("viewer"));
@@ -272,13 +287,9 @@ describe("a form", () => {
       expect(await sendForm(visitor, await formToken(visitor.cookie, PAGE))).toBe(TAKEN);
   };
   const setFormIds = (ids: string[]) =>
-    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => {
-      storage.sql.exec("UPDATE console_sessions SET form_ids = ?", ids.join(" "));
-    });
+    inRegistry(({ sql }) => void sql.exec("UPDATE console_sessions SET form_ids = ?", ids.join(" ")));
   const formIds = () =>
-    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
-      String(storage.sql.exec("SELECT form_ids FROM console_sessions").one().form_ids),
-    );
+    inRegistry(({ sql }) => String(sql.exec("SELECT form_ids FROM console_sessions").one().form_ids));
   /** An id as release 1.0.0 makes it. */
   const randomId = () =>
     crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });

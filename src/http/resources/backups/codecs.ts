@@ -58,8 +58,7 @@ const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word
 /** The address of an operator. A line of a release without addresses lacks it. */
 export const email = (): Codec<string | null | undefined> => {
   const address = z.string().check(z.refine((text) => normalizeEmail(text) === text));
-  const schema = z._default(z.nullable(address), null);
-  return { schema, encode: (value) => JSON.stringify(value ?? null) };
+  return plain<string | null | undefined>(z._default(z.nullable(address), null));
 };
 
 /** The members that name an environment. */

@@ -142,12 +142,19 @@ describe("a change and KV", () => {
     for (const token of [old, current]) expect(codeOf(await view(token, STALE))).toEqual([401, "credential_revoked"]);
   });
 
-  it("a change is answered and in force when KV fails", async ({ expect }) => {
+  it("a change is answered and in force when KV fails, which the log says", async ({ expect }) => {
     const { leasedTokenOf, rotate, remove } = await newIntegrator();
     const token = await leasedTokenOf("acme");
     failingKv();
     const rotated = await rotate(token);
     expect(rotated.status).toBe(200);
+    const [warning] = logLines.filter(({ level }) => level === "warn");
+    const request_id = rotated.headers.get("X-Request-Id");
+    expect(warning).toMatchObject({
+      request_id,
+      message: "A lease could not be deleted.",
+      error: "Error: KV is down.",
+    });
     expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
     expect((await remove(rotated.body.user_group.token)).status).toBe(200);
   });

@@ -1,4 +1,0 @@
-import { beforeEach } from "vitest";
-import { failingKv } from "./hostile-kv.ts";
-
-beforeEach(failingKv);
