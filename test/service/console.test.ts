@@ -1,7 +1,8 @@
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
+import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
+import { connectChromium } from "../support/node/browser.ts";
 
 /** The console in a real browser. */
 
@@ -18,9 +19,9 @@ let groups: UserGroupClient;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  browser = await startChromium();
+  browser = await connectChromium();
   groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "backend" })).key });
-  for (let first = 1; first <= 300; first += 20)
+  for (let first = 1; first <= 60; first += 20)
     await Promise.all(
       Array.from({ length: 20 }, (_, index) => groups.ensure({ userGroupId: `customer-${first + index}` })),
     );
@@ -66,58 +67,53 @@ async function signInOn(page: Page, path: string, name: string): Promise<string>
   return key;
 }
 
-describe.for([
-  ["with a script engine", true],
-  ["without one", false],
-] as const)("a browser %s", ([, javaScriptEnabled]) => {
-  it.skipIf(!hasChromium)(
-    `finds a group, suspends, resumes, rotates, deletes and restores it by keyboard alone${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const id = javaScriptEnabled ? "customer-277" : "customer-288";
-      const { group } = await groups.ensure({ userGroupId: id });
-      const page = await (await newContext({ javaScriptEnabled })).newPage();
-      await signInOn(page, `${ENVIRONMENT}/groups`, `ada ${id}`);
+it.skipIf(!hasChromium)(
+  `finds a group, suspends, resumes, rotates, deletes and restores it by keyboard alone, without a script engine${skippedWithoutChromium}`,
+  async ({ expect }) => {
+    const id = "customer-57";
+    const { group } = await groups.ensure({ userGroupId: id });
+    const page = await (await newContext({ javaScriptEnabled: false })).newPage();
+    await signInOn(page, `${ENVIRONMENT}/groups`, `ada ${id}`);
 
-      await type(page, /^Find a group/, id);
-      await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
-      await follow(page, id);
-      expect(await page.locator(".feed").textContent()).toContain("Created by the API key backend");
+    await type(page, /^Find a group/, id);
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    await follow(page, id);
+    expect(await page.locator(".feed").textContent()).toContain("Created by the API key backend");
 
-      const stateIs = async (state: string) => expect(await page.locator("h1").textContent()).toContain(state);
-      const choose = async (name: RegExp) => {
-        await tabTo(page, page.locator("main summary"));
-        await page.keyboard.press("Enter");
-        await follow(page, name);
-      };
-      await choose(/^Suspend/);
-      await type(page, "Reason (optional)", "unpaid");
-      await press(page, "Suspend");
-      await stateIs("suspended");
-      expect(await page.locator(".feed").textContent()).toContain("unpaid");
-
-      await follow(page, "Resume…");
-      await press(page, "Resume");
-      await stateIs("active");
-
-      await choose(/^Rotate the token/);
-      await press(page, "Rotate the token");
-      expect((await groups.ensure({ userGroupId: id })).group.token).not.toBe(group.token);
-
-      await choose(/^Delete/);
-      await type(page, `Type ${id} to confirm`, id);
-      await press(page, "Delete");
-      await stateIs("deleted");
-      await press(page, "Restore");
-      await stateIs("active");
-
-      await tabTo(page, page.locator("summary", { hasText: `ada ${id}` }));
+    const stateIs = async (state: string) => expect(await page.locator("h1").textContent()).toContain(state);
+    const choose = async (name: RegExp) => {
+      await tabTo(page, page.locator("main summary"));
       await page.keyboard.press("Enter");
-      await press(page, "Sign out");
-      await page.goto(`${url}${ENVIRONMENT}/groups`);
-      expect(await page.title()).toBe("Sign in · User groups");
-    },
-  );
-});
+      await follow(page, name);
+    };
+    await choose(/^Suspend/);
+    await type(page, "Reason (optional)", "unpaid");
+    await press(page, "Suspend");
+    await stateIs("suspended");
+    expect(await page.locator(".feed").textContent()).toContain("unpaid");
+
+    await follow(page, "Resume…");
+    await press(page, "Resume");
+    await stateIs("active");
+
+    await choose(/^Rotate the token/);
+    await press(page, "Rotate the token");
+    expect((await groups.ensure({ userGroupId: id })).group.token).not.toBe(group.token);
+
+    await choose(/^Delete/);
+    await type(page, `Type ${id} to confirm`, id);
+    await press(page, "Delete");
+    await stateIs("deleted");
+    await press(page, "Restore");
+    await stateIs("active");
+
+    await tabTo(page, page.locator("summary", { hasText: `ada ${id}` }));
+    await page.keyboard.press("Enter");
+    await press(page, "Sign out");
+    await page.goto(`${url}${ENVIRONMENT}/groups`);
+    expect(await page.title()).toBe("Sign in · User groups");
+  },
+);
 
 /** A form that a script sends, in whose answer it ends. */
 const HOSTILE_FORM = `(path) => {

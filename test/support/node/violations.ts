@@ -9,6 +9,7 @@ export async function violationsOn(page: Page, ...rules: string[]): Promise<stri
   const options = { resultTypes: ["violations"], ...(rules.length > 0 && { runOnly: rules }) };
   const run = `axe.run(${JSON.stringify(options)}).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + " " + nodes[0]?.html.slice(0, 120)))`;
-  const found = await page.evaluate<string[]>(`${AXE};${run}`);
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(AXE);
+  const found = await page.evaluate<string[]>(run);
   return found.map((violation) => `${page.url()}: ${violation}`);
 }

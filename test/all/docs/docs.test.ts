@@ -1,0 +1,3 @@
+import { testPages } from "../../support/node/docs-site.ts";
+
+testPages(false);

@@ -1,0 +1,4 @@
+import { testPages, testTasks } from "../../support/node/console-site.ts";
+
+testPages(false);
+testTasks("keyboard");
