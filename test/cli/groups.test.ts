@@ -722,7 +722,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
 });
 
 it("finds a relative file from the folder in which npx was called", async ({ expect }) => {
-  const below = join(folder, "examples");
+  const below = join(folder, "docs");
   const args = ["import", relative(below, fileOf([{ user_group_id: "1" }])), "--url", url];
   const env = { API_KEY: await newKey("folder") };
   const child = runIn(below, ["npx", "ug", "groups", ...args], env);

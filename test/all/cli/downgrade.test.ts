@@ -2,9 +2,9 @@ import { globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, onTestFinished } from "vitest";
-import { UserGroupClient } from "../../client/src/index.ts";
-import { newFolder } from "../support/node/new-folder.ts";
-import { startPlainService } from "../support/node/plain-workerd.ts";
+import { UserGroupClient } from "../../../client/src/index.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { startPlainService } from "../../support/node/plain-workerd.ts";
 
 /** As a release writes it that changes the schema so that the release two before it cannot run on it. */
 const LATER = "INSERT INTO migrations (level, readable_by, ran_at) VALUES (9001, 9000, 0)";

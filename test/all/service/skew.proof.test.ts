@@ -1,13 +1,13 @@
 import { rmSync } from "node:fs";
 import { inject, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
-import { OperatorClient } from "../../client/src/index.ts";
-import { report } from "../proof/effort.ts";
-import { startLoad } from "../support/node/gated-load.ts";
-import { GROWN_GROUPS, GROWN_OBJECTS, GROWN_SESSIONS } from "../support/node/next-release.ts";
-import { PREVIOUS_RELEASE, recorded } from "../support/node/releases.ts";
-import { waitUntil } from "../support/node/service.ts";
-import { bundleWith, newState, startSkewed } from "../support/node/skewed-workerd.ts";
+import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
+import { OperatorClient } from "../../../client/src/index.ts";
+import { report } from "../../proof/effort.ts";
+import { startLoad } from "../../support/node/gated-load.ts";
+import { GROWN_GROUPS, GROWN_OBJECTS, GROWN_SESSIONS } from "../../support/node/next-release.ts";
+import { PREVIOUS_RELEASE, recorded } from "../../support/node/releases.ts";
+import { waitUntil } from "../../support/node/service.ts";
+import { bundleWith, newState, startSkewed } from "../../support/node/skewed-workerd.ts";
 
 /** The release before this one, this one, and a planted next one, which follow one another in steps and back. */
 

@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { GROWN_OBJECTS, GROWN_SESSIONS } from "../support/node/next-release.ts";
-import { PREVIOUS_RELEASE, recorded } from "../support/node/releases.ts";
-import { bundleWith, type Edit, newState, startSkewed } from "../support/node/skewed-workerd.ts";
-import { isStaleView, linesOf, type Step, stepsAsIn, walk } from "../support/node/walk.ts";
+import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
+import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { GROWN_OBJECTS, GROWN_SESSIONS } from "../../support/node/next-release.ts";
+import { PREVIOUS_RELEASE, recorded } from "../../support/node/releases.ts";
+import { bundleWith, type Edit, newState, startSkewed } from "../../support/node/skewed-workerd.ts";
+import { isStaleView, linesOf, type Step, stepsAsIn, walk } from "../../support/node/walk.ts";
 
 const releaseBefore = (): Bundle => recorded(PREVIOUS_RELEASE).worker;
 const thisRelease = (): Bundle => bundleOf({ isNew: () => undefined });

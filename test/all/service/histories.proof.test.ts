@@ -1,11 +1,16 @@
 import { rmSync } from "node:fs";
 import fc from "fast-check";
 import { describe, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
-import { type NumberedGroup, OperatorClient, UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
-import { runs } from "../proof/effort.ts";
-import { RELEASES, recorded } from "../support/node/releases.ts";
-import { newState, startSkewed } from "../support/node/skewed-workerd.ts";
+import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
+import {
+  type NumberedGroup,
+  OperatorClient,
+  UserGroupClient,
+  UserGroupServiceError,
+} from "../../../client/src/index.ts";
+import { runs } from "../../proof/effort.ts";
+import { RELEASES, recorded } from "../../support/node/releases.ts";
+import { newState, startSkewed } from "../../support/node/skewed-workerd.ts";
 
 /** Histories of groups while releases alternate: an upgrade, a rollback in the middle, and an upgrade again. */
 

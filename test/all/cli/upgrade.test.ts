@@ -6,11 +6,11 @@ import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { describe, it, onTestFinished } from "vitest";
-import { newFolder } from "../support/node/new-folder.ts";
-import { GROWN_SESSIONS } from "../support/node/next-release.ts";
-import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../support/node/service.ts";
-import { plant } from "../support/node/skewed-workerd.ts";
-import { stageRelease, switchTo } from "../support/node/staged-release.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { GROWN_SESSIONS } from "../../support/node/next-release.ts";
+import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../../support/node/service.ts";
+import { plant } from "../../support/node/skewed-workerd.ts";
+import { stageRelease, switchTo } from "../../support/node/staged-release.ts";
 
 const PERL = spawnSync("perl", ["--version"]).status === 0;
 const NEXT = "99.0.0";

@@ -1,14 +1,14 @@
 import { rmSync } from "node:fs";
 import { request } from "undici";
 import { inject, it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
-import { OperatorClient } from "../../client/src/index.ts";
-import { databasesIn, fill } from "../../tools/bench/fill.ts";
-import { report } from "../proof/effort.ts";
-import { startLoad } from "../support/node/gated-load.ts";
-import { recorded } from "../support/node/releases.ts";
-import { waitUntil } from "../support/node/service.ts";
-import { newState, type State, startSkewed } from "../support/node/skewed-workerd.ts";
+import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
+import { OperatorClient } from "../../../client/src/index.ts";
+import { databasesIn, fill } from "../../../tools/bench/fill.ts";
+import { report } from "../../proof/effort.ts";
+import { startLoad } from "../../support/node/gated-load.ts";
+import { recorded } from "../../support/node/releases.ts";
+import { waitUntil } from "../../support/node/service.ts";
+import { newState, type State, startSkewed } from "../../support/node/skewed-workerd.ts";
 
 const GROUPS = inject("effort").minutes > 0 ? 1_000_000 : 10_000;
 const EVENTS = GROUPS / 5;

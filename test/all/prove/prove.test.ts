@@ -1,0 +1,3 @@
+import { describeProver, ENGINES } from "../../support/node/prover.ts";
+
+describeProver(ENGINES[1]);
