@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { it, onTestFinished } from "vitest";
-import { type Bundle, bundleOf } from "../../cli/src/serve/bundle.ts";
-import { OperatorClient } from "../../client/src/index.ts";
-import { PREVIOUS_RELEASE, recorded } from "../support/node/releases.ts";
-import { newState, type SkewedService, type State, startSkewed } from "../support/node/skewed-workerd.ts";
+import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
+import { OperatorClient } from "../../../client/src/index.ts";
+import { PREVIOUS_RELEASE, recorded } from "../../support/node/releases.ts";
+import { newState, type SkewedService, type State, startSkewed } from "../../support/node/skewed-workerd.ts";
 
 /** The sign-in with a company over sockets, also while releases follow one another. */
 
