@@ -89,27 +89,32 @@ async function sitesOf(sandbox: string) {
   return { page, frame, cookies };
 }
 
+const profile = mkdtempSync(join(tmpdir(), "chromium-"));
+
 /** Starts a browser that blocks third-party cookies, which the build without windows cannot. */
-async function startStrictBrowser(): Promise<BrowserContext> {
-  const profile = mkdtempSync(join(tmpdir(), "chromium-"));
+function startStrictBrowser(): Promise<BrowserContext> {
   mkdirSync(join(profile, "Default"));
   const preferences = { profile: { cookie_controls_mode: 1, block_third_party_cookies: true } };
   writeFileSync(join(profile, "Default/Preferences"), JSON.stringify(preferences));
-  const context = await chromium.launchPersistentContext(profile, {
+  return chromium.launchPersistentContext(profile, {
     executablePath: BROWSER,
     args: ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
   });
-  onTestFinished(async () => {
-    await context.close();
-    rmSync(profile, { recursive: true, force: true });
-  });
-  return context;
 }
 
 const BROWSER = "/usr/bin/chromium";
 const hasBrowser = existsSync(BROWSER);
 
 describe.skipIf(!hasBrowser)(`a frame of another site${hasBrowser ? "" : ", skipped: chromium is missing"}`, () => {
+  let browser: BrowserContext;
+  beforeAll(async () => {
+    browser = await startStrictBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(profile, { recursive: true, force: true });
+  });
+
   it.for([
     ["shows the customer of the session that the page passes on", "", true],
     ["does so in a sandbox that keeps its origin", 'sandbox="allow-scripts allow-same-origin"', true],
@@ -117,7 +122,7 @@ describe.skipIf(!hasBrowser)(`a frame of another site${hasBrowser ? "" : ", skip
   ] as const)("%s, where third-party cookies are blocked", async ([, sandbox, isShown], { expect }) => {
     await groups.ensure({ userGroupId: "framed", name: "Framed Inc." });
     const { page: address, frame, cookies } = await sitesOf(sandbox);
-    const page = await (await startStrictBrowser()).newPage();
+    const page = await browser.newPage();
     await page.goto(`${frame}/sign-in`);
     await page.goto(`${frame}/whoami`);
     expect(await page.textContent("body")).toBe("sid=1");

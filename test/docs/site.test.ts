@@ -1,16 +1,18 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, inject, it } from "vitest";
 import openapi from "../../public/openapi.json" with { type: "json" };
+import { call } from "../support/node/client.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
-const { url, folder } = inject("service");
+const { url, operatorToken, folder } = inject("service");
 const PAGE_GZIP_BYTES_MAX = 60 * 1024;
 
 const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
-  Object.entries<{ operationId: string; summary: string; "x-destructive"?: boolean }>(methods).map(
+  Object.entries<{ operationId: string; summary: string; security: object[]; "x-destructive"?: boolean }>(methods).map(
     ([method, operation]) => ({ call: `${method.toUpperCase()} ${path}`, ...operation }),
   ),
 );
@@ -215,6 +217,90 @@ describe("readers find", () => {
   });
 });
 
+const callsPage = async () => (await crawled).get("/docs/calls")?.text ?? "";
+/** The calls of the page of all calls, by their operations. */
+const articlesOf = async () =>
+  new Map(
+    (await callsPage())
+      .split('<article id="')
+      .slice(1)
+      .map((article) => [article.slice(0, article.indexOf('"')), article]),
+  );
+
+/** An environment of its own, for the calls that erase and restore one: its key, and its backup in a file. */
+async function newSpareEnvironment() {
+  const workspace = "curl-spare";
+  const headers = { Authorization: `Token ${operatorToken}` };
+  await call("POST", "/api/keys", { workspace, environment: "Testing", name: "docs" }, headers);
+  const page = await fetch(`${url}/api/backup?workspace=${workspace}&environment=Testing`, { headers });
+  const backup = join(newFolder(), "page-1.ndjson");
+  writeFileSync(backup, await page.text());
+  return { workspace, backup };
+}
+
+const isAboutAll = (curl: string) => curl.includes("/api/restore") || /DELETE .*\/api\/environments/.test(curl);
+
+describe("the page of all calls", () => {
+  it("names the credential of each call, and describes all of them", async ({ expect }) => {
+    const articles = await articlesOf();
+    for (const { operationId, security } of operations)
+      for (const name of security.flatMap(Object.keys))
+        expect(articles.get(operationId)).toContain(`<a href="#credential-${name}">${name}</a>`);
+    const [, described = ""] = (await callsPage()).split('id="credential-operator_key"');
+    expect(plain(described.split("</dd>")[0] ?? "")).toContain("ugo_");
+  });
+
+  it("has a call of curl for each operation, which works as it is copied", async ({ expect }) => {
+    const body = { workspace: "curl", environment: "Testing", name: "docs" };
+    const apiKey: string = (await call("POST", "/api/keys", body, { Authorization: `Token ${operatorToken}` })).body
+      .key;
+    const admin = { name: "docs", role: "admin" };
+    const issued = await call("POST", "/api/operators", admin, { Authorization: `Token ${operatorToken}` });
+    const { id: operatorId } = issued.body.operator;
+    const shown = [...(await articlesOf()).values()].flatMap((article) =>
+      all(article, /<aside[^>]*><pre><code>([\s\S]*?)<\/code>/g),
+    );
+    expect(shown).toHaveLength(operations.length);
+    const spare = await newSpareEnvironment();
+
+    for (const curl of shown) {
+      // It takes a page of a backup, in an environment without keys.
+      if (curl.includes("/api/restore")) continue;
+
+      const group = { user_group_id: "acme", properties: { plans: ["pro"] } };
+      const created = (await call("GET", "/api/user", group, { Authorization: `Token ${apiKey}` })).body.user_group;
+      const { token, team_id: teamId } = created;
+      const minted = await call(
+        "POST",
+        "/api/viewer_sessions",
+        { user_group_id: "acme" },
+        { Authorization: `Token ${apiKey}` },
+      );
+      // Only a deleted group can be purged.
+      if (curl.includes("/purge"))
+        await call("DELETE", `/api/user_groups/${teamId}`, undefined, { Authorization: `Token ${apiKey}` });
+      const env = {
+        ...process.env,
+        API_KEY: apiKey,
+        SESSION: minted.body.session.token,
+        TOKEN: token,
+        OPERATOR_KEY: operatorToken,
+        SERVICE_URL: url,
+      };
+      // The page shows the number 1, and a reader puts the number of a group or an operator there.
+      const filled = curl
+        .replace("/api/user_groups/1", `/api/user_groups/${teamId}`)
+        .replace("/api/operators/1", `/api/operators/${operatorId}`)
+        .replace("audience=acme", "audience=curl")
+        .replace("@page-1.ndjson", `@${spare.backup}`)
+        .replaceAll(/\bacme(?=(?:\/|%2F|&environment=)Testing)/g, isAboutAll(curl) ? spare.workspace : "acme");
+      const command = `${filled} -sS -w '\n%{http_code}'`;
+      const { stdout } = await promisify(execFile)("bash", ["-c", command], { env });
+      expect(stdout, curl).toMatch(/\n20[014]$/);
+    }
+  });
+});
+
 /** A project of which each text that the site shows tries to be more than text. */
 function hostileProject(): string {
   const root = newFolder();
@@ -294,20 +380,20 @@ describe("the program that builds the pages", () => {
     const root = hostileProject();
     for (const name of ["node_modules", "tools"]) symlinkSync(join(process.cwd(), name), join(root, name));
     const page = join(root, "public/docs/errors.html");
-    expect(buildSite(root)).toBe(true);
+    expect(buildSite(root, process.execPath)).toBe(true);
     const first = readFileSync(page, "utf8");
 
     writeFileSync(page, "as it is");
-    expect(buildSite(root)).toBe(true);
+    expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).toBe("as it is");
 
     writeFileSync(join(root, "docs/integrators/other.md"), "# Other\n\nOther words.\n");
-    expect(buildSite(root)).toBe(true);
+    expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).not.toBe(first);
     expect(readFileSync(page, "utf8")).toContain("/docs/other");
 
     rmSync(join(root, "docs/integrators/other.md"));
-    expect(buildSite(root)).toBe(true);
+    expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).toBe(first);
     expect(existsSync(join(root, "public/docs/other.html"))).toBe(false);
   });

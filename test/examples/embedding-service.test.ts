@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,66 +6,36 @@ import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
 import { createRemoteJWKSet } from "jose";
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
+import { UserGroupClient } from "../../client/src/index.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
-import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
+import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
+import {
+  AUDIENCE,
+  askForSession,
+  bars,
+  groups,
+  mintingKey,
+  newMintingKey,
+  openPage,
+  operator,
+  project,
+  startBackend,
+  status,
+  WORKSPACE,
+  writerKey,
+} from "../support/node/embedding-site.ts";
 import { freePort } from "../support/node/free-port.ts";
-import { integratorProject } from "../support/node/integrator-project.ts";
-import { waitUntil } from "../support/node/service.ts";
-import { standIn } from "../support/node/stand-in.ts";
 
 /** The recipes of embedding with the service itself, in a project with the package of the client, as integrators have it. */
 
-const { url, operatorToken } = inject("service");
-const operator = new OperatorClient({ url, operatorKey: operatorToken });
-const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
-const AUDIENCE = "embedding/Customer";
-
-let project: string;
-let removeProject: () => void;
-let groups: UserGroupClient;
-let writerKey: string;
-/** A key that can mint sessions and nothing else. */
-let mintingKey: { id: number; key: string };
-
-beforeAll(async () => {
-  const made = await integratorProject("examples/embedding");
-  project = join(made.project, "embedding");
-  removeProject = made.remove;
-  writerKey = (await operator.issueKey({ ...WORKSPACE, name: "writer" })).key;
-  groups = new UserGroupClient({ url, apiKey: writerKey });
-  mintingKey = await newMintingKey();
-});
-afterAll(() => removeProject());
-
-async function newMintingKey() {
-  const { apiKey, key } = await operator.issueKey({ ...WORKSPACE, name: "backend", scopes: ["sessions:create"] });
-  return { id: apiKey.id, key };
-}
-
+const { url } = inject("service");
 /** Runs the recipe of a sign-up. Returns the number of the customer's group. */
 async function signUp(customer: string): Promise<number> {
   const env = { ...process.env, SERVICE_URL: url, API_KEY: writerKey, CUSTOMER: customer };
   const { stdout } = await promisify(execFile)(process.execPath, ["sign-up.ts"], { cwd: project, env });
   return JSON.parse(stdout).team_id;
-}
-
-/** Runs the backend of the recipe for a customer until the test ends. `log` returns what it has logged besides its address. */
-async function startBackend(customer: string, { apiKey = mintingKey.key, serviceUrl = url } = {}) {
-  const port = await freePort();
-  const env = { ...process.env, SERVICE_URL: serviceUrl, API_KEY: apiKey, PORT: String(port), CUSTOMER: customer };
-  const child = spawn(process.execPath, ["backend.ts"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => {
-    child.kill();
-  });
-  let logged = "";
-  child.stderr.on("data", (chunk) => (logged += chunk));
-  await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
-  if (child.exitCode !== null) throw new Error(`The backend has ended: ${logged}`);
-  return { address: `http://localhost:${port}`, log: () => logged };
 }
 
 /** Serves an app until the test ends. Returns its address. */
@@ -78,16 +48,6 @@ async function listen(handler: (request: Request) => Response | Promise<Response
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
 }
-
-/** Opens the page of a backend, by which this example signs in, and asks for a session as the page does. */
-async function askForSession(address: string) {
-  const Cookie = (await fetch(address)).headers.get("Set-Cookie")?.split(";")[0] ?? "";
-  const response = await fetch(`${address}/session`, { method: "POST", headers: { Origin: address, Cookie } });
-  const body = (await response.json()) as { session: { token: string } };
-  return { status: response.status, cached: response.headers.get("Cache-Control"), body };
-}
-
-/** Debian's chromium; where there is none, these tests are skipped. */
 
 describe("the backend of a page", () => {
   it("says that a suspended customer is suspended, and logs nothing", async ({ expect }) => {
@@ -150,35 +110,6 @@ describe("the backend of a page", () => {
 });
 
 describe("a page with a chart", () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    if (hasChromium) browser = await startChromium();
-  });
-  afterAll(() => browser?.close());
-
-  /** Opens the page with a clock that the test moves. `sent` lists the calls of the page, and `answered` their statuses. */
-  async function openPage(address: string) {
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
-    await page.clock.install();
-    const sent: { call: string; credential: string }[] = [];
-    const answered: string[] = [];
-    page.on("response", (response) => {
-      const request = response.request();
-      if (request.method() === "OPTIONS") return;
-      const call = `${request.method()} ${new URL(request.url()).pathname}`;
-      sent.push({ call, credential: request.headers().authorization ?? "" });
-      answered.push(`${call} ${response.status()}`);
-    });
-    await page.goto(address);
-    const count = (text: string) => answered.filter((each) => each === text).length;
-    return { page, sent, answered, count };
-  }
-
-  const bars = (page: Page) =>
-    page.evaluate("[...document.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('height')))");
-  const status = (page: Page, text: string) => page.getByRole("status").getByText(text).waitFor();
-
   it.skipIf(!hasChromium)(
     `draws the customer's data with a session and no other credential${skippedWithoutChromium}`,
     async ({ expect }) => {
@@ -198,28 +129,6 @@ describe("a page with a chart", () => {
       await groups.update({ userGroupId: "chart", properties: { orders: [1] } });
       await page.clock.fastForward("01:00");
       await page.waitForFunction("document.querySelectorAll('rect').length === 1");
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `stops when its person signs out, and ends the sessions of other pages${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      await groups.ensure({ userGroupId: "signing out", name: "Leaving", properties: { orders: [3] } });
-      const { address } = await startBackend("signing out");
-      const [here, there] = [await openPage(address), await openPage(address)];
-      for (const { page } of [here, there]) await status(page, "Leaving");
-      await here.page.getByRole("button", { name: "Sign out" }).click();
-      await status(here.page, "Sign in to see the chart.");
-      expect(await bars(here.page)).toEqual([]);
-      expect(here.answered.slice(-2)).toEqual(["POST /sign-out 204", "POST /session 401"]);
-      // The other page is of another browser, which is still signed in: only its session has ended.
-      await there.page.clock.fastForward("01:00");
-      await there.page.waitForFunction("performance.now() > 0");
-      await waitUntil(() => there.count("GET /api/viewer 401") === 1, "the other page's session had ended");
-      const [ended] = await Array.fromAsync(
-        groups.events({ type: "viewer_sessions.ended", userGroupId: "signing out" }),
-      );
-      expect(ended).toMatchObject({ viewerId: "jane", reason: "signed out", actor: { name: "backend" } });
     },
   );
 
@@ -245,71 +154,6 @@ describe("a page with a chart", () => {
       await expect.poll(() => count("POST /session 200")).toBe(3);
       await expect.poll(() => count("GET /api/viewer 200")).toBeGreaterThan(views);
       await status(page, "Renewal");
-    },
-  );
-
-  it.skipIf(!hasChromium)(`ends with the API key of its backend${skippedWithoutChromium}`, async ({ expect }) => {
-    await groups.ensure({ userGroupId: "key end", name: "Key end" });
-    const own = await newMintingKey();
-    const { page, count } = await openPage((await startBackend("key end", { apiKey: own.key })).address);
-    await status(page, "Key end");
-    await operator.revokeKey({ ...WORKSPACE, id: own.id });
-    await page.clock.fastForward("01:00");
-    await expect.poll(() => count("GET /api/viewer 401")).toBe(1);
-    const shown = async () => {
-      // Each step is a wait of the client between two attempts to mint.
-      await page.clock.fastForward("00:01");
-      return page.getByRole("status").innerText();
-    };
-    await expect
-      .poll(shown, { timeout: 10_000 })
-      .toBe("The chart is not available at the moment. Try again in a few minutes.");
-  });
-
-  it.skipIf(!hasChromium)(
-    `shows one sentence and no chart to a suspended customer${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      const userGroupId = "chart end";
-      await groups.ensure({ userGroupId, name: "Chart end", properties: { orders: [1, 2] } });
-      const { page, count } = await openPage((await startBackend(userGroupId)).address);
-      await status(page, "Chart end");
-      await groups.suspend({ userGroupId });
-      await page.clock.fastForward("01:00");
-      await status(page, "Your account is suspended. Contact our support.");
-      expect(await bars(page)).toEqual([]);
-
-      await page.reload();
-      await status(page, "Your account is suspended. Contact our support.");
-      expect(count("POST /session 403")).toBe(1);
-
-      await groups.resume({ userGroupId });
-      await page.clock.fastForward("01:00");
-      await status(page, "Chart end");
-      expect(await bars(page)).toEqual([25, 50]);
-    },
-  );
-
-  it.skipIf(!hasChromium)(
-    `has sessions that the page of another site cannot use${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      await groups.ensure({ userGroupId: "origins", name: "Origins" });
-      const { address } = await startBackend("origins");
-      const { token } = (await askForSession(address)).body.session;
-      const { url: elsewhere } = await standIn(() => ({
-        status: 200,
-        headers: { "Content-Type": "text/html" },
-        body: "<title>x</title>",
-      }));
-      const viewFrom = async (site: string) => {
-        const page = await browser.newPage();
-        onTestFinished(() => page.close());
-        await page.goto(site);
-        return page.evaluate(
-          `fetch("${url}/api/viewer", { headers: { Authorization: "Bearer ${token}" } }).then((r) => r.json())`,
-        ) as Promise<{ success: number; error?: { code: string } }>;
-      };
-      expect((await viewFrom(address)).success).toBe(1);
-      expect((await viewFrom(elsewhere)).error?.code).toBe("origin_not_allowed");
     },
   );
 });
@@ -376,12 +220,15 @@ describe("reports", () => {
     ["report b", "eu", 10],
   ] as const;
 
-  /** Asks the recipe for a report, as a page does. */
-  async function startReports() {
-    const postgres = new PGlite();
-    onTestFinished(() => postgres.close());
+  const postgres = new PGlite();
+  beforeAll(async () => {
     await postgres.exec("CREATE TABLE orders (customer text, region text, amount int)");
     for (const order of ORDERS) await postgres.query("INSERT INTO orders VALUES ($1, $2, $3)", [...order]);
+  });
+  afterAll(() => postgres.close());
+
+  /** Asks the recipe for a report, as a page does. */
+  async function startReports() {
     const { reports } = await import(join(project, "bound-query.ts"));
     const app = reports({ serviceUrl: url, audience: AUDIENCE, database: postgres });
     return async (
@@ -465,10 +312,7 @@ describe("reports", () => {
       const { reports } = await import(join(project, "bound-query.ts"));
       const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
       const api = await listen(reports({ serviceUrl: url, audience: AUDIENCE, database }).fetch);
-      const browser = await startChromium();
-      onTestFinished(() => browser.close());
-      const page = await browser.newPage();
-      await page.goto(address);
+      const { page } = await openPage(address);
       const rows = await page.evaluate(`(async () => {
         const { ViewerClient } = await import("/viewer.js");
         const session = () => fetch("/session", { method: "POST" }).then((response) => response.json());

@@ -1,9 +1,10 @@
 import { build } from "esbuild";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished, vi } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
-import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
+import { hasChromium, skippedWithoutChromium } from "../../../tools/browser.ts";
+import { connectChromium } from "./browser.ts";
 import { freePort } from "./free-port.ts";
 import type { StartServer } from "./kit-servers.ts";
 
@@ -55,7 +56,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
   describe.for(Object.entries(servers))("in a server of %s", ([kind, startServer]) => {
     let browser: Browser;
     beforeAll(async () => {
-      if (hasChromium) browser = await startChromium();
+      if (hasChromium) browser = await connectChromium();
     });
     afterAll(() => browser?.close());
 
@@ -88,6 +89,19 @@ export const testSites = (servers: Record<string, StartServer>) =>
         viewerScript,
       });
       const requests: string[] = [];
+      let page: Page | undefined;
+      const open = async () => {
+        page ??= await openBrowser(address, requests);
+        requests.length = 0;
+        await page.goto(address);
+        const shown = page.getByRole("status").filter({ hasText: /./ });
+        return shown.innerText();
+      };
+      return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
+    }
+
+    /** A page of a browser that has the cookie of Jane. */
+    async function openBrowser(address: string, requests: string[]): Promise<Page> {
       const context = await browser.newContext();
       onTestFinished(() => context.close());
       await context.addCookies([{ name: "sid", value: "1", url: address }]);
@@ -96,13 +110,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
         if (response.request().method() !== "OPTIONS")
           requests.push(`${response.request().method()} ${new URL(response.url()).pathname} ${response.status()}`);
       });
-      const open = async () => {
-        requests.length = 0;
-        await page.goto(address);
-        const shown = page.getByRole("status").filter({ hasText: /./ });
-        return shown.innerText();
-      };
-      return { address, open, requests, minting, onFailure, goDown: () => (isDown = true) };
+      return page;
     }
 
     it.skipIf(!hasChromium)(
@@ -183,18 +191,15 @@ export const testSites = (servers: Record<string, StartServer>) =>
       },
     );
 
-    it.skipIf(!hasChromium)(
-      `a request without a session never reaches the API${skippedWithoutChromium}`,
-      async ({ expect }) => {
-        const { address } = await startSite(undefined);
-        const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
-        const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
-        for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
-          expect(await ask({ ...headers })).toEqual(refused);
-        expect(await ask({ Origin: "https://thief.example" })).toMatchObject({
-          status: 403,
-          code: "origin_not_allowed",
-        });
-      },
-    );
+    it("a request without a session never reaches the API", async ({ expect }) => {
+      const { address } = await startSite(undefined);
+      const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
+      const refused = { status: 401, code: "unauthenticated", cached: "no-store" };
+      for (const headers of [{}, { Authorization: "Bearer eyJ.a.b" }, { Authorization: "Bearer " }] as const)
+        expect(await ask({ ...headers })).toEqual(refused);
+      expect(await ask({ Origin: "https://thief.example" })).toMatchObject({
+        status: 403,
+        code: "origin_not_allowed",
+      });
+    });
   });

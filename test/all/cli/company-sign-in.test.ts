@@ -6,12 +6,12 @@ import { SignJWT } from "jose";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { Client, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
-import { OperatorClient } from "../../client/src/index.ts";
-import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
-import { hasApache, skippedWithoutApache, startApache } from "../support/node/apache.ts";
-import { freePort } from "../support/node/free-port.ts";
-import { CLIENT_ID, newSigningPair, OidcProvider } from "../support/node/oidc-provider.ts";
-import { freshCopy, type RunningService, removeCopy, startService } from "../support/node/service.ts";
+import { OperatorClient } from "../../../client/src/index.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
+import { hasApache, skippedWithoutApache, startApache } from "../../support/node/apache.ts";
+import { freePort } from "../../support/node/free-port.ts";
+import { CLIENT_ID, newSigningPair, OidcProvider } from "../../support/node/oidc-provider.ts";
+import { freshCopy, type RunningService, removeCopy, startService } from "../../support/node/service.ts";
 
 const HEADER = "X-Company-Assertion";
 /** Where a page leads whose session has ended. */
