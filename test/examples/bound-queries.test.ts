@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { drizzle } from "drizzle-orm/node-postgres";
 import knex from "knex";
@@ -214,5 +215,24 @@ describe("a value of which PostgreSQL cannot derive the type", () => {
     await expect(value(query("{{value.x}}"), { x: "a" })).rejects.toMatchObject({ code: "42P18" });
     expect(await value(query("{{value.x}}::text"), { x: "a" })).toEqual(result);
     expect(await value(query("CAST({{value.x}} AS text)"), { x: "a" })).toEqual(result);
+  });
+});
+
+describe("a column that a page chooses", () => {
+  const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
+  const value = runWith(PG);
+  const sorted = (order: string, sort: string) =>
+    value(
+      `SELECT array_agg(id) AS value FROM (SELECT id FROM (VALUES (1, 30, 'b'), (2, 10, 'c'), (3, 20, 'a')) AS t (id, amount, name) ORDER BY ${order}) AS s`,
+      { sort },
+    );
+
+  it.skipIf(!hasPostgres)(`sorts in the CASE of the documents, and not as a variable${skipped}`, async ({ expect }) => {
+    const page = await readFile("docs/integrators/dashboards.md", "utf8");
+    const [, order = ""] = /```sql\nORDER BY ([^`]*)```/.exec(page) ?? [];
+    expect(await sorted("{{value.sort}}", "amount")).toEqual([1, 2, 3]);
+    expect(await sorted(order, "amount")).toEqual([2, 3, 1]);
+    expect(await sorted(order, "-amount")).toEqual([1, 3, 2]);
+    expect(await sorted(order, "name")).toEqual([3, 1, 2]);
   });
 });

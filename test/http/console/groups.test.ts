@@ -338,6 +338,18 @@ describe("view as a group", () => {
     expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{value\.to\}\}\]\]<\/bdi><\/del>/);
   });
 
+  it("warns of variables that sort nothing, by name, beside the result", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer");
+    const warningsIn = async (sql: string) => {
+      const { status, body } = await visitor.send(`${GROUP}/view-as`, { sql, values: '{"sort": "<b>", "by": "x"}' });
+      expect(status).toBe(200);
+      expect(body).toContain("<h2>Bound SQL</h2>");
+      return [...body.matchAll(/\{\{(value\.\w+)\}\}<\/bdi> sorts nothing/g)].map(([, name]) => name);
+    };
+    expect(await warningsIn("ORDER BY {{value.sort}} DESC, x, {{value.by}}")).toEqual(["value.sort", "value.by"]);
+    expect(await warningsIn("ORDER BY CASE {{value.sort}} WHEN 'x' THEN x END LIMIT {{value.by}}")).toEqual([]);
+  });
+
   it("says what is wrong with a template or a person", async ({ expect }) => {
     const { visitor } = await newVisitor("viewer");
     for (const [fields, field] of [
