@@ -73,6 +73,17 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     expect(await send(options)).toMatchObject({ status, body: { success: 0, error: { code } } });
   });
 
+  it.for(["{}", "{", "[]", "\ufeff{}", ""])(
+    "is refused with the name of the byte order mark before %j",
+    async (text, { expect }) => {
+      const message = "The body begins with a byte order mark (BOM, U+FEFF). Send it without one.";
+      expect(await send({ body: utf8(`\ufeff${text}`) })).toMatchObject({
+        status: 400,
+        body: { error: { code: "malformed_json", message } },
+      });
+    },
+  );
+
   it.for(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])(
     "is read as %s",
     async (type, { expect }) => {
