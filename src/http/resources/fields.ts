@@ -32,8 +32,11 @@ export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
 export const isText = (value: unknown, unitsMax: number = TEXT_UNITS_MAX) =>
   typeof value === "string" && value.length >= 1 && value.length <= unitsMax;
 
+/** The lengths that `isText` accepts, for messages and the OpenAPI document. */
+export const describeLength = (unitsMax: number) => `1 to ${unitsMax} UTF-16 code units (most emoji count as 2)`;
+
 /** What `isText` accepts, for messages. */
-export const describeText = (unitsMax: number = TEXT_UNITS_MAX) => `a string of 1 to ${unitsMax} characters`;
+export const describeText = (unitsMax: number = TEXT_UNITS_MAX) => `a string of ${describeLength(unitsMax)}`;
 
 type Meta = Parameters<typeof z.globalRegistry.add>[1];
 export type Payload = z.core.ParsePayload;

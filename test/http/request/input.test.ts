@@ -233,6 +233,18 @@ describe("the schema", () => {
     );
   });
 
+  it("names the unit of a length, in which most emoji count as two", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    expect((await get({ user_group_id: "😀".repeat(127) })).status).toBe(200);
+    const message = "Give a string of 1 to 255 UTF-16 code units (most emoji count as 2).";
+    expect(
+      (await get({ user_group_id: "😀".repeat(128), mapping: { a: "😀".repeat(128) } })).body.error.issues,
+    ).toEqual([
+      { path: ["user_group_id"], message },
+      { path: ["mapping", "a"], message },
+    ]);
+  });
+
   it("reports a hundred issues at most", async ({ expect }) => {
     const { get } = await newIntegrator();
     const { body } = await get({ user_group_id: "a", ...entries(500) });

@@ -110,8 +110,8 @@ describe("search", () => {
   });
 
   it.for([
-    [{ search: "" }, "search", "Give a text of 1 to 100 characters."],
-    [{ search: "x".repeat(101) }, "search", "Give a text of 1 to 100 characters."],
+    [{ search: "" }, "search", "Give a text of 1 to 100 UTF-16 code units (most emoji count as 2)."],
+    [{ search: "x".repeat(101) }, "search", "Give a text of 1 to 100 UTF-16 code units (most emoji count as 2)."],
     [{ search: "\u0301\u0308" }, "search", /^This search consists of accents alone/],
     [{ search: "a", user_group_id: "a" }, "search", "Leave this field out where you give a user_group_id."],
     [{ last_viewed_before: "2026-01-01", user_group_id: "a" }, "last_viewed_before", /Leave this field out/],
