@@ -170,7 +170,8 @@ export const numberedQuery = (what: "environments" | "keys" | "operators") =>
   z.pipe(
     z.strictObject(pageFields(what)),
     z.transform(({ cursor, limit }, payload: Payload) => {
-      if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
+      if (typeof cursor?.start !== "string" && cursor?.search === undefined)
+        return { start: cursor?.start ?? 0, limit };
       refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
       return z.NEVER;
     }),

@@ -263,7 +263,7 @@ function messageOf(c: RequestContext, failure: Failure): string {
 const BOM_MESSAGE = "The body begins with a byte order mark (BOM, U+FEFF). Send it without one.";
 
 /** Whether a body begins with a byte order mark in UTF-8. */
-const beginsWithBom = (body: Uint8Array): boolean => body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+const beginsWithBom = (body?: Uint8Array): boolean => body?.[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
 
 /** The names of credentials in messages. */
 const CREDENTIALS: Record<Credential["kind"], string> = {

@@ -42,6 +42,16 @@ describe("the list of groups", () => {
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
   });
 
+  it("continues a search with a link of its own, and another one from its first page", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    for (let number = 1; number <= 60; number += 1) await tokenOf(`b-${number}`);
+    const { body } = await visitor.get(`${ENVIRONMENT}/groups?search=b-`);
+    const [, next = ""] = /href="([^"]+)" rel="next"/.exec(body) ?? [];
+    const link = next.replaceAll("&amp;", "&");
+    expect((await visitor.get(link)).body).toContain("b-60");
+    expect((await visitor.get(link.replace("search=b-", "search=b"))).status).toBe(422);
+  });
+
   it("says since when each group is suspended or deleted, in the lists of these", async ({ expect }) => {
     const { visitor, key } = await newVisitor();
     const timeIn = async (state: string) => {

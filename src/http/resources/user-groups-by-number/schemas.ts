@@ -103,6 +103,9 @@ export const ListQuery = lazy(() =>
       // Deleted groups with a prefix are in the order of numbers, and their cursors have no prefix.
       else if (cursor && cursor.prefix !== (isOfDeleted ? undefined : prefix))
         refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
+      // A cursor of 1.1 has no search.
+      else if (cursor?.search !== undefined && cursor.search !== search)
+        refuseValue(payload, "Give the same search on every page of one list.", ["cursor"]);
       return { start: cursor?.start, providedId, prefix, search, lastViewedBefore, state, limit };
     }),
   ),
