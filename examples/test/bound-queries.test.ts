@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { drizzle } from "drizzle-orm/node-postgres";
 import knex from "knex";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
+import pgPromise from "pg-promise";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { environmentsOf, sessionOf } from "../../test/support/node/environments.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../../test/support/node/postgres.ts";
@@ -125,5 +127,112 @@ describe.for(CONSUMERS)("$name", ({ isThere, needs, report }) => {
     const credentials = [...sessions, foreign[0]?.token ?? ""];
     for (const shown of await Promise.allSettled(credentials.map((credential) => report(credential))))
       expect(shown).toMatchObject({ status: "rejected", reason: { message: expect.stringMatching(REFUSED) } });
+  });
+});
+
+type Sql = { sql: string; params: unknown[] };
+
+const RUN_WITH_PSYCOPG = `
+import json, os, sys, psycopg
+with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+    print(json.dumps(connection.execute(*json.load(sys.stdin)).fetchone()[0]))`;
+
+const valueIn = (rows: object[]) => Object.values(rows[0] ?? {})[0];
+
+/** A driver of PostgreSQL, and the value that a query with one column and one row has in it. */
+type Driver = { name: string; style: "$1" | "%s"; without?: string; run: (query: Sql) => Promise<unknown> };
+const PG: Driver = {
+  name: "pg",
+  style: "$1",
+  run: async ({ sql, params }) => valueIn((await pool.query(sql, params)).rows),
+};
+const DRIVERS: Driver[] = [
+  PG,
+  {
+    name: "pg-promise",
+    style: "$1",
+    run: async ({ sql, params }) => valueIn((await pool.query(pgPromise.as.format(sql, params))).rows),
+  },
+  {
+    name: "psycopg",
+    style: "%s",
+    ...(succeeds("python3", "-c", "import psycopg") ? {} : { without: "psycopg" }),
+    run: async ({ sql, params }) => {
+      const program = spawn("python3", ["-c", RUN_WITH_PSYCOPG], {
+        env: { ...process.env, DATABASE_URL: postgres.url("backend") },
+      });
+      program.stdin.end(JSON.stringify([sql, params]));
+      const [stdout, stderr] = await Promise.all([text(program.stdout), text(program.stderr), once(program, "close")]);
+      if (stderr) throw new Error(stderr);
+      return JSON.parse(stdout);
+    },
+  },
+];
+
+/** Runs what the service binds for a session of `acme`. */
+const runWith =
+  ({ style, run }: Driver) =>
+  async (sql: string, values: Record<string, string | number | string[]> = {}) => {
+    const { own, audience } = environments;
+    const viewer = own.groups.asViewer({ session: await sessionOf(own), audience });
+    return run(await viewer.bindQuery({ sql, values, placeholders: style }));
+  };
+
+describe.for(DRIVERS)("SQL of PostgreSQL in $name", (driver) => {
+  const missing = [driver.without ?? [], hasPostgres ? [] : "Debian's PostgreSQL"].flat().join(" and ");
+  const skipped = missing && `, skipped: ${missing} is missing`;
+  const value = runWith(driver);
+
+  it.skipIf(missing).for([
+    ["(ARRAY[1,2,3])[2:3]", [2, 3]],
+    ["(ARRAY[1,2,3])[:2]", [1, 2]],
+    ["(ARRAY[1,2,3])[i:j]", [2, 3]],
+    ["(ARRAY[1,2,3])[1 : 2]", [1, 2]],
+    ["(ARRAY[1,2,3])[ : j]", [1, 2, 3]],
+    ["(ARRAY[1,2,3])[2:{{value.two}} + 1]", [2, 3]],
+    ["(ARRAY[1,2,3])[{{value.two}} : 3]", [2, 3]],
+    [`'{"k":1}'::jsonb ? {{value.key}}`, true],
+    [`'{"k":1}'::jsonb ?| ARRAY[{{value.keys}}]`, true],
+    [`'{"k":1}'::jsonb ?& ARRAY[{{value.keys}}]`, false],
+    [`jsonb_exists('{"k":1}', {{value.key}})`, true],
+    [`jsonb_exists_any('{"k":1}', ARRAY[{{value.keys}}])`, true],
+    [`jsonb_exists_all('{"k":1}', ARRAY[{{value.keys}}])`, false],
+  ] as const)(`runs %s${skipped}`, async ([expression, result], { expect }) => {
+    const sql = `SELECT ${expression} AS value FROM (VALUES (2, 3)) AS t (i, j) WHERE {{user_group_id}} = 'acme'`;
+    expect(await value(sql, { two: 2, key: "k", keys: ["k", "l"] })).toEqual(result);
+  });
+});
+
+describe("a value of which PostgreSQL cannot derive the type", () => {
+  const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
+  const value = runWith(PG);
+
+  it.skipIf(!hasPostgres).for([
+    ["concat({{value.x}}, '!')", "a!"],
+    ["jsonb_build_object('k', {{value.x}})", { k: "a" }],
+  ] as const)(`needs a cast in %s${skipped}`, async ([expression, result], { expect }) => {
+    const query = (variable: string) => `SELECT ${expression.replace("{{value.x}}", variable)} AS value`;
+    await expect(value(query("{{value.x}}"), { x: "a" })).rejects.toMatchObject({ code: "42P18" });
+    expect(await value(query("{{value.x}}::text"), { x: "a" })).toEqual(result);
+    expect(await value(query("CAST({{value.x}} AS text)"), { x: "a" })).toEqual(result);
+  });
+});
+
+describe("a column that a page chooses", () => {
+  const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
+  const value = runWith(PG);
+  const sorted = (order: string, sort: string) =>
+    value(
+      `SELECT array_agg(id) AS value FROM (SELECT id FROM (VALUES (1, 30, 'b'), (2, 10, 'c'), (3, 20, 'a')) AS t (id, amount, name) ORDER BY ${order}) AS s`,
+      { sort },
+    );
+
+  it.skipIf(!hasPostgres)(`sorts in the CASE of the documents, and not as a variable${skipped}`, async ({ expect }) => {
+    const page = await readFile("docs/integrators/dashboards.md", "utf8");
+    const [, order = ""] = /```sql\nORDER BY ([^`]*)```/.exec(page) ?? [];
+    expect(await sorted("{{value.sort}}", "amount")).toEqual([1, 2, 3]);
+    expect(await sorted(order, "amount")).toEqual([2, 3, 1]);
+    expect(await sorted(order, "-amount")).toEqual([1, 3, 2]);
+    expect(await sorted(order, "name")).toEqual([3, 1, 2]);
   });
 });

@@ -302,6 +302,12 @@ describe("a template with a filter", () => {
     "`plan` <> {{user_group.text}}",
     "[plan] <> {{user_group.text}}",
     "n // 2 <> {{user_group.n}}",
+    "(ARRAY[plan, region])[1:2] <> ARRAY[{{user_group.text}}]",
+    "(ARRAY[plan, region])[:n] <> ARRAY[{{user_group.text}}]",
+    "NOT jsonb_build_object(plan, 1) ? {{user_group.text}}",
+    "NOT jsonb_build_object(plan, 1) ?| ARRAY[{{user_group.list}}]",
+    "plan <> :plan",
+    "plan <> ? [[AND plan <> {{user_group.text}}]]",
     'plan <> "\'"',
   );
   /** A condition made of pieces, most often not valid SQL. None of the pieces makes a filter weaker. */
@@ -340,6 +346,10 @@ describe("a template with a filter", () => {
           "~",
           "#",
           ":",
+          ":1",
+          ":plan",
+          "[",
+          "]",
           "::text",
           "||",
           "<>",

@@ -26,6 +26,7 @@ export type RequestEnv = {
     headers: Record<string, string>;
     credential?: Credential;
     access?: Access;
+    body?: Uint8Array;
     environment?: Environment;
     operator?: Operator;
     failureCode?: Failure["code"];

@@ -148,6 +148,12 @@ describe("import and export", () => {
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
   });
 
+  it("imports lines after a byte order mark, which Windows writes", async ({ expect }) => {
+    const key = await newKey("bom");
+    const file = fileOf(['\ufeff{"user_group_id":"a"}', '{"user_group_id":"b"}'], "\r\n");
+    expect((await groups(["import", file], key)).stdout).toContain("created 2, found 0, differs 0, refused 0");
+  });
+
   it("exports groups with their state, and imports a suspended one suspended", async ({ expect }) => {
     const source = await newKey("suspended");
     await groups(["import", fileOf([{ user_group_id: "late" }])], source);

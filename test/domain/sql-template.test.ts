@@ -171,6 +171,69 @@ describe("bindTemplate", () => {
     });
   });
 
+  it.for([
+    "a[1:2] = {{id}}",
+    "a[i:j] = {{id}}",
+    'a["i":j] = {{id}}',
+    "a[b[1]:j] = {{id}}",
+    "a[f(i):j] = {{id}}",
+    "a[:2] = {{id}}",
+    "a[:2][1:] = {{id}}",
+    "a[1::int:2] = {{id}}",
+    "a[{{user_group.tier}} : j]",
+    "a[1:{{user_group.tier}}]",
+    "j ? {{id}}",
+    "j ?\n{{id}}",
+    "j @? {{id}}",
+    "j ?| b = {{id}}",
+    "j ?& b = {{id}}",
+  ])("binds a slice or an operator of jsonb as PostgreSQL reads it: %s", (template, { expect }) => {
+    for (const style of ["$1", "%s"] as const)
+      expect(bind(template, style)).toMatchObject({
+        ok: true,
+        value: { sql: template.replace(/\{\{.*\}\}/, style), dropped: [] },
+      });
+  });
+
+  it.for([
+    ["{{id}} = :x", 9, "[1 : 2]"],
+    ["f({{id}}, :x)", 10, "[1 : 2]"],
+    ["f(:x, {{id}})", 2, "[1 : 2]"],
+    ["f(:1, {{id}})", 2, "[1 : 2]"],
+    ["{{id}} = a[:x]", 11, "[1 : 2]"],
+    ["[[{{id}} = a ]]:x", 15, "[1 : 2]"],
+    ["[[:1 = {{id}}]]", 2, "[1 : 2]"],
+    ["{{id}} = ?", 9, "jsonb_exists(j, {{value.key}})"],
+    ["x = ? AND y = {{id}}", 4, "jsonb_exists(j, {{value.key}})"],
+    ["x = ?1 AND y = {{id}}", 4, "jsonb_exists(j, {{value.key}})"],
+    ["x = ? [[AND y = {{id}}]]", 4, "jsonb_exists(j, {{value.key}})"],
+    ["j ? k AND {{id}}", 2, "jsonb_exists(j, {{value.key}})"],
+    ["j ?{{id}}", 3, "Put a space"],
+    ["a[{{id}} :2]", 9, "[1 : 2]"],
+  ] as const)(
+    "refuses the placeholder of %s, and names what to write instead",
+    ([template, position, advice], { expect }) => {
+      expect(bind(template, "$1")).toEqual({
+        ok: false,
+        failure: { code: "invalid_template", position, reason: expect.stringContaining(advice) },
+      });
+      expect(bind(template, "%s")).toEqual(bind(template, "$1"));
+    },
+  );
+
+  it.for(["j ? {{id}}", "j ?| b = {{id}}", "j ?& b = {{id}}"])(
+    "reads a placeholder with ?, and names the function to write instead: %s",
+    (template, { expect }) => {
+      expect(bind(template, "?")).toMatchObject({
+        failure: {
+          code: "invalid_template",
+          position: 2,
+          reason: expect.stringContaining("jsonb_exists(j, {{value.key}})"),
+        },
+      });
+    },
+  );
+
   it("doubles each percent sign of the template for the drivers of Python", ({ expect }) => {
     expect(
       bind("x %{{user_group.tier}}% 2 AND y LIKE 'a%s' -- 100%\n AND z IN ({{user_group.regions}})", "%s"),

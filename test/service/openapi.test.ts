@@ -21,6 +21,14 @@ function objectSchemas(value: unknown, place = ""): { place: string; schema: Obj
     : inner;
 }
 
+/** The description and length of every text in `value` whose length is limited. A parameter describes its schema. */
+function limitedTexts(value: unknown, described = ""): { description: string; maxLength: number }[] {
+  if (typeof value !== "object" || value === null) return [];
+  const description = "description" in value ? String(value.description) : described;
+  const inner = Object.entries(value).flatMap(([key, each]) => limitedTexts(each, key === "schema" ? description : ""));
+  return "maxLength" in value ? [{ description, maxLength: Number(value.maxLength) }, ...inner] : inner;
+}
+
 describe("the OpenAPI document", () => {
   it("is what `npm run openapi` makes of the schemas", ({ expect }) => {
     const folder = mkdtempSync(join(tmpdir(), "openapi-"));
@@ -47,6 +55,13 @@ describe("the OpenAPI document", () => {
     const silent = parts.filter(({ part }) => !("description" in part || "$ref" in part || "oneOf" in part));
     expect(parts.length).toBeGreaterThan(100);
     expect(silent.map(({ place, name }) => `${place}/${name}`)).toEqual([]);
+  });
+
+  it("names the unit of each length: UTF-16 code units, ASCII or bytes", ({ expect }) => {
+    const limited = limitedTexts(document);
+    expect(limited.length).toBeGreaterThan(20);
+    for (const { description, maxLength } of limited)
+      expect(description).toMatch(new RegExp(`1 to ${maxLength} UTF-16 code units|${maxLength} bytes in UTF-8|ASCII`));
   });
 
   it("has examples of this version, with credentials of the form that the service issues", ({ expect }) => {

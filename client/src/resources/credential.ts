@@ -16,7 +16,7 @@ export type Grace = {
 
 /** Why a call is made. */
 export type Because = {
-  /** For the people who read the events: 1 to 255 characters, with no secret and nothing that must be forgotten. */
+  /** For the people who read the events: 1 to 255 UTF-16 code units, with no secret and nothing that must be forgotten. */
   reason?: string | undefined;
 };
 

@@ -79,7 +79,7 @@ export type EndSessionsInput = (
   | { session: string; userGroupId?: undefined; teamId?: never; viewerId?: undefined }
   | ({ session?: never; viewerId?: string } & GroupOfSession)
 ) & {
-  /** Why, for the people who read the events; 1 to 255 characters. */
+  /** Why, for the people who read the events; 1 to 255 UTF-16 code units. */
   reason?: string | undefined;
 };
 

@@ -120,9 +120,17 @@ const DOLLAR = {
   reason: "A dollar sign may begin a string in some databases. Remove it, or use a variable for this text.",
 };
 /** The placeholders of databases: `?`, `?1`, `$1`, `$a`, `:a`, `@a`. */
-const PLACEHOLDERS = [{ begin: /\?|[$:@][\w\u0080-\u{10ffff}]/uy, reason: PLACEHOLDER }];
-/** PostgreSQL has operators with `?`. */
-const PLACEHOLDERS_BUT_OPERATORS = [{ begin: /\?(?![|&]|\s*')|[$:@][\w\u0080-\u{10ffff}]/uy, reason: PLACEHOLDER }];
+const NAMED = { begin: /[$:@][\w\u0080-\u{10ffff}]/uy, reason: PLACEHOLDER };
+const OPERATORS = `${PLACEHOLDER} For the operators of jsonb, write jsonb_exists(j, {{value.key}}), jsonb_exists_any or jsonb_exists_all.`;
+/** PostgreSQL has slices such as `[1:i]`, and operators with `?`, which its drivers leave alone. */
+const POSTGRES_FOREIGN = [
+  { begin: /\?(?![|&]|\s*(?:'|\{\{))/y, reason: OPERATORS },
+  {
+    begin: /(?<![\w")}\u0080-\u{10ffff}]|(?<!\])\]|(?<!\[)\[(?=:\d)):[\w\u0080-\u{10ffff}]/uy,
+    reason: `${PLACEHOLDER} For a slice of an array, put spaces around the colon: [1 : 2].`,
+  },
+  { begin: /[$@][\w\u0080-\u{10ffff}]/uy, reason: PLACEHOLDER },
+];
 const CLICKHOUSE_FOREIGN = [
   // All but the beginning of a map, such as {'a': 1}.
   { begin: /\{(?!\s*['\d}])/y, reason: PLACEHOLDER },
@@ -187,7 +195,7 @@ const BESIDE = [
 /** pg-promise's modifiers; `$1^` and `$1:raw` put a value into the SQL text without quotes. */
 const MODIFIER = {
   after: /^(?:[\^~#]|:(?!:))/,
-  reason: "Some drivers read the character after this variable as a modifier. Put a space between them.",
+  reason: "Some drivers read the character after this variable as a modifier. Put a space on each side of it.",
 };
 /** In SQL Server a name may contain `#`, and that of a parameter, too. */
 const HASH_IN_NAME = { before: /#$/, after: /^#/, reason: BESIDE[0]?.reason ?? "" };
@@ -198,7 +206,7 @@ export const SYNTAX = {
   "?": {
     quoted: [...POSTGRES, SQLITE_BRACKETS, HASH],
     plain: PLAIN,
-    foreign: [...PLACEHOLDERS, DOLLAR],
+    foreign: [{ begin: /\?/y, reason: OPERATORS }, NAMED, DOLLAR],
     ambiguous: [BACKSLASH, QUESTION_MARK, DASHES_WITHOUT_SPACE, SPECIAL_COMMENT, DOLLAR_QUOTES, readAsSql(/^[[#`]/)],
     beside: BESIDE,
     others: [SQL_SERVER, CLICKHOUSE],
@@ -206,7 +214,7 @@ export const SYNTAX = {
   $1: {
     quoted: POSTGRES,
     plain: PLAIN,
-    foreign: PLACEHOLDERS_BUT_OPERATORS,
+    foreign: POSTGRES_FOREIGN,
     ambiguous: [SPECIAL_COMMENT, readAsSql(/^`/)],
     beside: [...BESIDE, MODIFIER],
     others: [],
@@ -215,7 +223,7 @@ export const SYNTAX = {
   "%s": {
     quoted: [...POSTGRES, HASH],
     plain: PLAIN,
-    foreign: PLACEHOLDERS_BUT_OPERATORS,
+    foreign: POSTGRES_FOREIGN,
     ambiguous: [BACKSLASH, DASHES_WITHOUT_SPACE, SPECIAL_COMMENT, DOLLAR_QUOTES, readAsSql(/^[[#`]/)],
     beside: BESIDE,
     others: [],
@@ -223,7 +231,7 @@ export const SYNTAX = {
   "@p1": {
     quoted: SQL_SERVER,
     plain: SQL_SERVER_PLAIN,
-    foreign: PLACEHOLDERS,
+    foreign: [{ begin: /\?/y, reason: PLACEHOLDER }, NAMED],
     ambiguous: [
       {
         is: (text: string) => text.startsWith("--(*"),

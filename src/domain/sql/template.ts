@@ -1,6 +1,7 @@
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../failure.ts";
 import { type BoundPiece, type Clause, type ClauseRange, Clauses, type Piece } from "./clauses.ts";
+import { findConstantTerms } from "./order-by.ts";
 import { type BindFailure, writeSql } from "./sql-writer.ts";
 import { StringContinuation } from "./string-continuation.ts";
 import {
@@ -61,6 +62,12 @@ export function droppedClauses(template: string, variables: Variables, style: Pl
   return parsed.value
     .filter(({ isOptional, pieces }) => isOptional && pieces.some(isMissing))
     .map(({ start, end }) => ({ start, end }));
+}
+
+/** The variables of a well-formed template that are a whole term of ORDER BY, so that they sort nothing. */
+export function variablesThatSortNothing(template: string, style: PlaceholderStyle): string[] {
+  const parsed = parseTemplate({ template, style });
+  return parsed.ok ? findConstantTerms(parsed.value) : [];
 }
 
 /** Splits a template into clauses, without regard to any value. */

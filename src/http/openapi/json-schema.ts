@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { describeLength } from "../resources/fields.ts";
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -16,8 +17,16 @@ export function components(name: string, schema: z.core.$ZodType, io: "input" | 
 function generate(schema: z.core.$ZodType, io: "input" | "output") {
   const generated = JSON.stringify(z.toJSONSchema(schema, { io, override: describeDefault }));
   // OpenAPI 3.1 implies the dialect that $schema names.
-  const { $schema: _, $defs: named, ...own } = JSON.parse(generated.replaceAll('"#/$defs/', `"${COMPONENTS}`));
+  const text = generated.replaceAll('"#/$defs/', `"${COMPONENTS}`);
+  const { $schema: _, $defs: named, ...own } = JSON.parse(text, (_key, value) => withUnit(value));
   return { own, named };
+}
+
+/** Adds the unit of a text's length, because JSON Schema counts code points, and the service UTF-16 code units. */
+function withUnit(schema: JsonSchema): JsonSchema {
+  if (schema?.minLength !== 1 || schema.maxLength === undefined) return schema;
+  const sentences = [schema.description, `It has ${describeLength(schema.maxLength)}.`];
+  return { ...schema, description: sentences.filter((sentence) => sentence !== undefined).join(" ") };
 }
 
 /** Replaces the keyword `default` by a sentence: generators of clients treat a field with the keyword as always present. */

@@ -107,7 +107,7 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
     description:
       "Makes the call safe to repeat: for 24 hours, a repeat with the same key, method, path and body changes nothing and gets the " +
       "same answer, the new token included, with the header `Idempotent-Replayed: true`. With another method, path or body it gets " +
-      "422 `idempotency_key_reused`.",
+      "422 `idempotency_key_reused`. It has 1 to 255 visible ASCII characters.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
     example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
   },

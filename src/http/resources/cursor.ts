@@ -12,8 +12,10 @@ const HISTORY = "history";
 const utf8 = new TextEncoder();
 const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Where a list continues: at a number, or with a prefix at an id. */
-export type Cursor = { start: PageStart; prefix: string | undefined };
+/** Where a list continues: at a number, in a search or none, or with a prefix at an id. */
+export type Cursor = { start: PageStart; prefix: string | undefined; search: string | undefined };
+/** The conditions of a list to which its cursors belong. */
+type Filters = { prefix?: string | undefined; search?: string | undefined };
 
 /** The text of a cursor. It is no secret and gives no right; base64url keeps clients from composing it. */
 const encode = (...parts: unknown[]): string => toBase64url(utf8.encode(JSON.stringify([VERSION, ...parts])));
@@ -30,29 +32,36 @@ function partsOf(cursor: string): unknown[] {
 
 const isNumber = (value: unknown, min: number): value is number => Number.isSafeInteger(value) && Number(value) >= min;
 
-const cursorOf = ({ start, prefix }: Cursor): string => encode(start, ...(prefix === undefined ? [] : [prefix]));
+/** Without a search, the cursor has the form of 1.1. */
+function cursorOf({ start, prefix, search }: Cursor): string {
+  if (search !== undefined) return encode(start, null, search);
+  return prefix === undefined ? encode(start) : encode(start, prefix);
+}
 
 /** The cursor of a list of groups; `null` after its last page. Only that of a list in the order of ids has the prefix. */
-export const listCursorOf = (next: PageStart | null, prefix: string | undefined): string | null =>
-  typeof next === "string" ? cursorOf({ start: next, prefix }) : numberCursorOf(next);
+export function listCursorOf(next: PageStart | null, { prefix, search }: Filters): string | null {
+  if (next === null) return null;
+  return cursorOf({ start: next, prefix: typeof next === "string" ? prefix : undefined, search });
+}
 
 /** The cursor of a list that continues at a number; `null` after its last page. */
-export const numberCursorOf = (next: number | null): string | null =>
-  next === null ? null : cursorOf({ start: next, prefix: undefined });
+export const numberCursorOf = (next: number | null): string | null => listCursorOf(next, {});
 
 /** Parses a cursor; `undefined` for any other text, and for another spelling of one. */
 export function parseCursor(cursor: string): Cursor | undefined {
-  const [start, prefix] = partsOf(cursor);
-  const parsed = prefix === undefined ? numberStart(start) : prefixStart(start, prefix);
+  const [start, prefix, search] = partsOf(cursor);
+  const parsed = typeof prefix === "string" ? prefixStart(start, prefix) : numberStart(start, search);
   return parsed && cursorOf(parsed) === cursor ? parsed : undefined;
 }
 
-const numberStart = (start: unknown): Cursor | undefined =>
-  isNumber(start, 1) ? { start, prefix: undefined } : undefined;
+const numberStart = (start: unknown, search: unknown): Cursor | undefined =>
+  isNumber(start, 1) && (search === undefined || typeof search === "string")
+    ? { start, prefix: undefined, search }
+    : undefined;
 
-const prefixStart = (start: unknown, prefix: unknown): Cursor | undefined =>
-  typeof prefix === "string" && prefix !== "" && typeof start === "string" && start.startsWith(prefix)
-    ? { start, prefix }
+const prefixStart = (start: unknown, prefix: string): Cursor | undefined =>
+  prefix !== "" && typeof start === "string" && start.startsWith(prefix)
+    ? { start, prefix, search: undefined }
     : undefined;
 
 /** The text of a cursor of events. `feed` is the name of the environment's directory. */

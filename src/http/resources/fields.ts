@@ -32,8 +32,11 @@ export const lazy = <Schema>(make: () => Schema): (() => Schema) => {
 export const isText = (value: unknown, unitsMax: number = TEXT_UNITS_MAX) =>
   typeof value === "string" && value.length >= 1 && value.length <= unitsMax;
 
+/** The lengths that `isText` accepts, for messages and the OpenAPI document. */
+export const describeLength = (unitsMax: number) => `1 to ${unitsMax} UTF-16 code units (most emoji count as 2)`;
+
 /** What `isText` accepts, for messages. */
-export const describeText = (unitsMax: number = TEXT_UNITS_MAX) => `a string of 1 to ${unitsMax} characters`;
+export const describeText = (unitsMax: number = TEXT_UNITS_MAX) => `a string of ${describeLength(unitsMax)}`;
 
 type Meta = Parameters<typeof z.globalRegistry.add>[1];
 export type Payload = z.core.ParsePayload;
@@ -167,7 +170,8 @@ export const numberedQuery = (what: "environments" | "keys" | "operators") =>
   z.pipe(
     z.strictObject(pageFields(what)),
     z.transform(({ cursor, limit }, payload: Payload) => {
-      if (typeof cursor?.start !== "string") return { start: cursor?.start ?? 0, limit };
+      if (typeof cursor?.start !== "string" && cursor?.search === undefined)
+        return { start: cursor?.start ?? 0, limit };
       refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
       return z.NEVER;
     }),

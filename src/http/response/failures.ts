@@ -248,16 +248,22 @@ export function refuse(c: RequestContext, failure: Failure): Response {
   return respond(c, body, headersOf(failure, status), status);
 }
 
-/** The general message of the failure, or one that names the accepted credentials, the credential or the guard. */
+/** The general message of the failure, or one that names a byte order mark, the accepted credentials, the credential or the guard. */
 function messageOf(c: RequestContext, failure: Failure): string {
   const access = c.get("access");
   const kind = c.get("credential")?.kind ?? "none";
+  if (failure.code === "malformed_json" && beginsWithBom(c.get("body"))) return BOM_MESSAGE;
   if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access), kind);
   if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[kind]);
   if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
   if (failure.code === "audience_mismatch") return audienceMessage(failure.audience, failure.expected_audience);
   return FAILURES[failure.code].message;
 }
+
+const BOM_MESSAGE = "The body begins with a byte order mark (BOM, U+FEFF). Send it without one.";
+
+/** Whether a body begins with a byte order mark in UTF-8. */
+const beginsWithBom = (body?: Uint8Array): boolean => body?.[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
 
 /** The names of credentials in messages. */
 const CREDENTIALS: Record<Credential["kind"], string> = {

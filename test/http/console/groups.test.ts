@@ -42,6 +42,16 @@ describe("the list of groups", () => {
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
   });
 
+  it("continues a search with a link of its own, and another one from its first page", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    for (let number = 1; number <= 60; number += 1) await tokenOf(`b-${number}`);
+    const { body } = await visitor.get(`${ENVIRONMENT}/groups?search=b-`);
+    const [, next = ""] = /href="([^"]+)" rel="next"/.exec(body) ?? [];
+    const link = next.replaceAll("&amp;", "&");
+    expect((await visitor.get(link)).body).toContain("b-60");
+    expect((await visitor.get(link.replace("search=b-", "search=b"))).status).toBe(422);
+  });
+
   it("says since when each group is suspended or deleted, in the lists of these", async ({ expect }) => {
     const { visitor, key } = await newVisitor();
     const timeIn = async (state: string) => {
@@ -336,6 +346,18 @@ describe("view as a group", () => {
     expect(body).toContain("a = {p1:String} </bdi>");
     expect(body).toMatch(/<ul><li><code>p1: <bdi>&quot;&lt;i&gt;&quot;/);
     expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{value\.to\}\}\]\]<\/bdi><\/del>/);
+  });
+
+  it("warns of variables that sort nothing, by name, beside the result", async ({ expect }) => {
+    const { visitor } = await newVisitor("viewer");
+    const warningsIn = async (sql: string) => {
+      const { status, body } = await visitor.send(`${GROUP}/view-as`, { sql, values: '{"sort": "<b>", "by": "x"}' });
+      expect(status).toBe(200);
+      expect(body).toContain("<h2>Bound SQL</h2>");
+      return [...body.matchAll(/\{\{(value\.\w+)\}\}<\/bdi> sorts nothing/g)].map(([, name]) => name);
+    };
+    expect(await warningsIn("ORDER BY {{value.sort}} DESC, x, {{value.by}}")).toEqual(["value.sort", "value.by"]);
+    expect(await warningsIn("ORDER BY CASE {{value.sort}} WHEN 'x' THEN x END LIMIT {{value.by}}")).toEqual([]);
   });
 
   it("says what is wrong with a template or a person", async ({ expect }) => {

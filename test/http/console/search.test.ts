@@ -177,9 +177,11 @@ describe("the search", () => {
     for (const text of [session, key]) expect((await search(text)).body).toContain("<code>credential_revoked</code>");
   });
 
-  it("takes texts of 1 to 100 characters", async ({ expect }) => {
+  it("takes texts of 1 to 100 UTF-16 code units", async ({ expect }) => {
     const { search } = await newVisitor();
-    expect((await search("x y ".repeat(26))).status).toBe(422);
+    const refused = await search("x y ".repeat(26));
+    expect(refused.status).toBe(422);
+    expect(refused.body).toContain("1 to 100 UTF-16 code units (most emoji count as 2)");
     expect((await search(" ")).status).toBe(422);
   });
 

@@ -73,6 +73,17 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     expect(await send(options)).toMatchObject({ status, body: { success: 0, error: { code } } });
   });
 
+  it.for(["{}", "{", "[]", "\ufeff{}", ""])(
+    "is refused with the name of the byte order mark before %j",
+    async (text, { expect }) => {
+      const message = "The body begins with a byte order mark (BOM, U+FEFF). Send it without one.";
+      expect(await send({ body: utf8(`\ufeff${text}`) })).toMatchObject({
+        status: 400,
+        body: { error: { code: "malformed_json", message } },
+      });
+    },
+  );
+
   it.for(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])(
     "is read as %s",
     async (type, { expect }) => {
@@ -220,6 +231,18 @@ describe("the schema", () => {
     expect(answer.error.issues.map(({ path }: { path: string[] }) => path.join(".")).toSorted()).toEqual(
       ["mapping.a", "mapping.b", "properties.n", "properties.s", "propertes", "user_group_id"].toSorted(),
     );
+  });
+
+  it("names the unit of a length, in which most emoji count as two", async ({ expect }) => {
+    const { get } = await newIntegrator();
+    expect((await get({ user_group_id: "😀".repeat(127) })).status).toBe(200);
+    const message = "Give a string of 1 to 255 UTF-16 code units (most emoji count as 2).";
+    expect(
+      (await get({ user_group_id: "😀".repeat(128), mapping: { a: "😀".repeat(128) } })).body.error.issues,
+    ).toEqual([
+      { path: ["user_group_id"], message },
+      { path: ["mapping", "a"], message },
+    ]);
   });
 
   it("reports a hundred issues at most", async ({ expect }) => {

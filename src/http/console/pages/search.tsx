@@ -14,6 +14,7 @@ import type { RequestContext } from "../../app-env.ts";
 import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
+import { describeLength } from "../../resources/fields.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Facts } from "../components/detail.tsx";
 import { ActorLink } from "../components/events.tsx";
@@ -102,7 +103,7 @@ const OTHER_SECRETS =
   /SIGNING_KEYS\s*=|OPERATOR_TOKEN\s*=|AGE-SECRET-KEY-1|[\w-]:[\w+/]{42,86}=|[\w-]\.[\w-]{43}(?:\.[\w-]+)?\.[\w-]{22}(?![\w-])/i;
 const OTHER_SECRET =
   "It looks like a secret of an operator, so the service has not looked for it. If others may have seen it, replace it.";
-const LENGTH = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;
+const LENGTH = `Give a text of ${describeLength(SEARCH_UNITS_MAX)}, or a credential of this service: ugk_…, ugo_…, ugt_… or a session.`;
 const BOOTSTRAP =
   "It is the bootstrap token, which issues the first operators. It is valid until OPERATOR_TOKEN is changed.";
 

@@ -174,6 +174,7 @@ export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
   } catch {
     return fail(invalid(1, "The page is not UTF-8."));
   }
+  if (text.startsWith("\ufeff")) return fail(invalid(1, "The page begins with a byte order mark (BOM, U+FEFF)."));
   const lines = text.split("\n");
   if (lines.pop() !== "") return fail(invalid(lines.length + 1, "The last line does not end. The page was cut."));
   const last = lines.pop() ?? "";

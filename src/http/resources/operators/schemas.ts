@@ -44,7 +44,7 @@ export const IssueOperatorBody = lazy(() =>
       }),
       email: withMeta(z.optional(Email()), {
         description:
-          "The address by which the operator signs in to the console with its company, as the company's provider has it. It is compared and stored in lower case, and cannot be changed.",
+          "The address, in ASCII, by which the operator signs in to the console with its company, as the company's provider has it. It is compared and stored in lower case, and cannot be changed.",
       }),
       key: withMeta(z._default(z.boolean({ error: "Give true or false." }), true), {
         description: "With false, the operator has no key, and signs in by its email alone.",

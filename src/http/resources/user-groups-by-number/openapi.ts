@@ -93,7 +93,7 @@ export const userGroupByNumberOperations = {
     description:
       "Returns the groups of the environment, without tokens, in the order of `team_id`, or of their ids with a prefix. " +
       "A page has at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
-      "only `next_cursor: null` is the end. With `user_group_id` the list has the one group with this id, or none, and the call " +
+      "only `next_cursor: null` is the end. A cursor of a search continues that search alone. With `user_group_id` the list has the one group with this id, or none, and the call " +
       "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
       "cursor.",
     query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },

@@ -49,7 +49,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const failure = await admitAgain(c, listed.value);
     if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
-    return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query.prefix)));
+    return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query)));
   })
 
   .post("/", jsonBody(EnsureBody), (c) => ensureGroup(c, c.req.valid("json"), { createdStatus: 201 }))

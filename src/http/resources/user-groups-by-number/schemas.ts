@@ -3,7 +3,18 @@ import { EVENTS_DEFAULT, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { DAY_FORMAT, dayOf } from "../../../domain/days.ts";
 import { fold } from "../../../domain/search/folding.ts";
 import { GROUP_STATES } from "../../../records.ts";
-import { Grace, Label, lazy, limitField, type Payload, pageFields, Reason, refuseValue, withMeta } from "../fields.ts";
+import {
+  describeLength,
+  Grace,
+  Label,
+  lazy,
+  limitField,
+  type Payload,
+  pageFields,
+  Reason,
+  refuseValue,
+  withMeta,
+} from "../fields.ts";
 import { Changes, Patch } from "../user-groups/schemas.ts";
 
 /** PUT /api/user_groups/{team_id} */
@@ -30,7 +41,7 @@ export const RestoreBody = lazy(() =>
 
 const STATE_MESSAGE = "Give active, suspended or deleted.";
 
-const SEARCH_MESSAGE = `Give a text of 1 to ${SEARCH_UNITS_MAX} characters.`;
+const SEARCH_MESSAGE = `Give a text of ${describeLength(SEARCH_UNITS_MAX)}.`;
 
 /** The text of a search. */
 const Search = lazy(() =>
@@ -92,6 +103,9 @@ export const ListQuery = lazy(() =>
       // Deleted groups with a prefix are in the order of numbers, and their cursors have no prefix.
       else if (cursor && cursor.prefix !== (isOfDeleted ? undefined : prefix))
         refuseValue(payload, "Give the same user_group_id_prefix on every page of one list.", ["cursor"]);
+      // A cursor of 1.1 has no search.
+      else if (cursor?.search !== undefined && cursor.search !== search)
+        refuseValue(payload, "Give the same search on every page of one list.", ["cursor"]);
       return { start: cursor?.start, providedId, prefix, search, lastViewedBefore, state, limit };
     }),
   ),

@@ -409,6 +409,7 @@ describe("a restore", () => {
       return body.error.reason;
     };
     await refused(first, 1, inEnvironment("globex"));
+    expect(await refused(`\ufeff${first}`, 1)).toContain("byte order mark (BOM, U+FEFF)");
     await refused((await backUp(""))[0] ?? "", 1);
     await refused(await rehashed(first, (text) => text.replace('"format":2', '"format":3')), 1);
     await refused(await rehashed(first, (text) => text.replace('"kind":"user_group"', '"kind":"surprise"')), 2);

@@ -5,9 +5,9 @@ import { describe, it, vi } from "vitest";
 import { DAY_MS } from "../../../../common/limits.ts";
 import { fold } from "../../../../src/domain/search/folding.ts";
 import { byNumber } from "../../../support/by-number.ts";
-import { type Answer, codeOf } from "../../../support/client.ts";
+import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
-import { issueOperator, newIntegrator } from "../../../support/states.ts";
+import { inEnvironment, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 import { view } from "../../../support/viewers.ts";
 
 type Listed = { team_id: number; provided_id: string };
@@ -65,6 +65,34 @@ describe("search", () => {
     ]);
   });
 
+  it("continues from a cursor only with the search of the page before", async ({ expect }) => {
+    const { list, found } = await newGroups({ a: "Same", b: "Same", c: "Same" });
+    const cursorOf = async (query: object) => (await list({ ...query, limit: "1" })).body.next_cursor;
+    const search = "s\u00e4me";
+    const cursor = await cursorOf({ search });
+    const further = await cursorOf({ search, cursor });
+    expect(await found({ search, cursor: further })).toEqual(["c"]);
+    for (const query of [{}, { search: "same" }, { search: "c" }, { last_viewed_before: "2026-10-01" }]) {
+      const { status, body } = await list({ ...query, cursor });
+      expect([status, body.error.code]).toEqual([422, "invalid_body"]);
+      const message = "Give the same search on every page of one list.";
+      expect(body.error.issues).toEqual([{ path: ["cursor"], message }]);
+    }
+    expect(codeOf(await list({ user_group_id_prefix: "c", cursor }))).toEqual([422, "invalid_body"]);
+    expect(codeOf(await call("GET", `/api/keys${inEnvironment()}&cursor=${cursor}`, { credential: operator }))).toEqual(
+      [422, "invalid_body"],
+    );
+  });
+
+  it("continues from a cursor of a list without a search, as those of 1.1 are", async ({ expect }) => {
+    const { list, found } = await newGroups({ a: "Same", b: "Other", c: "Same" });
+    const cursor = (await list({ limit: "1" })).body.next_cursor;
+    expect(atob(cursor)).toBe("[2,2]");
+    expect(await found({ search: "same", cursor })).toEqual(["c"]);
+    const edited = btoa('[2,2,null,""]').replaceAll("=", "");
+    expect(codeOf(await list({ cursor: edited }))).toEqual([422, "invalid_body"]);
+  });
+
   it("finds only groups in the state that is asked for, and deleted ones only so", async ({ expect }) => {
     const { found, update, remove } = await newGroups({ a: "Same", b: "Same", c: "Same", d: "Other" });
     await update(2, { suspended: true });
@@ -110,8 +138,8 @@ describe("search", () => {
   });
 
   it.for([
-    [{ search: "" }, "search", "Give a text of 1 to 100 characters."],
-    [{ search: "x".repeat(101) }, "search", "Give a text of 1 to 100 characters."],
+    [{ search: "" }, "search", "Give a text of 1 to 100 UTF-16 code units (most emoji count as 2)."],
+    [{ search: "x".repeat(101) }, "search", "Give a text of 1 to 100 UTF-16 code units (most emoji count as 2)."],
     [{ search: "\u0301\u0308" }, "search", /^This search consists of accents alone/],
     [{ search: "a", user_group_id: "a" }, "search", "Leave this field out where you give a user_group_id."],
     [{ last_viewed_before: "2026-01-01", user_group_id: "a" }, "last_viewed_before", /Leave this field out/],

@@ -56,7 +56,7 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
           path,
           fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },
           cursor,
-          nextCursor: listCursorOf(next, query?.prefix),
+          nextCursor: listCursorOf(next, query ?? {}),
           rows: groups.length + others.length,
           from: rowsBefore(c.req.query("from")),
           total: counts?.[query?.state ?? "all"],

@@ -4,7 +4,12 @@ import * as z from "zod/mini";
 import type { Issue } from "../../../../../common/issue.ts";
 import { fail, ok, type Result } from "../../../../../common/result.ts";
 import type { BindFailure } from "../../../../domain/sql/sql-writer.ts";
-import { type BoundQuery, bindTemplate, droppedClauses } from "../../../../domain/sql/template.ts";
+import {
+  type BoundQuery,
+  bindTemplate,
+  droppedClauses,
+  variablesThatSortNothing,
+} from "../../../../domain/sql/template.ts";
 import { type Person, templateVariables, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
@@ -24,8 +29,8 @@ import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
-/** A bound template, and the parts of it that were dropped. */
-type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[] };
+/** A bound template, the parts of it that were dropped, and the variables that sort nothing. */
+type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[]; unsorted: string[] };
 
 const EXAMPLE = "SELECT * FROM orders\nWHERE customer = {{user_group_id}}\n[[AND region IN ({{user_group.regions}})]]";
 
@@ -57,7 +62,8 @@ export const viewAs = factory.createHandlers(async (c) => {
     return respondWithView(c, group, { person }, [{ path: ["sql"], message: detailOf(bound.failure) }]);
   }
   const droppedParts = droppedClauses(template, variables, placeholders);
-  return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts } }, []);
+  const unsorted = variablesThatSortNothing(template, placeholders);
+  return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts, unsorted } }, []);
 });
 
 /** What is wrong with a template, and where. */
@@ -175,9 +181,17 @@ const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) =>
   </table>
 );
 
-const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts } }) => (
+const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts, unsorted } }) => (
   <>
     <h2>Bound SQL</h2>
+    {unsorted.map((name) => (
+      <div class="notice warn">
+        <p>
+          <Text value={`ORDER BY {{${name}}}`} /> sorts nothing: a parameter has one value for all rows. Name the
+          columns in a CASE, such as <Text value={`ORDER BY CASE {{${name}}} WHEN 'amount' THEN amount END`} />.
+        </p>
+      </div>
+    ))}
     <pre tabindex={0}>
       {sql.trim() === "" ? "Nothing is left: every clause was dropped." : <CodeText value={sql} />}
     </pre>
