@@ -431,23 +431,27 @@ describe("installing", () => {
     );
   });
 
-  it("reports in one sentence that the registry for missing packages cannot be reached", async ({ expect }) => {
-    const bare = freshCopy();
-    rmSync(join(bare, "node_modules"));
-    const { code, output } = await run(
-      ["start"],
-      {
-        npm_config_registry: "http://127.0.0.1:9",
-        npm_config_fetch_retries: "0",
-        npm_config_cache: join(bare, "cache"),
-      },
-      bare,
-    );
-    removeCopy(bare);
-    expect(code).not.toBe(0);
-    expect(output).toContain("The packages could not be installed.");
-    expect(output).not.toMatch(/^\s+at /m);
-  });
+  it.for([
+    ["serving", ["npm", "start"]],
+    ["testing", ["node", "common/install.mjs"]],
+  ] as const)(
+    "says in one sentence that the packages for %s cannot be installed",
+    async ([set, command], { expect }) => {
+      const bare = ownCopy();
+      rmSync(join(bare, "node_modules"));
+      const { code, output } = await endOf(
+        runIn(bare, command, {
+          npm_config_registry: "http://127.0.0.1:9",
+          npm_config_fetch_retries: "0",
+          npm_config_cache: join(bare, "cache"),
+        }),
+      );
+      expect(code).toBe(1);
+      expect(output).toContain(`Installing the packages for ${set}, once ...`);
+      expect(output.match(/^The packages could not be installed\. .*$/gm)).toHaveLength(1);
+      expect(output).not.toMatch(/^\s+at /m);
+    },
+  );
 
   it("uses no network where no package is missing", ({ expect }) => {
     expect(existsSync(join(shared.folder, "node_modules"))).toBe(true);

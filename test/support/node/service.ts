@@ -17,8 +17,8 @@ const PAGES_OF_DOCS = ["docs", "docs.html", "llms.txt", "openapi-3.0.json"].map(
  * Copies what git would clone, with the installed packages, so that tests start where a new user starts. With the built pages of
  * /docs, unless `hasPages` is false: building them takes a second.
  */
-export function freshCopy({ hasPages = true } = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
+export function freshCopy({ hasPages = true, parent = tmpdir() } = {}): string {
+  const folder = mkdtempSync(join(parent, "user-group-service-"));
   const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
   for (const file of files.split("\n").filter((name) => name !== "" && existsSync(name)))
     cpSync(file, join(folder, file));

@@ -1,0 +1,17 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { it } from "vitest";
+import { bundleOf } from "../../cli/src/serve/bundle.ts";
+import { buildWorker } from "../../tools/bench/workerd.ts";
+import { newFolder } from "../support/node/new-folder.ts";
+
+it("ug serve runs the bytes that wrangler deploys", ({ expect }) => {
+  const outdir = newFolder();
+  buildWorker("wrangler.toml", outdir);
+  const textIn = (folder: string) => readFileSync(join(folder, "index.js"), "utf8");
+  const deployed = textIn(outdir).replace(/^\/\/# sourceMappingURL=.*\n/m, "");
+  const served = textIn(bundleOf({ isNew: () => undefined }).folder);
+  // toBe would print a difference of 500 KB.
+  expect(served.length).toBe(deployed.length);
+  expect(served === deployed).toBe(true);
+});
