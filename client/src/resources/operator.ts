@@ -102,10 +102,10 @@ export function operatorsOf(connection: Connection) {
      * Issues an operator without a key, who signs in to the console with its company alone.
      *
      * @example
-     * const grace = { name: "grace", role: "viewer", email: "Grace@example.com" } as const;
+     * const grace = { name: "grace", role: "viewer", email: "Grace@example.org" } as const;
      * const { id, email, hasKey } = await operator.issueOperatorWithoutKey(grace);
      * console.info(email, hasKey);
-     * // grace@example.com false
+     * // grace@example.org false
      * await operator.revokeOperator({ id, reason: "It was an example." });
      */
     async issueOperatorWithoutKey(input: IssueOperatorWithoutKeyInput, options?: CallOptions): Promise<Operator> {
