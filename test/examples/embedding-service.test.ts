@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { serve } from "@hono/node-server";
 import { createRemoteJWKSet } from "jose";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
@@ -158,13 +158,20 @@ describe("a page with a chart", () => {
   );
 });
 
+/** The tests share it, because its start takes longer than they do. */
+const postgres = new PGlite();
+afterAll(() => postgres.close());
+
 describe("a session of the service", () => {
-  it("is verified offline, and selects rows in PostgreSQL", async ({ expect }) => {
-    const postgres = new PGlite();
-    onTestFinished(() => postgres.close());
+  beforeAll(async () => {
     await postgres.exec(
       readFileSync("examples/embedding/row-level-security.sql", "utf8").replaceAll("acme/Customer", AUDIENCE),
     );
+  });
+  // In PGlite, RESET leaves the role as it is.
+  afterEach(() => postgres.exec("SET SESSION AUTHORIZATION postgres"));
+
+  it("is verified offline, and selects rows in PostgreSQL", async ({ expect }) => {
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
     const [a, b] = [await groups.ensure({ userGroupId: "row a" }), await groups.ensure({ userGroupId: "row b" })];
@@ -182,34 +189,29 @@ describe("a session of the service", () => {
       ).rejects.toThrow(/"aud"/);
     }
   });
-});
 
-it("selects the rows of one person by viewer_properties, and none without them", async ({ expect }) => {
-  const postgres = new PGlite();
-  onTestFinished(() => postgres.close());
-  await postgres.exec(
-    readFileSync("examples/embedding/row-level-security.sql", "utf8").replaceAll("acme/Customer", AUDIENCE),
-  );
-  const [policy = ""] =
-    /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
-  const { group } = await groups.ensure({ userGroupId: "rows of persons" });
-  await postgres.exec(`ALTER TABLE orders ADD store int; ${policy}`);
-  await postgres.exec(
-    `INSERT INTO orders (customer, amount, store) VALUES (${group.teamId}, 1, 1), (${group.teamId}, 2, 2), (${group.teamId}, 3, NULL)`,
-  );
-  await postgres.exec("SET SESSION AUTHORIZATION backend");
-  const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
-  const amountsOf = async (viewer: { viewerProperties?: object }) => {
-    const client = new UserGroupClient({ url, apiKey: mintingKey.key });
-    const { token } = await client.mintSession({ userGroupId: "rows of persons", ...viewer });
-    const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
-    const rows = await queryAs(poolOf(postgres), token, verification, { sql: "SELECT amount FROM orders" });
-    return rows.map((row) => (row as { amount: number }).amount);
-  };
-  expect(await amountsOf({ viewerProperties: { store: 2 } })).toEqual([2]);
-  expect(await amountsOf({ viewerProperties: { shop: 2 } })).toEqual([]);
-  expect(await amountsOf({})).toEqual([]);
-  expect(await amountsOf({ viewerProperties: { store: null } })).toEqual([]);
+  it("selects the rows of one person by viewer_properties, and none without them", async ({ expect }) => {
+    const [policy = ""] =
+      /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
+    const { group } = await groups.ensure({ userGroupId: "rows of persons" });
+    await postgres.exec(`ALTER TABLE orders ADD store int; ${policy}`);
+    await postgres.exec(
+      `INSERT INTO orders (customer, amount, store) VALUES (${group.teamId}, 1, 1), (${group.teamId}, 2, 2), (${group.teamId}, 3, NULL)`,
+    );
+    await postgres.exec("SET SESSION AUTHORIZATION backend");
+    const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
+    const amountsOf = async (viewer: { viewerProperties?: object }) => {
+      const client = new UserGroupClient({ url, apiKey: mintingKey.key });
+      const { token } = await client.mintSession({ userGroupId: "rows of persons", ...viewer });
+      const verification = { keys, issuer: url, audience: "embedding/Customer", origin: undefined };
+      const rows = await queryAs(poolOf(postgres), token, verification, { sql: "SELECT amount FROM orders" });
+      return rows.map((row) => (row as { amount: number }).amount);
+    };
+    expect(await amountsOf({ viewerProperties: { store: 2 } })).toEqual([2]);
+    expect(await amountsOf({ viewerProperties: { shop: 2 } })).toEqual([]);
+    expect(await amountsOf({})).toEqual([]);
+    expect(await amountsOf({ viewerProperties: { store: null } })).toEqual([]);
+  });
 });
 
 describe("reports", () => {
@@ -220,12 +222,10 @@ describe("reports", () => {
     ["report b", "eu", 10],
   ] as const;
 
-  const postgres = new PGlite();
   beforeAll(async () => {
-    await postgres.exec("CREATE TABLE orders (customer text, region text, amount int)");
+    await postgres.exec("DROP TABLE IF EXISTS orders; CREATE TABLE orders (customer text, region text, amount int)");
     for (const order of ORDERS) await postgres.query("INSERT INTO orders VALUES ($1, $2, $3)", [...order]);
   });
-  afterAll(() => postgres.close());
 
   /** Asks the recipe for a report, as a page does. */
   async function startReports() {
