@@ -7,7 +7,8 @@ import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 
 /** Each recipe that takes a credential from a request gets those of a customer with the same id and number in other environments. */
 
-export const { url, operatorToken } = inject("service");
+const service = inject("service");
+export const { url } = service;
 const OWN = { workspace: "foreign", environment: "Customer" } as const;
 export const AUDIENCE = "foreign/Customer";
 const OTHERS = {
@@ -21,7 +22,7 @@ type Credentials = { session: string; token: string };
 
 /** Makes the environment's first group, so that all of them have the number 1, and its credentials. */
 async function newCustomer(environment: typeof OWN | (typeof OTHERS)[keyof typeof OTHERS]) {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
+  const operator = new OperatorClient({ url, operatorKey: service.operatorToken });
   const { key } = await operator.issueKey({ ...environment, name: "backend" });
   const client = new UserGroupClient({ url, apiKey: key });
   const { group } = await client.ensure({ userGroupId: "acme", mapping: { sales: "eu-1" } });
