@@ -204,3 +204,36 @@ describe("for databases that share a question mark", () => {
     expect(bind(template, "?")).toMatchObject({ ok: true });
   });
 });
+
+describe("colons and question marks, in each style", () => {
+  const STYLES = ["?", "$1", "%s", "@p1", "{p1:String}"] as const;
+  const stylesThatBind = (template: string) => STYLES.filter((style) => bind(template, style).ok);
+
+  it.for([
+    // In "?" and "@p1" these brackets are a name.
+    ["a[1:2] = {{id}}", STYLES],
+    ["a[:2] = {{id}}", STYLES],
+    ["a[i:j] = {{id}}", STYLES],
+    ["a[{{n}}:2] = 1", ["%s", "{p1:String}"]],
+    ["a[{{n}} : 2] = 1", ["$1", "%s", "{p1:String}"]],
+    ["a::text = {{id}}", STYLES],
+    // ClickHouse has no placeholder like these.
+    ["a = :name AND b = {{id}}", ["{p1:String}"]],
+    ["a = (:name) AND b = {{id}}", ["{p1:String}"]],
+    ["a = ? AND b = {{id}}", ["{p1:String}"]],
+    ["j ? {{id}}", ["$1", "%s", "{p1:String}"]],
+    ["j ?{{id}}", []],
+    ["j ?| ARRAY[{{regions}}]", ["$1", "%s", "{p1:String}"]],
+    ["j ?& ARRAY[{{regions}}]", ["$1", "%s", "{p1:String}"]],
+  ] as const)("are bound or refused: %s", ([template, styles], { expect }) => {
+    expect(stylesThatBind(template)).toEqual(styles);
+  });
+
+  it("name a missing variable, and drop no clause without one", ({ expect }) => {
+    const template = "j ? {{id}} AND a[1:2] = b [[AND j ? {{user_group.gone}} AND a[1:2] = c]]";
+    expect(bind(template, "$1")).toMatchObject({
+      value: { sql: "j ? $1 AND a[1:2] = b ", params: ["acme"], dropped: ["user_group.gone"] },
+    });
+    expect(bind("true [[AND j ? {{viewer_id}}]]", "$1")).toMatchObject({ failure: { code: "unknown_variable" } });
+  });
+});
