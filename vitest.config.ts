@@ -55,12 +55,15 @@ const CLIENT_ENTRIES = Object.fromEntries(
 /** Files share a runtime, whose start takes longer than most of them: each test leaves it as it was. */
 const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
 
+/** Most files in Node wait for processes or timers: three at a time, on two cores too. With four or five, all took longer. */
+const IN_NODE = { maxWorkers: 3, sequence: { groupOrder: 1 }, testTimeout: 120_000, hookTimeout: 120_000 };
+
 export default defineConfig({
   test: {
     // A test that takes longer is shown with its time.
     slowTestThreshold: 10_000,
-    // Three files at a time, on two cores too: most of them wait for processes or timers. With four or five, all took longer.
-    maxWorkers: 3,
+    // For two cores. A third Workers runtime took a quarter more CPU time.
+    maxWorkers: 2,
     reporters: ["default", new SummaryReporter()],
     provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
     // One service for all tests over sockets. It starts only if one of them runs.
@@ -79,23 +82,21 @@ export default defineConfig({
       {
         resolve: { alias: CLIENT_ENTRIES },
         test: {
+          ...IN_NODE,
           name: "node",
           // Files share the modules that they import, and none leaves a module, a clock or a spy changed.
           isolate: false,
           include: ["test/{service,client,cli,prove,tools,docs,examples}/**/*.test.ts"],
           exclude: ["test/service/at-rest.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
         },
       },
       {
         resolve: { alias: CLIENT_ENTRIES },
         test: {
+          ...IN_NODE,
           // What `npm run test:all` adds: other people's programs, other languages, mixtures of releases, and more pages in a browser.
           name: "all",
           include: ["test/all/**/*.test.ts", "examples/test/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
         },
       },
       {
@@ -103,7 +104,7 @@ export default defineConfig({
           // Searches the files and logs that all other tests have written, so it runs last.
           name: "node at rest",
           include: ["test/service/at-rest.test.ts"],
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -613,7 +613,7 @@ it("does what a model of a few lists does, call by call", async () => {
       expect(await statesOf(last, reader)).toEqual(statesInModel(last));
     }
   });
-  await fc.assert(property, runs(30, 20_000, 0.15));
+  await fc.assert(property, runs(40, 20_000, 0.15));
   report("model", { runs: run, ...tally });
   for (const code of [...OUTCOMES, ...Object.keys(ACTS), RESTORED_SUSPENDED, "support", "admin"])
     expect(tally[code] ?? 0, code).toBeGreaterThan(0);

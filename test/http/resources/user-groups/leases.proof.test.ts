@@ -196,7 +196,7 @@ it("no fault of KV makes an answer older than its max-age or 300 seconds", async
   const tally: Tally = { index: 0, directory: 0, refused: 0, elsewhere: 0 };
   const faults: Record<string, number> = {};
   let histories = 0;
-  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 2, 100_000, 0.15); histories += 1) {
+  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 4, 100_000, 0.15); histories += 1) {
     const world = await newWorld(inject("effort").seed * 1_000_003 + histories);
     const history = new History();
     const createdAt = Date.now();

@@ -285,7 +285,7 @@ it("a session is admitted exactly as long as a model of a few lines says", async
   const startedAt = performance.now();
   const tally: Record<string, number> = {};
   let histories = 0;
-  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 4, 100_000, 0.1); histories += 1) {
+  for (; hasAnotherRound(histories, Date.now() - (performance.now() - startedAt), 8, 100_000, 0.1); histories += 1) {
     const random = randomOf(inject("effort").seed * 1_000_003 + histories);
     const history = new History(`world-${histories}`, random, tally);
     await history.start();
