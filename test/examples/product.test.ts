@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
-import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
-import { connectChromium } from "../support/node/browser.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { endGroup, freshCopy, removeCopy, runIn, runNpm, waitUntil } from "../support/node/service.ts";
 import { violationsOn } from "../support/node/violations.ts";
 
@@ -36,7 +35,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     await waitUntil(() => output.includes("Ctrl-C") || demo.exitCode !== null, "the demo was ready");
     product = /The product is ready at (\S+):/.exec(output)?.[1] ?? "";
     if (product === "") throw new Error(output);
-    browser = await connectChromium();
+    browser = await startChromium();
   });
   afterAll(async () => {
     await browser.close();

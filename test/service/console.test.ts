@@ -1,8 +1,7 @@
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
-import { connectChromium } from "../support/node/browser.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 
 /** The console in a real browser. */
 
@@ -19,7 +18,7 @@ let groups: UserGroupClient;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  browser = await connectChromium();
+  browser = await startChromium();
   groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...WORKSPACE, name: "backend" })).key });
   for (let first = 1; first <= 60; first += 20)
     await Promise.all(

@@ -5,10 +5,9 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { startOwnService } from "../../../cli/src/serve/own-service.ts";
-import { hasChromium, skippedWithoutChromium } from "../../../tools/browser.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { fill } from "../../../tools/console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "../../../tools/console/pages.ts";
-import { connectChromium } from "./browser.ts";
 import { violationsOn } from "./violations.ts";
 
 const NARROW_PX = 320;
@@ -40,7 +39,7 @@ export async function getPage(path: string): Promise<{ status: number; html: str
 
 let browser: Browser;
 beforeAll(async () => {
-  if (hasChromium) browser = await connectChromium();
+  if (hasChromium) browser = await startChromium();
 });
 afterAll(() => browser?.close());
 

@@ -2,8 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { hasChromium, skippedWithoutChromium } from "../../../tools/browser.ts";
-import { connectChromium } from "./browser.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { violationsOn } from "./violations.ts";
 
 const NARROW_PX = 320;
@@ -30,7 +29,7 @@ const LEAVE_KINDS = `(() => {
 
 let browser: Browser;
 beforeAll(async () => {
-  if (hasChromium) browser = await connectChromium();
+  if (hasChromium) browser = await startChromium();
 });
 afterAll(() => browser?.close());
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
-import { hasChromium } from "../../../tools/browser.ts";
-import { connectChromium } from "./browser.ts";
+import { hasChromium, startChromium } from "../../../tools/browser.ts";
 import { freePort } from "./free-port.ts";
 import { integratorProject } from "./integrator-project.ts";
 
@@ -54,7 +53,7 @@ export async function askForSession(address: string) {
 
 let browser: Browser;
 beforeAll(async () => {
-  if (hasChromium) browser = await connectChromium();
+  if (hasChromium) browser = await startChromium();
 });
 afterAll(() => browser?.close());
 

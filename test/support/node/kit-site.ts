@@ -3,8 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished, vi } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
-import { hasChromium, skippedWithoutChromium } from "../../../tools/browser.ts";
-import { connectChromium } from "./browser.ts";
+import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { freePort } from "./free-port.ts";
 import type { StartServer } from "./kit-servers.ts";
 
@@ -56,7 +55,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
   describe.for(Object.entries(servers))("in a server of %s", ([kind, startServer]) => {
     let browser: Browser;
     beforeAll(async () => {
-      if (hasChromium) browser = await connectChromium();
+      if (hasChromium) browser = await startChromium();
     });
     afterAll(() => browser?.close());
 
