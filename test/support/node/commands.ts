@@ -38,6 +38,9 @@ function recorder() {
   return { stream, text: () => chunks.join("").trim() };
 }
 
+/** Those that commands handle. A command that is refused before it runs ends with its process, and leaves its handlers there. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
@@ -51,7 +54,8 @@ export function runCommand(name: string, args: readonly string[], env: NodeJS.Pr
 }
 
 async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
-  const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode };
+  const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode, umask: process.umask() };
+  const listeners = SIGNALS.map((signal) => process.listeners(signal));
   const [stdout, stderr] = [recorder(), recorder()];
   const print = new Console(stdout.stream, stderr.stream);
   const spies = [
@@ -70,6 +74,10 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise
     process.chdir(before.folder);
     process.env = before.env;
     process.exitCode = before.exitCode;
+    process.umask(before.umask);
+    for (const [index, signal] of SIGNALS.entries())
+      for (const added of process.listeners(signal).filter((each) => !listeners[index]?.includes(each)))
+        process.off(signal, added);
   }
 }
 
