@@ -38,8 +38,8 @@ function recorder() {
   return { stream, text: () => chunks.join("").trim() };
 }
 
-/** Those that commands handle. A command that is refused before it runs ends with its process, and leaves its handlers there. */
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** What commands handle. One that is refused before it runs ends with its process, and leaves its handlers there. */
+const EVENTS = ["SIGINT", "SIGTERM", "SIGHUP", "exit"] as const;
 
 let lastRun: Promise<unknown> = Promise.resolve();
 
@@ -55,7 +55,7 @@ export function runCommand(name: string, args: readonly string[], env: NodeJS.Pr
 
 async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
   const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode, umask: process.umask() };
-  const listeners = SIGNALS.map((signal) => process.listeners(signal));
+  const listeners = EVENTS.map((event) => process.listeners(event));
   const [stdout, stderr] = [recorder(), recorder()];
   const print = new Console(stdout.stream, stderr.stream);
   const spies = [
@@ -75,9 +75,9 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise
     process.env = before.env;
     process.exitCode = before.exitCode;
     process.umask(before.umask);
-    for (const [index, signal] of SIGNALS.entries())
-      for (const added of process.listeners(signal).filter((each) => !listeners[index]?.includes(each)))
-        process.off(signal, added);
+    for (const [index, event] of EVENTS.entries())
+      for (const added of process.listeners(event).filter((each) => !listeners[index]?.includes(each)))
+        process.off(event, added);
   }
 }
 
