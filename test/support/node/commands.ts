@@ -38,8 +38,8 @@ function recorder() {
   return { stream, text: () => chunks.join("").trim() };
 }
 
-/** What commands handle. One that is refused before it runs ends with its process, and leaves its handlers there. */
-const EVENTS = ["SIGINT", "SIGTERM", "SIGHUP", "exit"] as const;
+/** What commands handle. One that is refused before it runs leaves its handlers to the end of its process. */
+const EVENTS = ["SIGINT", "SIGTERM", "SIGHUP", "exit"] as NodeJS.Signals[];
 
 let lastRun: Promise<unknown> = Promise.resolve();
 
